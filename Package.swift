@@ -318,7 +318,7 @@ let package = Package(
                 "ReprisePhone", "RepriseReminders", "RepriseServer", "RepriseSimulator",
                 "RepriseWire", crypto, grdb,
             ],
-            swiftSettings: strict),
+            exclude: ["Recordings/Files"], swiftSettings: strict),
     ]
 )
 

@@ -73,13 +73,13 @@ extension GoalStore: ReminderStore {
 
     private static func store(_ text: String, _ command: ReminderCommand, _ db: Database) throws {
         guard let goal = try Goal.fetch(command.entity.id, db) else {
-            throw HandOverFailure.permanent("The goal was deleted.")
+            throw DispatchFailure.permanent("The goal was deleted.")
         }
         // A reminder of the goal as a whole is answered with its first question.
         let question = goal.questions.first { $0.id == command.part } ?? goal.questions.first
-        guard let question else { throw HandOverFailure.permanent("The goal asks nothing.") }
+        guard let question else { throw DispatchFailure.permanent("The goal asks nothing.") }
         guard question.takes(text) else {
-            throw HandOverFailure.permanent("“\(question.title)” does not take this answer.")
+            throw DispatchFailure.permanent("“\(question.title)” does not take this answer.")
         }
         try db.execute(
             sql: "INSERT INTO answer (goal, question, text, at) VALUES (?, ?, ?, ?)",

@@ -8,7 +8,7 @@ import RepriseWire
 struct ChannelNotices: NoticeMessages {
     let channels: Channels
 
-    func observe(_ observer: @escaping @Sendable (NoticeNews) -> Void) {
+    func observe(_ observer: @escaping @Sendable (NoticeFeedEvent) -> Void) {
         channels.observe(observer)
     }
 
@@ -24,12 +24,12 @@ struct ChannelNotices: NoticeMessages {
         try ChannelReading.mark(of: channel, db)
     }
 
-    func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStanding? {
+    func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStatus? {
         try ChannelReading.standing(of: channel, db)
     }
 
     func newest(
-        of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
+        of channel: ChannelName, in standing: NoticeStatus, after arrival: Int64, limit: Int,
         _ db: Database
     ) throws -> [NoticeMessage] {
         try ChannelReading.newest(of: channel, in: standing, after: arrival, limit: limit, db)

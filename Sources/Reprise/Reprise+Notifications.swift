@@ -11,9 +11,9 @@ import Synchronization
 /// reminder's route to ``reminders``; any other to ``forms``, if configured, otherwise to
 /// ``reminders``, which delivers unreadable ones as such.
 extension Reprise: NotificationHandler {
-    private enum Door { case notices, reminders, forms, none }
+    private enum Feature { case notices, reminders, forms, none }
 
-    private func door(of info: [UInt8]) -> Door {
+    private func feature(of info: [UInt8]) -> Feature {
         if notices != nil, Notices.isOurs(info) { return .notices }
         if reminders?.isOurs(info) == true { return .reminders }
         if forms != nil { return .forms }
@@ -22,7 +22,7 @@ extension Reprise: NotificationHandler {
 
     /// How to show a notification that arrives while the app is in the foreground.
     public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        switch door(of: notification.request.content.info) {
+        switch feature(of: notification.request.content.info) {
         case .notices: await notices?.willPresent(notification) ?? []
         case .reminders, .forms, .none: [.banner, .list, .sound]
         }
@@ -32,7 +32,7 @@ extension Reprise: NotificationHandler {
     /// needs no screen is done.
     ///
     /// A reply, "mark as read": an app that was dead or suspended gets time for it, at most
-    /// ``NoticeLimits/actionPatience``, because the system freezes it again when this returns.
+    /// ``NoticeLimits/actionTimeout``, because the system freezes it again when this returns.
     /// Unfinished work continues at the app's next run.
     ///
     /// If the journal cannot be written, because the disk is full or another process owns it, the
@@ -42,7 +42,7 @@ extension Reprise: NotificationHandler {
     /// - Throws: the journal's error, if the spool cannot be written either, or the journal is
     ///   closed: then the tap is not recorded.
     public func received(_ response: NotificationResponse) async throws {
-        switch door(of: response.notification.request.content.info) {
+        switch feature(of: response.notification.request.content.info) {
         case .notices: try await receivedForNotices(response)
         case .reminders: try await reminders?.received(response)
         case .forms: try await forms?.received(response)
@@ -53,7 +53,7 @@ extension Reprise: NotificationHandler {
     private func receivedForNotices(_ response: NotificationResponse) async throws {
         guard let notices, try await notices.record(response) else { return }
         guard notices.isAction(response) else { return }
-        await whileAwake { await notices.done(response, within: NoticeLimits.actionPatience) }
+        await whileAwake { await notices.done(response, within: NoticeLimits.actionTimeout) }
     }
 
     /// Keeps the connection open during work that the system has woken the app for, and closes it
@@ -76,15 +76,15 @@ extension Reprise: NotificationHandler {
     /// A push has woken the app: its instructions are done, and its messages are fetched.
     ///
     /// An app that is not in the foreground is frozen when this returns, so it returns when the
-    /// journal has the messages that the push counted, or after ``NoticeLimits/wakePatience``; a
+    /// journal has the messages that the push counted, or after ``NoticeLimits/wakeTimeout``; a
     /// frozen app connects for that and closes the connection again.
     public func receivedPush(_ info: [UInt8]) async {
-        switch door(of: info) {
+        switch feature(of: info) {
         case .notices:
             await whileAwake {
                 try? await notices?.receivedPush(info)
                 guard notices?.isForeground == false else { return }
-                await notices?.caughtUp(with: info, within: NoticeLimits.wakePatience)
+                await notices?.caughtUp(with: info, within: NoticeLimits.wakeTimeout)
             }
         case .reminders, .forms, .none: break
         }

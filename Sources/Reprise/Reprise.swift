@@ -136,7 +136,7 @@ public final class Reprise: Sendable {
         _ journal: Journal, server: String, dialer: any SocketDialer, identity: Identity?,
         configuration: Configuration, dials: Bool = true
     ) async -> Reprise {
-        await journal.open(.journal)
+        await journal.setReady(.journal)
         var settings = configuration.channels
         settings.dials = dials
         settings.identity = identity ?? settings.identity
@@ -171,13 +171,13 @@ public final class Reprise: Sendable {
     public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
 
     /// All current figures of the connection; free until read.
-    public var insight: ConnectionInsight { get async { await channels.insight } }
+    public var diagnostics: ConnectionDiagnostics { get async { await channels.diagnostics } }
 
     /// Sets a condition: entries that waited for it are dispatched.
-    public func open(_ readiness: Readiness) async { await journal.open(readiness) }
+    public func setReady(_ readiness: Readiness) async { await journal.setReady(readiness) }
 
     /// Clears a condition.
-    public func close(_ readiness: Readiness) async { await journal.close(readiness) }
+    public func setNotReady(_ readiness: Readiness) async { await journal.setNotReady(readiness) }
 
     /// The ledger of guarantee 5, over everything in the journal.
     ///
@@ -194,11 +194,11 @@ public final class Reprise: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`,
     ///   `.diskFailed`, `.busy`.
     public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
-        try Journal.ledger(at: folder, schemas: Self.doorSchemas + schemas)
+        try Journal.ledger(at: folder, schemas: Self.featureSchemas + schemas)
     }
 
     /// The tables of every feature.
-    package static let doorSchemas = [
+    package static let featureSchemas = [
         Channels.schema, Forms.schema, Reminders.schema, Chains.schema, Notices.schema,
     ]
 
@@ -257,8 +257,8 @@ extension Reprise: AppLife {
 
 extension Reprise: AppLifeFollower {
     private var followers: [any AppLifeFollower] {
-        let doors: [(any AppLifeFollower)?] = [forms, reminders, chains, notices, channels]
-        return doors.compactMap(\.self)
+        let features: [(any AppLifeFollower)?] = [forms, reminders, chains, notices, channels]
+        return features.compactMap(\.self)
     }
 
     /// Tells every feature of it before the next change: the last phase holds in all of them.

@@ -130,7 +130,7 @@
                     .badConfiguration, "This is not the URL of a resource.",
                     remedy: "It begins with https:// or http://.")
             }
-            let (seconds, attoseconds) = call.patience.components
+            let (seconds, attoseconds) = call.timeout.components
             var request = URLRequest(
                 url: url, cachePolicy: .reloadIgnoringLocalCacheData,
                 timeoutInterval: Double(seconds) + Double(attoseconds) / 1e18)

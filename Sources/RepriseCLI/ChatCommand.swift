@@ -57,12 +57,13 @@ struct ChatCommand: AsyncParsableCommand {
         help: ArgumentHelp("Where journals are kept, a folder for each user.", valueName: "dir"))
     var journal: String?
     @Option(
+        name: .customLong("patience"),
         help: ArgumentHelp(
             "How long the end of the input waits for the server.", valueName: "seconds"))
-    var patience = 10.0
+    var timeout = 10.0
 
     func validate() throws {
-        guard patience >= 0, patience <= 86_400 else {
+        guard timeout >= 0, timeout <= 86_400 else {
             throw ValidationError("--patience is between 0 and 86400 seconds.")
         }
         do { _ = try ChannelName(channel) } catch let error as RepriseError {
@@ -111,12 +112,12 @@ struct ChatCommand: AsyncParsableCommand {
 
     /// - Returns: how many messages the server does not have yet.
     private func chat(_ reprise: Reprise, as user: String) async throws -> Int {
-        let bell = Bell()
+        let bell = WakeUp()
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, user: user, bell: bell)
         let terminal = RawTerminal()
         defer { terminal?.restore() }
-        let lines = ChatLines(room: room, channel: channel, patience: .seconds(patience))
+        let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
         if terminal == nil { try await lines.listen() } else { try await channel.subscribe() }
         return try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Int?.self) { group in

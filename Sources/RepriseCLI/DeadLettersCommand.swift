@@ -80,7 +80,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
     }
 
     private static func text(_ entry: Entry) -> String {
-        let place = "\(entry.id)  \(entry.lane ?? entry.kind)  \(entry.recordedAt.dayAndTime)"
+        let place =
+            "\(entry.id)  \(entry.partitionKey ?? entry.kind)  \(entry.recordedAt.dayAndTime)"
         let words = String(decoding: entry.payload.prefix(200), as: UTF8.self)
         return Terminal.output.paint(place.printable, .dim)
             + "  \(entry.reason ?? "no reason given")".printable + "\n    " + words.printable
@@ -93,9 +94,9 @@ struct DeadLettersCommand: AsyncParsableCommand {
             json.string(entry.id.text)
             json.key("kind")
             json.string(entry.kind)
-            if let lane = entry.lane {
+            if let partitionKey = entry.partitionKey {
                 json.key("channel")
-                json.string(lane)
+                json.string(partitionKey)
             }
             json.key("recorded")
             json.integer(entry.recordedAt.milliseconds)

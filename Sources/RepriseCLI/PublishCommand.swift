@@ -48,9 +48,10 @@ struct PublishCommand: AsyncParsableCommand {
     @Flag(help: "Print the summary as JSON.") var json = false
     @Flag(help: "Print the summary alone: no progress, no reasons.") var quiet = false
     @Option(
+        name: .customLong("patience"),
         help: ArgumentHelp(
             "How long to go on trying when the server goes away.", valueName: "seconds"))
-    var patience = 60.0
+    var timeout = 60.0
 
     func validate() throws {
         do { _ = try ChannelName(channel) } catch let error as RepriseError {
@@ -59,7 +60,7 @@ struct PublishCommand: AsyncParsableCommand {
         guard text.isEmpty || file == nil else {
             throw ValidationError("Give messages or --file, not both.")
         }
-        guard patience >= 0, patience <= 86_400 else {
+        guard timeout >= 0, timeout <= 86_400 else {
             throw ValidationError("--patience is between 0 and 86400 seconds.")
         }
     }
@@ -70,7 +71,7 @@ struct PublishCommand: AsyncParsableCommand {
         let reconnects = Counter()
         let publisher = Publisher(
             server: server.url, dialer: server.dialer, queue: queue,
-            caller: try identity.caller(at: server), patience: .seconds(patience),
+            caller: try identity.caller(at: server), timeout: .seconds(timeout),
             onReconnect: { _ in reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let isQuiet = quiet || json
@@ -95,10 +96,10 @@ struct PublishCommand: AsyncParsableCommand {
 
     private func origin() throws -> MessageSource.Origin {
         if !text.isEmpty { return .texts(text) }
-        if let file, file != "-" { return .lines(try LineReader(path: file)) }
+        if let file, file != "-" { return .lines(try InputLineReader(path: file)) }
         if isatty(STDIN_FILENO) == 1, !quiet {
             Terminal.error.writeLine("A line is a message. End with Ctrl-D.")
         }
-        return .lines(LineReader(descriptor: STDIN_FILENO))
+        return .lines(InputLineReader(descriptor: STDIN_FILENO))
     }
 }

@@ -69,7 +69,7 @@ struct ReachCommand: AsyncParsableCommand {
     }
 
     private func played(_ study: ReachStudy) async throws -> ReachReport {
-        let progress = Progress(isQuiet: json)
+        let progress = ReachProgress(isQuiet: json)
         do {
             let (report, wasInterrupted) = try await Interruption.cancelling {
                 try await study.run { progress.show($0) }
@@ -85,7 +85,7 @@ struct ReachCommand: AsyncParsableCommand {
 }
 
 /// One line that is replaced, at each percent.
-private final class Progress: Sendable {
+private final class ReachProgress: Sendable {
     private let isQuiet: Bool
     private let shown = Mutex(-1)
 

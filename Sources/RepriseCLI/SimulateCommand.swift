@@ -106,7 +106,7 @@ struct SimulateCommand: AsyncParsableCommand {
         if let trace {
             try show(trace, try chosenWorkloads()[0], tier)
         } else if mutations {
-            try await convict(tier)
+            try await detect(tier)
         } else if fresh {
             try await searchAnew(tier)
         } else {
@@ -168,7 +168,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func convict(_ tier: Tier) async throws {
+    private func detect(_ tier: Tier) async throws {
         let first = from ?? 1
         let search = MutationSearch(
             workloads: try chosenWorkloads(), seeds: first..<(first + (seeds ?? 10_000)),
@@ -176,7 +176,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let (report, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
         if json { try StandardOutput.write(report.line()) }
         if wasInterrupted { throw CommandFailure(.incomplete, "Interrupted.") }
-        guard report.convicted == report.verdicts.count else {
+        guard report.convicted == report.dispositions.count else {
             throw ExitCode(ExitStatus.incomplete.rawValue)
         }
     }

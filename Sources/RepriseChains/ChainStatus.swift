@@ -41,7 +41,7 @@ public struct ChainTaskStatus: Hashable, Sendable, Codable {
     /// Its state.
     public var state: TaskState
     /// The state of its compensation.
-    public var undo: UndoState
+    public var compensation: CompensationState
     /// What it waits for: `paused`, `parked`, `conditions`, `readiness:NAME`, `entry:KIND`.
     public var hold: String?
     /// Attempts that have ended.
@@ -58,6 +58,22 @@ public struct ChainTaskStatus: Hashable, Sendable, Codable {
     public var note: String?
     /// Why it failed last.
     public var error: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case name
+        case worker
+        case step
+        case state
+        case compensation = "undo"
+        case hold
+        case attempts
+        case failures
+        case startedAt
+        case endedAt
+        case progress
+        case note
+        case error
+    }
 }
 
 extension ChainStatus {
@@ -120,7 +136,8 @@ extension ChainTaskStatus {
         worker = String.fromDatabaseValue(row["worker"])
         step = Int.fromDatabaseValue(row["step"]) ?? 0
         state = Int.fromDatabaseValue(row["state"]).flatMap(TaskState.init(rawValue:)) ?? .failed
-        undo = Int.fromDatabaseValue(row["undo"]).flatMap(UndoState.init(rawValue:)) ?? .none
+        compensation =
+            Int.fromDatabaseValue(row["undo"]).flatMap(CompensationState.init(rawValue:)) ?? .none
         hold = String.fromDatabaseValue(row["hold"])
         attempts = Int.fromDatabaseValue(row["attempts"]) ?? 0
         failures = Int.fromDatabaseValue(row["failures"]) ?? 0

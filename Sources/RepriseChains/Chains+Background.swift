@@ -96,9 +96,9 @@ extension Chains: AppLife {
         while true {
             let isOpen = slots.isOpen
             if isOpen {
-                await journal.open(Self.budgetReadiness)
+                await journal.setReady(Self.budgetReadiness)
             } else {
-                await journal.close(Self.budgetReadiness)
+                await journal.setNotReady(Self.budgetReadiness)
             }
             if slots.isOpen == isOpen { return }
         }

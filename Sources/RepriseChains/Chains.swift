@@ -15,7 +15,7 @@ public final class Chains: Sendable {
     let engine: ChainsEngine
     /// The background scheduler; set by ``run(conditions:scheduler:)``.
     let slots = SlotRequests()
-    let room = ChainRoom()
+    let room = ChainCapacity()
 
     /// Options of chains.
     public struct Configuration: Sendable {
@@ -31,7 +31,7 @@ public final class Chains: Sendable {
         /// cancelled or has failed.
         public var cancelGrace: Duration = .seconds(10)
         /// How long one attempt to take an effect back may take before it counts as failed.
-        public var undoDeadline: Duration = .seconds(600)
+        public var compensationDeadline: Duration = .seconds(600)
         /// How long ``Chains/run(conditions:scheduler:)`` waits for workers when it ends.
         public var stopGrace: Duration = .seconds(1)
         /// No task starts within this time before the end of granted background time.

@@ -9,7 +9,7 @@
 /// ```
 ///
 /// It runs at least once for each task: a process that dies between the effect and its record runs
-/// it again, with the same ``WorkContext/key``. It throws `HandOverFailure.permanent` if a retry is
+/// it again, with the same ``WorkContext/key``. It throws `DispatchFailure.permanent` if a retry is
 /// pointless; after any other error it is retried by the task's rule.
 public protocol Worker<Input, Output>: Sendable {
     /// Its input.
@@ -26,7 +26,7 @@ public protocol Worker<Input, Output>: Sendable {
     ///   - input: the task's input.
     ///   - work: the task, its remaining time, and its last checkpoint.
     /// - Returns: the output.
-    /// - Throws: `HandOverFailure.permanent` if a retry is pointless; `CancellationError` when it
+    /// - Throws: `DispatchFailure.permanent` if a retry is pointless; `CancellationError` when it
     ///   was cancelled; any other error is retried.
     func run(_ input: Input, _ work: WorkContext) async throws -> Output
 
@@ -39,7 +39,7 @@ public protocol Worker<Input, Output>: Sendable {
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: the ``WorkContext/key`` of the task.
-    func giveUp(_ input: Input, key: String) async
+    func onAbandon(_ input: Input, key: String) async
 }
 
 extension Worker {
@@ -48,5 +48,5 @@ extension Worker {
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: of the task.
-    public func giveUp(_ input: Input, key: String) async {}
+    public func onAbandon(_ input: Input, key: String) async {}
 }

@@ -9,7 +9,7 @@ extension Channel {
     ///
     /// - Throws: the journal's errors.
     public func appeared() async throws {
-        channels.readers.bells.ears.tell(.appeared(name))
+        channels.readers.changeNotifier.observerList.tell(.appeared(name))
         await channels.driver.appeared(name)
         try await subscribe()
     }
@@ -18,7 +18,7 @@ extension Channel {
     ///
     /// It stays subscribed to; from the next request on it has no priority.
     public func disappeared() async {
-        channels.readers.bells.ears.tell(.disappeared(name))
+        channels.readers.changeNotifier.observerList.tell(.disappeared(name))
         await channels.driver.disappeared(name)
     }
 }

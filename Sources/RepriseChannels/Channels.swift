@@ -16,10 +16,10 @@ public final class Channels: AppLifeFollower, Sendable {
     let readers: Readers
     let presence: Presence
     let driver: ChannelsDriver
-    private let connection: Announcer<ConnectionState>
+    private let connection: StateBroadcaster<ConnectionState>
     /// The running task, and whether it was told to end.
     private let running = Mutex<(task: Task<Void, any Error>?, isStopped: Bool)>((nil, false))
-    private let announcers = Mutex<[ChannelName: Announcer<ChannelState>]>([:])
+    private let announcers = Mutex<[ChannelName: StateBroadcaster<ChannelState>]>([:])
 
     /// Makes the feature.
     ///
@@ -37,8 +37,9 @@ public final class Channels: AppLifeFollower, Sendable {
         self.journal = journal
         self.configuration = configuration
         readers = Readers(journal: journal, configuration: configuration)
-        connection = Announcer(.idle)
-        presence = Presence(journal: journal, bells: readers.bells, configuration: configuration)
+        connection = StateBroadcaster(.idle)
+        presence = Presence(
+            journal: journal, changeNotifier: readers.changeNotifier, configuration: configuration)
         driver = ChannelsDriver(
             store: ChannelStore(journal: journal), server: server, dialer: dialer,
             readers: readers, presence: presence, states: connection,
@@ -61,7 +62,7 @@ public final class Channels: AppLifeFollower, Sendable {
     ///   ``ConnectionState/stopped(_:)``. Cancellation is no error.
     public func run() async throws {
         let outbox = driver.outbox
-        journal.handleBatches(of: OutboxMachine.kind.name) { batch in outbox.handedOver(batch) }
+        journal.handleBatches(of: OutboxMachine.kind.name) { batch in outbox.dispatched(batch) }
         let task = running.withLock { running -> Task<Void, any Error>? in
             guard !running.isStopped else { return nil }
             let task = Task { try await runUntilEnded() }
@@ -168,12 +169,12 @@ public final class Channels: AppLifeFollower, Sendable {
 /// The requests of a ``Channel``.
 extension Channels {
     func subscribe(_ name: ChannelName) async throws {
-        try await driver.subscribe(name, states: announcer(of: name))
+        try await driver.subscribe(name, states: broadcaster(of: name))
     }
 
     func unsubscribe(_ name: ChannelName) async {
         await driver.unsubscribe(name)
-        readers.bells.ears.tell(.left(name))
+        readers.changeNotifier.observerList.tell(.left(name))
     }
 
     func read(
@@ -187,9 +188,9 @@ extension Channels {
         try await readers.forget(.init(channel: name, name: reader))
     }
 
-    func state(of name: ChannelName) -> ChannelState { announcer(of: name).value }
+    func state(of name: ChannelName) -> ChannelState { broadcaster(of: name).value }
 
-    func states(of name: ChannelName) -> AsyncStream<ChannelState> { announcer(of: name).watch() }
+    func states(of name: ChannelName) -> AsyncStream<ChannelState> { broadcaster(of: name).watch() }
 
     func caughtUp(_ name: ChannelName) async throws {
         for await state in states(of: name) {
@@ -225,12 +226,12 @@ extension Channels {
         readers.store(.init(channel: name, name: reader))
     }
 
-    private func announcer(of name: ChannelName) -> Announcer<ChannelState> {
+    private func broadcaster(of name: ChannelName) -> StateBroadcaster<ChannelState> {
         announcers.withLock { announcers in
-            if let announcer = announcers[name] { return announcer }
-            let announcer = Announcer(ChannelState.closed)
-            announcers[name] = announcer
-            return announcer
+            if let broadcaster = announcers[name] { return broadcaster }
+            let broadcaster = StateBroadcaster(ChannelState.closed)
+            announcers[name] = broadcaster
+            return broadcaster
         }
     }
 }

@@ -35,7 +35,7 @@ extension Channels {
         /// The signed-in user; nil: nobody, which a server that requires tokens refuses.
         public var identity: Identity?
         /// The timeout for the app to return a token.
-        public var tokenPatience: Duration = .seconds(30)
+        public var tokenTimeout: Duration = .seconds(30)
         /// Reports whether a network is available; nil: the client always dials.
         public var network: (any NetworkStatus)?
         /// How long before the end of the granted background time the connection is closed.
@@ -51,7 +51,7 @@ extension Channels {
         public init() {}
 
         package var outbox: OutboxMachine.Settings {
-            .init(window: outboxWindow, patience: inactivity)
+            .init(window: outboxWindow, timeout: inactivity)
         }
 
         package var machine: ChannelsMachine.Settings {
@@ -59,7 +59,7 @@ extension Channels {
                 connection: .init(reconnect: reconnect),
                 subscription: .init(
                     inactivity: inactivity, noProgress: noProgress, askAgain: askAgain),
-                tokens: .init(user: identity?.user, patience: tokenPatience),
+                tokens: .init(user: identity?.user, timeout: tokenTimeout),
                 framesPerCommit: framesPerCommit, client: client)
         }
     }

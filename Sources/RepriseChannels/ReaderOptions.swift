@@ -64,7 +64,7 @@ public struct ReaderOptions: Hashable, Sendable {
 /// A message that a reader could not handle.
 public struct FailedMessage: Hashable, Sendable {
     /// The status of a failed message.
-    public enum Standing: Hashable, Sendable {
+    public enum Status: Hashable, Sendable {
         /// It will be delivered again.
         case waiting
         /// It has used up its attempts: a dead letter.
@@ -76,11 +76,11 @@ public struct FailedMessage: Hashable, Sendable {
     /// The message; its `attempt` is how often it has been delivered.
     public let message: Message
     /// Its status.
-    public let standing: Standing
+    public let standing: Status
     /// Why the last attempt failed.
     public let reason: String
 
-    package init(message: Message, standing: Standing, reason: String) {
+    package init(message: Message, standing: Status, reason: String) {
         self.message = message
         self.standing = standing
         self.reason = reason

@@ -17,7 +17,7 @@ public enum EntryState: Hashable, Sendable {
     /// Recorded; waits for its gate, its turn or its next attempt.
     case pending
     /// Dispatched to a handler by this incarnation of the journal.
-    case handedOver(incarnation: Int64)
+    case dispatched(incarnation: Int64)
     /// Ended for good, unless a dead letter is retried.
     case finished(Outcome)
 }
@@ -34,7 +34,7 @@ public struct NewEntry: Sendable {
     public var payload: [UInt8]
     /// Entries of one partition key are dispatched in the order recorded, each after the previous
     /// one has ended; nil: in no order.
-    public var lane: String?
+    public var partitionKey: String?
     /// Dispatched no earlier than this long from now; nil: at once.
     public var delay: Duration?
 
@@ -45,17 +45,17 @@ public struct NewEntry: Sendable {
     ///   - kind: the name of a declared kind.
     ///   - source: its producer.
     ///   - payload: the content, at most 262,144 bytes.
-    ///   - lane: the partition key that keeps entries in order.
+    ///   - partitionKey: the partition key that keeps entries in order.
     ///   - delay: how long to hold it at least.
     public init(
         id: EntryID = .random(), kind: String, source: String = "app", payload: [UInt8],
-        lane: String? = nil, delay: Duration? = nil
+        partitionKey: String? = nil, delay: Duration? = nil
     ) {
         self.id = id
         self.kind = kind
         self.source = source
         self.payload = payload
-        self.lane = lane
+        self.partitionKey = partitionKey
         self.delay = delay
     }
 }
@@ -71,7 +71,7 @@ public struct Entry: Identifiable, Sendable {
     /// The content.
     public let payload: [UInt8]
     /// Its partition key.
-    public let lane: String?
+    public let partitionKey: String?
     /// When it was recorded, by the device's calendar.
     public let recordedAt: WallTime
     /// How often it has been dispatched, this time included.
@@ -85,7 +85,7 @@ public struct Entry: Identifiable, Sendable {
     package let predecessor: EntryID?
 
     package init(
-        id: EntryID, kind: String, source: String, payload: [UInt8], lane: String?,
+        id: EntryID, kind: String, source: String, payload: [UInt8], partitionKey: String?,
         recordedAt: WallTime, attempt: Int, state: EntryState, reason: String?,
         predecessor: EntryID? = nil
     ) {
@@ -93,7 +93,7 @@ public struct Entry: Identifiable, Sendable {
         self.kind = kind
         self.source = source
         self.payload = payload
-        self.lane = lane
+        self.partitionKey = partitionKey
         self.recordedAt = recordedAt
         self.attempt = attempt
         self.state = state

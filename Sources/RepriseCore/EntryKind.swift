@@ -69,7 +69,7 @@ public struct EntryKind: Hashable, Sendable {
     ///
     /// With more than 1, dispatch still follows the order recorded. An entry that waits for another
     /// attempt blocks those behind it that are not in flight yet.
-    public var laneWindow: Int
+    public var partitionWindow: Int
     /// Whether kinds named after this one, as `forms.tap` is after `forms`, belong to its family.
     ///
     /// A family has one handler, one gate and one order: entries are dispatched in the order
@@ -88,12 +88,12 @@ public struct EntryKind: Hashable, Sendable {
     ///   - onInterruption: what happens to an interrupted dispatch.
     ///   - beforeSignIn: what happens to an entry recorded before sign-in.
     ///   - parallel: how many may be in flight at once.
-    ///   - laneWindow: how many of one partition key may be in flight at once; stays 1 where the
+    ///   - partitionWindow: how many of one partition key may be in flight at once; stays 1 where the
     ///     bound delivers.
     public init(
         _ name: String, requires: Set<Readiness> = [], bound: Bound? = nil, attemptLimit: Int = 10,
         backoff: Backoff = Backoff(), onInterruption: Interruption = .again,
-        beforeSignIn: AnonymousEntry = .adopt, parallel: Int = 1, laneWindow: Int = 1
+        beforeSignIn: AnonymousEntry = .adopt, parallel: Int = 1, partitionWindow: Int = 1
     ) {
         self.name = name
         self.requires = requires
@@ -104,6 +104,6 @@ public struct EntryKind: Hashable, Sendable {
         self.beforeSignIn = beforeSignIn
         self.parallel = max(1, parallel)
         // An entry released by its bound would overtake those not released yet.
-        self.laneWindow = bound?.then == .deliver ? 1 : max(1, laneWindow)
+        self.partitionWindow = bound?.then == .deliver ? 1 : max(1, partitionWindow)
     }
 }

@@ -11,8 +11,8 @@ package struct GateMachine: Sendable {
         case close(kind: String)
     }
 
-    package enum Verdict: Hashable, Sendable {
-        case handOver
+    package enum Disposition: Hashable, Sendable {
+        case dispatch
         case hold
         case expire
     }
@@ -54,17 +54,17 @@ package struct GateMachine: Sendable {
     ///   - now: the calendar's time.
     ///   - mayExpire: whether the calendar is trusted; see `WallClockGuard`.
     /// - Returns: what to do.
-    package func verdict(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
-        -> Verdict
+    package func disposition(kind name: String, bound: WallTime?, now: WallTime, mayExpire: Bool)
+        -> Disposition
     {
         guard let kind = kinds[name] else { return .hold }
         if mayExpire, let bound, bound <= now, let action = kind.bound?.then {
             switch action {
             case .expire: return .expire
-            case .deliver: return .handOver
+            case .deliver: return .dispatch
             }
         }
-        return isOpen(kind) ? .handOver : .hold
+        return isOpen(kind) ? .dispatch : .hold
     }
 
     /// Whether entries of this kind may be dispatched now.

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// extension Readiness { static let cart = Readiness("cart") }
-/// reprise.open(.cart)
+/// reprise.setReady(.cart)
 /// ```
 ///
 /// A signal opens it, and the loss of the condition closes it; never a wait.

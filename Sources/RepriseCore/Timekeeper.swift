@@ -22,8 +22,8 @@ extension Timekeeper {
     }
 
     /// The current reading of both clocks.
-    package func sighting() -> ClockSighting {
-        ClockSighting(wall: wall(), uptime: uptime(), boot: boot)
+    package func clockReading() -> ClockReading {
+        ClockReading(wall: wall(), uptime: uptime(), boot: boot)
     }
 }
 

@@ -1,5 +1,5 @@
 /// The reading of both clocks at one moment.
-package struct ClockSighting: Hashable, Sendable {
+package struct ClockReading: Hashable, Sendable {
     package var wall: WallTime
     package var uptime: Duration
     package var boot: String
@@ -26,20 +26,20 @@ package struct WallClockGuard: Sendable {
 
     /// How much uptime has passed since doubt began; nil while the calendar is trusted.
     package private(set) var doubt: Duration?
-    package private(set) var last: ClockSighting
+    package private(set) var last: ClockReading
 
     /// - Parameters:
     ///   - stored: the last reading that an earlier process stored.
     ///   - doubt: its value then.
     ///   - now: the current reading.
-    package init(stored: ClockSighting?, doubt: Duration? = nil, now: ClockSighting) {
+    package init(stored: ClockReading?, doubt: Duration? = nil, now: ClockReading) {
         last = stored ?? now
         self.doubt = doubt
         observe(now)
     }
 
     /// Observes the clocks; call it before anything is expired or pruned.
-    package mutating func observe(_ now: ClockSighting) {
+    package mutating func observe(_ now: ClockReading) {
         defer { last = now }
         let step = correction(to: now)
         guard step <= Self.tolerance, step >= .zero - Self.tolerance else {
@@ -52,14 +52,14 @@ package struct WallClockGuard: Sendable {
     }
 
     /// The server reported its time: agreement within a day ends doubt, disagreement begins it.
-    package mutating func serverTimeReceived(_ server: WallTime, now: ClockSighting) {
+    package mutating func serverTimeReceived(_ server: WallTime, now: ClockReading) {
         observe(now)
         doubt = Self.within(server, now.wall) ? nil : doubt ?? .zero
     }
 
     package var mayExpire: Bool { doubt == nil }
 
-    private func isSameBoot(as now: ClockSighting) -> Bool {
+    private func isSameBoot(as now: ClockReading) -> Bool {
         last.boot == now.boot && now.uptime >= last.uptime
     }
 
@@ -67,7 +67,7 @@ package struct WallClockGuard: Sendable {
     ///
     /// Retention deadlines after an end move with it: those days may never have passed, and a
     /// deletion cannot be undone.
-    package func hiddenStep(to now: ClockSighting) -> Duration {
+    package func hiddenStep(to now: ClockReading) -> Duration {
         let step = last.wall.duration(to: now.wall)
         return !isSameBoot(as: now) && step > Self.tolerance ? step : .zero
     }
@@ -77,7 +77,7 @@ package struct WallClockGuard: Sendable {
     /// Calendar deadlines move with it.
     ///
     /// After a restart of the device only a step back of more than a day is detected.
-    package func correction(to now: ClockSighting) -> Duration {
+    package func correction(to now: ClockReading) -> Duration {
         guard isSameBoot(as: now) else {
             let step = last.wall.duration(to: now.wall)
             return step < .zero - Self.tolerance ? step : .zero

@@ -17,7 +17,7 @@ public final class Forms: Sendable {
     package typealias Answers = @Sendable (_ json: [UInt8], _ id: EntryID, Database) throws -> Void
 
     let driver: FormsDriver
-    private let links: LentQueue<DeepLink>
+    private let links: DeliveryQueue<DeepLink>
 
     private var journal: Journal { driver.store.journal }
 
@@ -116,7 +116,7 @@ public final class Forms: Sendable {
     public var states: AsyncStream<FormsState> { driver.states.watch() }
 
     /// The current figures; costs nothing until it is read.
-    public var insight: FormsInsight { get async { await driver.insight } }
+    public var diagnostics: FormsDiagnostics { get async { await driver.diagnostics } }
 
     /// Takes the form away that is on the screen, as its close button does.
     public func dismiss() { _ = driver.inbox.put(.dismiss) }

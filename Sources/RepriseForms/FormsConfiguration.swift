@@ -24,11 +24,11 @@ extension Forms {
         /// The language of the page's own texts, such as `en` or `pt-BR`.
         public var locale = "en"
         /// How long a page may take for its handshake, and for taking over a catalogue.
-        public var helloPatience: Duration = .seconds(10)
+        public var helloTimeout: Duration = .seconds(10)
         /// Timeout for the page to report the outcome of an event.
-        public var eventsPatience: Duration = .seconds(30)
+        public var eventsTimeout: Duration = .seconds(30)
         /// How long a form may take to appear once it may.
-        public var appearPatience: Duration = .seconds(10)
+        public var appearTimeout: Duration = .seconds(10)
         /// Interval between catalogue fetches while the app runs; it also fetches at the start and
         /// in the foreground.
         public var refresh: Duration = .seconds(3_600)
@@ -43,9 +43,9 @@ extension Forms {
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
         package func check() throws {
             func bad(_ what: String) -> RepriseError { RepriseError(.badConfiguration, what) }
-            guard events.count <= FormsDoorLimits.declaredEvents else {
+            guard events.count <= FormsEngineLimits.declaredEvents else {
                 throw bad(
-                    "At most \(FormsDoorLimits.declaredEvents) events have rules of their own.")
+                    "At most \(FormsEngineLimits.declaredEvents) events have rules of their own.")
             }
             guard Set(events.map(\.name)).count == events.count else {
                 throw bad("Two rules are for events of one name.")

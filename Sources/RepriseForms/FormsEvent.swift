@@ -58,10 +58,10 @@ extension FormsEvent {
     /// records each grant.
     static func kinds(_ events: [FormsEvent]) -> [EntryKind] {
         let gate: Set<Readiness> = [.sdk, .webView, .handshake, .formsData]
-        var leader = EntryKind(family, requires: gate, parallel: FormsDoorLimits.inHand)
+        var leader = EntryKind(family, requires: gate, parallel: FormsEngineLimits.inFlight)
         leader.isFamily = true
         let link = EntryKind(
-            link, attemptLimit: .max, parallel: FormsDoorLimits.deepLinksAhead)
+            link, attemptLimit: .max, parallel: FormsEngineLimits.deepLinksAhead)
         return [leader, link]
             + events.map { event in
                 EntryKind(kindName(event.name), requires: gate, bound: event.bound)

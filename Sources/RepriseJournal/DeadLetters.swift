@@ -69,7 +69,7 @@ extension Journal {
 
 extension Journal {
     /// How many entries have not ended; in a transaction.
-    package var pending: Int { store.books.withLock { $0.pending } }
+    package var pending: Int { store.writerState.withLock { $0.pending } }
 
     /// Retries a dead letter, in the current transaction.
     package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
@@ -142,7 +142,8 @@ extension EntryStore {
             arguments: [id.text])
         guard let row, let seq = Int64.fromDatabaseValue(row[0]) else { return false }
         try end(
-            seq, lane: String.fromDatabaseValue(row[1]), as: StateCode(outcome), reason: reason,
+            seq, partitionKey: String.fromDatabaseValue(row[1]), as: StateCode(outcome),
+            reason: reason,
             in: db)
         return true
     }
@@ -154,19 +155,19 @@ extension EntryStore {
         guard let row, let seq = Int64.fromDatabaseValue(row[0]) else {
             throw Self.noDeadLetter(id)
         }
-        let lane = String.fromDatabaseValue(row[1])
+        let partitionKey = String.fromDatabaseValue(row[1])
         // With a partition key it waits even for a later entry in flight: `advance` decides the
         // order.
-        let state: StateCode = lane == nil ? .ready : .queued
+        let state: StateCode = partitionKey == nil ? .ready : .queued
         try db.execute(
             sql: """
                 UPDATE entry SET state = ?, due = NULL, failures = 0, interruptions = 0,
                 interrupted = 0, reason = NULL WHERE seq = ?
                 """, arguments: [state.rawValue, seq])
-        books.withLock { books in
-            books.pending += 1
-            if let kind = String.fromDatabaseValue(row[2]) { books.news.kinds.insert(kind) }
+        writerState.withLock { writerState in
+            writerState.pending += 1
+            if let kind = String.fromDatabaseValue(row[2]) { writerState.news.kinds.insert(kind) }
         }
-        if let lane { try advance(lane, in: db) }
+        if let partitionKey { try advance(partitionKey, in: db) }
     }
 }

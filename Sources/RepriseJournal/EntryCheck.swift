@@ -11,13 +11,15 @@ enum EntryCheck {
         }
         guard entry.kind.utf8.count <= JournalLimits.nameBytes,
             entry.source.utf8.count <= JournalLimits.nameBytes,
-            entry.lane?.utf8.count ?? 0 <= JournalLimits.laneBytes
+            entry.partitionKey?.utf8.count ?? 0 <= JournalLimits.partitionKeyBytes
         else {
             throw RepriseError(.tooLarge, "The name of a kind, a source or a lane is too long.")
         }
         // SQLite would keep the text before it, so that two names became one.
         guard
-            ![entry.kind, entry.source, entry.lane ?? ""].contains(where: { $0.utf8.contains(0) })
+            ![entry.kind, entry.source, entry.partitionKey ?? ""].contains(where: {
+                $0.utf8.contains(0)
+            })
         else {
             throw RepriseError(
                 .malformed, "The name of a kind, a source or a lane holds a zero byte.")

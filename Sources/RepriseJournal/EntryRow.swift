@@ -56,7 +56,7 @@ struct EntryRow: Sendable {
         bound = Int64.fromDatabaseValue(row[11]).map { WallTime(milliseconds: $0) }
         entry = Entry(
             id: id, kind: try value(2), source: try value(3),
-            payload: [UInt8](payload), lane: String.fromDatabaseValue(row[4]),
+            payload: [UInt8](payload), partitionKey: String.fromDatabaseValue(row[4]),
             recordedAt: WallTime(milliseconds: try value(5)), attempt: attempt,
             state: Self.state(code, incarnation: Int64.fromDatabaseValue(row[7])),
             reason: String.fromDatabaseValue(row[12]))
@@ -64,12 +64,12 @@ struct EntryRow: Sendable {
 
     private static func state(_ code: StateCode, incarnation: Int64?) -> EntryState {
         if let outcome = code.outcome { return .finished(outcome) }
-        return code == .inHand ? .handedOver(incarnation: incarnation ?? 0) : .pending
+        return code == .inFlight ? .dispatched(incarnation: incarnation ?? 0) : .pending
     }
 }
 
 extension EntryRow {
-    private init(handingOver row: EntryRow, incarnation: Int64, predecessor: EntryID?) {
+    private init(dispatching row: EntryRow, incarnation: Int64, predecessor: EntryID?) {
         let old = row.entry
         seq = row.seq
         failures = row.failures
@@ -78,15 +78,16 @@ extension EntryRow {
         released = row.released
         bound = row.bound
         entry = Entry(
-            id: old.id, kind: old.kind, source: old.source, payload: old.payload, lane: old.lane,
+            id: old.id, kind: old.kind, source: old.source, payload: old.payload,
+            partitionKey: old.partitionKey,
             recordedAt: old.recordedAt, attempt: old.attempt + 1,
-            state: .handedOver(incarnation: incarnation), reason: old.reason,
+            state: .dispatched(incarnation: incarnation), reason: old.reason,
             predecessor: predecessor)
     }
 
     /// The entry as a handler sees it.
-    func handedOver(by incarnation: Int64, predecessor: EntryID? = nil) -> EntryRow {
-        EntryRow(handingOver: self, incarnation: incarnation, predecessor: predecessor)
+    func dispatched(by incarnation: Int64, predecessor: EntryID? = nil) -> EntryRow {
+        EntryRow(dispatching: self, incarnation: incarnation, predecessor: predecessor)
     }
 }
 

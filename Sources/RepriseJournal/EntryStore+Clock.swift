@@ -12,36 +12,36 @@ extension EntryStore {
     /// Due moments move with a calendar that is set, so that waits keep their length;
     /// `WallClockGuard` says what stops until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
-        let sighting = configuration.timekeeper.sighting()
-        let (correction, hidden, isNews) = books.withLock { books in
-            let correction = books.clock.correction(to: sighting)
-            let hidden = books.clock.hiddenStep(to: sighting)
-            let before = books.clock.mayExpire
-            books.clock.observe(sighting)
-            books.now = sighting.wall
-            let isOld = sighting.uptime - books.sighted > .seconds(3_600)
-            return (correction, hidden, isOld || books.clock.mayExpire != before)
+        let clockReading = configuration.timekeeper.clockReading()
+        let (correction, hidden, isNews) = writerState.withLock { writerState in
+            let correction = writerState.clock.correction(to: clockReading)
+            let hidden = writerState.clock.hiddenStep(to: clockReading)
+            let before = writerState.clock.mayExpire
+            writerState.clock.observe(clockReading)
+            writerState.now = clockReading.wall
+            let isOld = clockReading.uptime - writerState.sighted > .seconds(3_600)
+            return (correction, hidden, isOld || writerState.clock.mayExpire != before)
         }
         let jumped = correction > Self.step || correction < .zero - Self.step
         if jumped { try moveWhatIsDue(by: correction, in: db) }
         if hidden > .zero { try moveRetention(by: hidden, in: db) }
-        if jumped || hidden > .zero || isNews { try writeSighting(db) }
+        if jumped || hidden > .zero || isNews { try writeClockReading(db) }
     }
 
     /// The server reported its time.
     func serverTimeReceived(_ time: WallTime, in db: Database) throws {
-        let sighting = configuration.timekeeper.sighting()
-        books.withLock { books in
-            books.clock.serverTimeReceived(time, now: sighting)
-            books.due(books.now)  // look at what may now be expired
+        let clockReading = configuration.timekeeper.clockReading()
+        writerState.withLock { writerState in
+            writerState.clock.serverTimeReceived(time, now: clockReading)
+            writerState.due(writerState.now)  // look at what may now be expired
         }
-        try writeSighting(db)
+        try writeClockReading(db)
     }
 
-    func writeSighting(_ db: Database) throws {
-        let clock = books.withLock { books in
-            books.sighted = books.clock.last.uptime
-            return books.clock
+    func writeClockReading(_ db: Database) throws {
+        let clock = writerState.withLock { writerState in
+            writerState.sighted = writerState.clock.last.uptime
+            return writerState.clock
         }
         try db.cachedStatement(
             sql: """
@@ -55,9 +55,9 @@ extension EntryStore {
     }
 
     /// - Returns: the reading that an earlier process stored, and its doubt of the calendar.
-    static func readSighting(
+    static func readClockReading(
         _ db: Database
-    ) throws -> (sighting: ClockSighting?, doubt: Duration?) {
+    ) throws -> (clockReading: ClockReading?, doubt: Duration?) {
         let row = try Row.fetchOne(
             db,
             sql: "SELECT sightedWall, sightedUptime, sightedBoot, doubted, doubtSeen FROM journal")
@@ -65,11 +65,11 @@ extension EntryStore {
             let uptime = Int64.fromDatabaseValue(row[1]),
             let boot = String.fromDatabaseValue(row[2])
         else { return (nil, nil) }
-        let sighting = ClockSighting(
+        let clockReading = ClockReading(
             wall: WallTime(milliseconds: wall), uptime: .milliseconds(uptime), boot: boot)
         let seen = Duration.milliseconds(Int64.fromDatabaseValue(row[4]) ?? 0)
         let isDoubted = Bool.fromDatabaseValue(row[3]) ?? true
-        return (sighting, isDoubted ? max(seen, .zero) : nil)
+        return (clockReading, isDoubted ? max(seen, .zero) : nil)
     }
 
     /// Finished entries keep their retention even if the calendar turns out to be wrong.
@@ -95,9 +95,9 @@ extension EntryStore {
             arguments: [step])
         try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
         for schema in schemas { try schema.calendarMoved(db, correction) }
-        books.withLock { books in
-            books.due(books.now)
-            books.news.moved += correction
+        writerState.withLock { writerState in
+            writerState.due(writerState.now)
+            writerState.news.moved += correction
         }
     }
 }

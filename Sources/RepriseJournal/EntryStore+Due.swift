@@ -16,7 +16,7 @@ extension EntryStore {
 
     /// Handles entries due by the clocks as they are now, not as they were when the timer was set.
     func lookAtDue(_ db: Database) throws -> Due {
-        let mayExpire = books.withLock { $0.clock.mayExpire }
+        let mayExpire = writerState.withLock { $0.clock.mayExpire }
         var due = Due()
         if try wake(db) == Self.page { due.isMore = true }
         if mayExpire {
@@ -43,16 +43,16 @@ extension EntryStore {
                     (SELECT seq FROM entry WHERE state = 2 AND due <= ? ORDER BY due LIMIT ?)
                     RETURNING kind, lane
                     """), arguments: [now.milliseconds, Self.page])
-        var lanes: Set<String> = []
+        var partitionKeys: Set<String> = []
         for row in rows {
-            if let lane = String.fromDatabaseValue(row[1]) {
-                lanes.insert(lane)
+            if let partitionKey = String.fromDatabaseValue(row[1]) {
+                partitionKeys.insert(partitionKey)
             } else if let kind = String.fromDatabaseValue(row[0]) {
-                books.withLock { _ = $0.news.kinds.insert(kind) }
+                writerState.withLock { _ = $0.news.kinds.insert(kind) }
             }
         }
         // An earlier one may have to wait for longer.
-        for lane in lanes { try advance(lane, in: db) }
+        for partitionKey in partitionKeys { try advance(partitionKey, in: db) }
         return rows.count
     }
 
@@ -74,14 +74,14 @@ extension EntryStore {
             case .expire:
                 let isUnknown = Bool.fromDatabaseValue(row[2]) ?? false
                 try end(
-                    seq, lane: String.fromDatabaseValue(row[1]),
+                    seq, partitionKey: String.fromDatabaseValue(row[1]),
                     as: isUnknown ? .unconfirmed : .expired,
                     reason: "Its time was up before its gate opened.", in: db)
             case .deliver:
                 try db.cachedStatement(
                     sql: "UPDATE entry SET released = 1, bound = NULL WHERE seq = ?"
                 ).execute(arguments: [seq])
-                books.withLock { _ = $0.news.kinds.insert(kind.name) }
+                writerState.withLock { _ = $0.news.kinds.insert(kind.name) }
             }
         }
         return rows.count

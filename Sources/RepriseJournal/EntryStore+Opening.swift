@@ -7,7 +7,7 @@ extension EntryStore {
     /// Counts entries that have not ended, by the indexes alone.
     static func countPending(_ db: Database) throws -> Int {
         var sum = 0
-        for code in [StateCode.ready, .queued, .delayed, .inHand] {
+        for code in [StateCode.ready, .queued, .delayed, .inFlight] {
             sum +=
                 try Int.fetchOne(
                     db, sql: "SELECT COUNT(*) FROM entry WHERE state = \(code.rawValue)") ?? 0
@@ -24,7 +24,7 @@ extension EntryStore {
             try quarantine(EntryRow.Broken(seq: seq, why: "the state is unknown"), in: db)
         }
         // They were not counted as pending.
-        books.withLock { $0.pending += broken.count }
+        writerState.withLock { $0.pending += broken.count }
         return broken.count
     }
 

@@ -12,15 +12,15 @@ final class EntryStore: Sendable {
     let schemas: [JournalSchema]
     let configuration: Journal.Configuration
     let incarnation: Int64
-    let books: Mutex<Books>
+    let writerState: Mutex<WriterState>
     /// The most entries of one partition key that may be in flight.
-    private let widestLane: Int
+    private let widestPartition: Int
     private let folder: JournalFolder
 
     init(
         kinds: [String: EntryKind], schemas: [JournalSchema],
         configuration: Journal.Configuration, incarnation: Int64, folder: JournalFolder,
-        books: Books
+        writerState: WriterState
     ) {
         self.kinds = kinds
         families = KindFamilies(Array(kinds.values))
@@ -28,11 +28,11 @@ final class EntryStore: Sendable {
         self.configuration = configuration
         self.incarnation = incarnation
         self.folder = folder
-        self.books = Mutex(books)
-        widestLane = kinds.values.map(\.laneWindow).max() ?? 1
+        self.writerState = Mutex(writerState)
+        widestPartition = kinds.values.map(\.partitionWindow).max() ?? 1
     }
 
-    var now: WallTime { books.withLock { $0.now } }
+    var now: WallTime { writerState.withLock { $0.now } }
 
     static let takenOver = RepriseError(
         .ownershipLost, "Another process has taken this journal over.",
@@ -45,13 +45,13 @@ final class EntryStore: Sendable {
         guard newest == incarnation else {
             throw Self.takenOver
         }
-        books.withLock { $0.beginTransaction() }
+        writerState.withLock { $0.beginTransaction() }
         try observeClocks(db)
     }
 
     /// The last step of every transaction: the counters of guarantee 5.
     func finish(_ db: Database) throws {
-        let (accepted, duplicates) = books.withLock { ($0.accepted, $0.duplicates) }
+        let (accepted, duplicates) = writerState.withLock { ($0.accepted, $0.duplicates) }
         guard accepted != 0 || duplicates != 0 else { return }
         try db.cachedStatement(
             sql: "UPDATE journal SET accepted = accepted + ?, duplicates = duplicates + ?"
@@ -69,7 +69,7 @@ final class EntryStore: Sendable {
     func record(
         _ new: NewEntry, recordedAt: WallTime? = nil, isOwed: Bool = false, in db: Database
     ) throws -> Recorded {
-        let (now, pending) = books.withLock { ($0.now, $0.pending) }
+        let (now, pending) = writerState.withLock { ($0.now, $0.pending) }
         guard let kind = families.kind(new.kind) else { throw Self.unknownKind(new.kind) }
         if !isOwed, pending >= configuration.pendingLimit {
             if try exists(new.id, in: db) { return duplicate() }
@@ -80,31 +80,33 @@ final class EntryStore: Sendable {
         let recorded = min(recordedAt ?? now, now)
         let due = new.delay.flatMap { $0 > .zero ? recorded.later(by: $0) : nil }
         let bound = kind.bound.map { recorded.later(by: $0.after) }
-        let (state, advances) = try firstState(lane: new.lane, kind, due: due, in: db)
+        let (state, advances) = try firstState(
+            partitionKey: new.partitionKey, kind, due: due, in: db)
         try db.cachedStatement(
             sql: """
                 INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                 """
         ).execute(arguments: [
-            new.id.text, kind.name, new.source, new.lane, recorded.milliseconds, state.rawValue,
+            new.id.text, kind.name, new.source, new.partitionKey, recorded.milliseconds,
+            state.rawValue,
             due?.milliseconds, bound?.milliseconds, Data(new.payload),
         ])
         guard db.changesCount == 1 else { return duplicate() }
-        books.withLock { books in
-            books.accepted += 1
-            books.pending += 1
-            books.news.recorded[kind.name] = db.lastInsertedRowID
-            if state == .ready { books.news.kinds.insert(kind.name) }
-            if let due { books.due(due) }
-            if let bound { books.due(bound) }
+        writerState.withLock { writerState in
+            writerState.accepted += 1
+            writerState.pending += 1
+            writerState.news.recorded[kind.name] = db.lastInsertedRowID
+            if state == .ready { writerState.news.kinds.insert(kind.name) }
+            if let due { writerState.due(due) }
+            if let bound { writerState.due(bound) }
         }
-        if advances, let lane = new.lane { try advance(lane, in: db) }
+        if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
         return .accepted
     }
 
     private func duplicate() -> Recorded {
-        books.withLock { $0.duplicates += 1 }
+        writerState.withLock { $0.duplicates += 1 }
         return .duplicate
     }
 
@@ -115,21 +117,21 @@ final class EntryStore: Sendable {
     }
 
     /// - Returns: whether the partition key must check if it can advance at once, too.
-    func firstState(lane: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
+    func firstState(partitionKey: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
         throws -> (StateCode, advances: Bool)
     {
-        if let lane {
+        if let partitionKey {
             let last = try Int.fetchOne(
                 db.cachedStatement(
                     sql: """
                         SELECT state FROM entry WHERE lane = ? AND lane IS NOT NULL AND state < 10
                         ORDER BY seq DESC LIMIT 1
-                        """), arguments: [lane])
+                        """), arguments: [partitionKey])
             if let last {
                 // Behind a waiting entry it waits too, so that a backlog costs nothing here.
                 let isMoving =
-                    last == StateCode.ready.rawValue || last == StateCode.inHand.rawValue
-                return (.queued, isMoving && (kind?.laneWindow ?? 1) > 1)
+                    last == StateCode.ready.rawValue || last == StateCode.inFlight.rawValue
+                return (.queued, isMoving && (kind?.partitionWindow ?? 1) > 1)
             }
         }
         return (due == nil ? .ready : .delayed, false)
@@ -139,7 +141,8 @@ final class EntryStore: Sendable {
 
     /// Ends an entry, whatever it waits for, and advances its partition key.
     func end(
-        _ seq: Int64, lane: String?, as code: StateCode, reason: String? = nil, in db: Database
+        _ seq: Int64, partitionKey: String?, as code: StateCode, reason: String? = nil,
+        in db: Database
     ) throws {
         let due = now.later(by: configuration.retention)
         try db.cachedStatement(
@@ -149,8 +152,8 @@ final class EntryStore: Sendable {
                 """
         ).execute(arguments: [code.rawValue, due.milliseconds, reason?.kept, seq])
         guard db.changesCount == 1 else { return }
-        books.withLock { $0.pending -= 1 }
-        if let lane { try advance(lane, in: db) }
+        writerState.withLock { $0.pending -= 1 }
+        if let partitionKey { try advance(partitionKey, in: db) }
     }
 
     /// Requeues an entry for `wait`; later ones of its partition key that are not in flight wait
@@ -158,7 +161,7 @@ final class EntryStore: Sendable {
     ///
     /// `attempts` counts attempts that were made and are not counted yet.
     func putBack(
-        _ seq: Int64, lane: String?, after wait: Duration, failed: Bool, attempts: Int = 0,
+        _ seq: Int64, partitionKey: String?, after wait: Duration, failed: Bool, attempts: Int = 0,
         reason: String?, in db: Database
     ) throws {
         let due = now.later(by: wait)
@@ -169,29 +172,29 @@ final class EntryStore: Sendable {
                 WHERE seq = ? AND state IN (0, 3)
                 """
         ).execute(arguments: [due.milliseconds, failed, attempts, reason?.kept, seq])
-        books.withLock { $0.due(due) }
-        guard let lane, widestLane > 1 else { return }
+        writerState.withLock { $0.due(due) }
+        guard let partitionKey, widestPartition > 1 else { return }
         try db.cachedStatement(
             sql: """
                 UPDATE entry SET state = 1
                 WHERE lane = ? AND lane IS NOT NULL AND state = 0 AND seq > ?
                 """
-        ).execute(arguments: [lane, seq])
+        ).execute(arguments: [partitionKey, seq])
     }
 
     /// Makes the first unfinished entries of a partition key ready, as many as its window has room
     /// for.
     ///
     /// An entry that waits for its time, or has another kind, blocks those behind it.
-    func advance(_ lane: String, in db: Database) throws {
-        for (seq, state, kind) in try promotions(in: lane, db) {
+    func advance(_ partitionKey: String, in db: Database) throws {
+        for (seq, state, kind) in try promotions(in: partitionKey, db) {
             try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
                 arguments: [state.rawValue, seq])
-            if state == .ready { books.withLock { _ = $0.news.kinds.insert(kind) } }
+            if state == .ready { writerState.withLock { _ = $0.news.kinds.insert(kind) } }
         }
     }
 
-    private func promotions(in lane: String, _ db: Database) throws
+    private func promotions(in partitionKey: String, _ db: Database) throws
         -> [(seq: Int64, StateCode, kind: String)]
     {
         let rows = try Row.fetchCursor(
@@ -199,7 +202,7 @@ final class EntryStore: Sendable {
                 sql: """
                     SELECT seq, state, due, kind FROM entry
                     WHERE lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq LIMIT ?
-                    """), arguments: [lane, widestLane])
+                    """), arguments: [partitionKey, widestPartition])
         var found: [(Int64, StateCode, String)] = []
         var place = 0
         var first: String?
@@ -208,13 +211,15 @@ final class EntryStore: Sendable {
                 let seq = Int64.fromDatabaseValue(row[0]),
                 let state = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
             else { break }
-            guard place == 0 || kind == first && place < kinds[kind]?.laneWindow ?? 1 else { break }
+            guard place == 0 || kind == first && place < kinds[kind]?.partitionWindow ?? 1 else {
+                break
+            }
             first = kind
             place += 1
             if state == .delayed { break }
             guard state == .queued else { continue }
             if let due = Int64.fromDatabaseValue(row[2]) {
-                books.withLock { $0.due(WallTime(milliseconds: due)) }
+                writerState.withLock { $0.due(WallTime(milliseconds: due)) }
                 found.append((seq, .delayed, kind))
                 break
             }
@@ -224,8 +229,8 @@ final class EntryStore: Sendable {
     }
 
     /// The previous unfinished entry of a partition key.
-    func predecessor(of seq: Int64, in lane: String, _ db: Database) throws
-        -> (id: EntryID?, isInHand: Bool)
+    func predecessor(of seq: Int64, in partitionKey: String, _ db: Database) throws
+        -> (id: EntryID?, isInFlight: Bool)
     {
         let row = try Row.fetchOne(
             db.cachedStatement(
@@ -233,10 +238,10 @@ final class EntryStore: Sendable {
                     SELECT id, state FROM entry
                     WHERE lane = ? AND lane IS NOT NULL AND state < 10 AND seq < ?
                     ORDER BY seq DESC LIMIT 1
-                    """), arguments: [lane, seq])
+                    """), arguments: [partitionKey, seq])
         guard let row else { return (nil, false) }
         let id = String.fromDatabaseValue(row[0]).flatMap { try? EntryID($0) }
-        return (id, Int.fromDatabaseValue(row[1]) == StateCode.inHand.rawValue)
+        return (id, Int.fromDatabaseValue(row[1]) == StateCode.inFlight.rawValue)
     }
 
     /// Quarantines an unreadable row, so that it blocks nothing.
@@ -254,8 +259,8 @@ final class EntryStore: Sendable {
                 """, arguments: [due.milliseconds, broken.why, broken.seq])
         try db.execute(sql: "DELETE FROM entry WHERE seq = ?", arguments: [broken.seq])
         let code = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
-        if code?.outcome == nil { books.withLock { $0.pending -= 1 } }
-        if let lane = String.fromDatabaseValue(row[0]) { try advance(lane, in: db) }
+        if code?.outcome == nil { writerState.withLock { $0.pending -= 1 } }
+        if let partitionKey = String.fromDatabaseValue(row[0]) { try advance(partitionKey, in: db) }
     }
 
     static func unknownKind(_ name: String) -> RepriseError {

@@ -12,7 +12,7 @@ enum StateCode: Int, CaseIterable {
     /// Waits for its time: a delay or a retry.
     case delayed = 2
     /// In flight.
-    case inHand = 3
+    case inFlight = 3
 
     case applied = 10
     case expired = 11
@@ -36,7 +36,7 @@ enum StateCode: Int, CaseIterable {
     /// The outcome as the ledger counts it; nil while it is pending.
     var outcome: Outcome? {
         switch self {
-        case .ready, .queued, .delayed, .inHand: nil
+        case .ready, .queued, .delayed, .inFlight: nil
         case .applied: .applied
         case .expired: .expired
         case .superseded: .superseded

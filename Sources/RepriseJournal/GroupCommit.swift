@@ -16,9 +16,9 @@ struct GroupCommit: Sendable {
     /// - Returns: the result of each job, and the events of the commit.
     /// - Throws: why nothing of it was written; the state in memory is restored.
     func perform(_ group: [Job], in db: Database) throws -> (
-        results: [Result<Void, any Error>], news: CommitNews
+        results: [Result<Void, any Error>], news: CommitEvents
     ) {
-        let before = store.books.withLock { $0 }
+        let before = store.writerState.withLock { $0 }
         var results: [Result<Void, any Error>] = []
         do {
             try db.inTransaction(.immediate) {
@@ -28,16 +28,16 @@ struct GroupCommit: Sendable {
                 return .commit
             }
         } catch {
-            store.books.withLock { $0 = before }
+            store.writerState.withLock { $0 = before }
             if JournalFailure.isDamage(error) { store.suspect() }
             throw JournalFailure.classify(error, path: path)
         }
-        return (results, store.books.withLock { $0.news })
+        return (results, store.writerState.withLock { $0.news })
     }
 
     /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
-        let before = store.books.withLock { $0 }
+        let before = store.writerState.withLock { $0 }
         do {
             try db.inSavepoint {
                 try job(db)
@@ -48,7 +48,7 @@ struct GroupCommit: Sendable {
             // SQLite ends the whole transaction on some failures; the other jobs' writes are lost
             // with it.
             guard db.isInsideTransaction else { throw error }
-            store.books.withLock { $0 = before }
+            store.writerState.withLock { $0 = before }
             if JournalFailure.isDamage(error) { store.suspect() }
             return .failure(JournalFailure.classify(error, path: path))
         }

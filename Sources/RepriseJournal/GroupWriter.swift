@@ -15,10 +15,10 @@ final class GroupWriter: Sendable {
     private let commit: GroupCommit
     private let queue = Mutex(WriteQueue<Job>())
     /// Receives the events of a commit; on the writer's thread, before the writing callers resume.
-    private let committed: @Sendable (CommitNews) -> Void
+    private let committed: @Sendable (CommitEvents) -> Void
 
     init(
-        pool: DatabasePool, store: EntryStore, committed: @escaping @Sendable (CommitNews) -> Void
+        pool: DatabasePool, store: EntryStore, committed: @escaping @Sendable (CommitEvents) -> Void
     ) {
         self.pool = pool
         self.committed = committed

@@ -62,7 +62,8 @@ extension Journal {
                     let row = entry.row
                     let isKept = kept.contains(row.seq)
                     try store.end(
-                        row.seq, lane: row.entry.lane, as: isKept ? .superseded : .expired,
+                        row.seq, partitionKey: row.entry.partitionKey,
+                        as: isKept ? .superseded : .expired,
                         reason: isKept ? "adopted" : "signedIn", in: db)
                 case .failure(let broken): try store.quarantine(broken, in: db)
                 }
@@ -108,7 +109,7 @@ extension EntryStore {
     func adopt(_ waiting: WaitingEntry, in db: Database) throws {
         let (row, new, due) = (waiting.row, waiting.row.entry, waiting.due)
         let (state, advances) = try firstState(
-            lane: new.lane, kinds[new.kind], due: due, in: db)
+            partitionKey: new.partitionKey, kinds[new.kind], due: due, in: db)
         try db.cachedStatement(
             sql: """
                 INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload,
@@ -116,19 +117,19 @@ extension EntryStore {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                 """
         ).execute(arguments: [
-            new.id.text, new.kind, new.source, new.lane, new.recordedAt.milliseconds,
+            new.id.text, new.kind, new.source, new.partitionKey, new.recordedAt.milliseconds,
             state.rawValue, due?.milliseconds, row.bound?.milliseconds, Data(new.payload),
             new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, new.reason,
         ])
         guard db.changesCount == 1 else { return }  // moved before, by a process that was killed
-        books.withLock { books in
-            books.accepted += 1
-            books.pending += 1
-            if state == .ready { books.news.kinds.insert(new.kind) }
-            if let due { books.due(due) }
-            if let bound = row.bound { books.due(bound) }
+        writerState.withLock { writerState in
+            writerState.accepted += 1
+            writerState.pending += 1
+            if state == .ready { writerState.news.kinds.insert(new.kind) }
+            if let due { writerState.due(due) }
+            if let bound = row.bound { writerState.due(bound) }
         }
-        if advances, let lane = new.lane { try advance(lane, in: db) }
+        if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
     }
 
     func endAll(reason: String, in db: Database) throws {
@@ -161,7 +162,7 @@ extension EntryStore {
                 reason.kept,
             ] + arguments)
         let ended = db.changesCount
-        books.withLock { $0.pending -= ended }
+        writerState.withLock { $0.pending -= ended }
         return ended
     }
 }

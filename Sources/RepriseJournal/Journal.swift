@@ -12,7 +12,7 @@ public import RepriseCore
 ///
 /// // returns once it is durable
 /// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))
-/// await journal.open(.store)  // and when the user interface is there too, the handler is called
+/// await journal.setReady(.store)  // and when the user interface is there too, the handler is called
 /// ```
 ///
 /// One process owns a journal at a time. An app extension uses ``Spool`` and ``Mirror``.
@@ -26,15 +26,15 @@ public final class Journal: Sendable {
     let pool: DatabasePool
     let store: EntryStore
     let writer: GroupWriter
-    let driver: HandOverDriver
+    let driver: DispatchDriver
     let lock: OwnerLock
     /// Why this opening can no longer write; nil: it can.
-    let ending = Announcer<RepriseError?>(nil)
+    let ending = StateBroadcaster<RepriseError?>(nil)
     /// Merges the spool again after a disk failure left entries there.
     let refill = SpoolRefill()
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
-        let driver = HandOverDriver(store: opened.store)
+        let driver = DispatchDriver(store: opened.store)
         self.folder = folder
         self.driver = driver
         incarnation = opened.store.incarnation
@@ -297,14 +297,15 @@ public final class Journal: Sendable {
         refill.stop()
         end(because: RepriseError(.closed, "The journal is closed."))
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
-        let work = TurnWork(
-            turn: Turn(settlements: unwritten.settlements), gate: { GateMachine(kinds: []) },
+        let work = DispatchBatchWork(
+            turn: DispatchBatch(acknowledgements: unwritten.acknowledgements),
+            gate: { GateMachine(kinds: []) },
             transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
         let isOurs = await withCheckedContinuation { continuation in
             writer.enqueue(last: true) { [store] db in
                 _ = try work.perform(in: db)
                 try store.putBackInterrupted(db)
-                try store.writeSighting(db)
+                try store.writeClockReading(db)
             } finish: { (result: Result<Void, any Error>) in
                 continuation.resume(returning: (try? result.get()) != nil)
             }

@@ -5,7 +5,7 @@ public enum JournalLimits {
     /// The most bytes of a kind's name, a source and a readiness's name.
     public static let nameBytes = 64
     /// The most bytes of a partition key.
-    public static let laneBytes = 128
+    public static let partitionKeyBytes = 128
     /// The most entries in one call of `record`.
     public static let entriesPerRecord = 10_000
     /// The most bytes that are stored of a reason.

@@ -140,17 +140,17 @@ struct JournalOpening: Sendable {
 
     private func becomeOwner(_ db: Database) throws -> (EntryStore, OpeningReport) {
         let incarnation = try Self.nextIncarnation(db)
-        let (stored, doubt) = try EntryStore.readSighting(db)
-        let sighting = configuration.timekeeper.sighting()
-        let clock = WallClockGuard(stored: stored, doubt: doubt, now: stored ?? sighting)
-        let books = Books(
-            clock: clock, sighted: sighting.uptime, pending: try EntryStore.countPending(db),
-            now: sighting.wall)
+        let (stored, doubt) = try EntryStore.readClockReading(db)
+        let clockReading = configuration.timekeeper.clockReading()
+        let clock = WallClockGuard(stored: stored, doubt: doubt, now: stored ?? clockReading)
+        let writerState = WriterState(
+            clock: clock, sighted: clockReading.uptime, pending: try EntryStore.countPending(db),
+            now: clockReading.wall)
         let store = EntryStore(
             kinds: kinds, schemas: schemas, configuration: configuration,
-            incarnation: incarnation, folder: folder, books: books)
+            incarnation: incarnation, folder: folder, writerState: writerState)
         try store.begin(db)
-        try store.writeSighting(db)
+        try store.writeClockReading(db)
         var report = OpeningReport()
         report.quarantined = try store.quarantineBroken(db)
         try store.adoptUndeclared(db)

@@ -58,9 +58,9 @@ public struct JournalSchema: Sendable {
 
 extension JournalSchema {
     /// The migrator for the journal's own tables and those of its features.
-    static func migrator(_ doors: [JournalSchema]) -> DatabaseMigrator {
+    static func migrator(_ features: [JournalSchema]) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
-        for schema in [EntryTable.schema] + doors {
+        for schema in [EntryTable.schema] + features {
             for (index, migration) in schema.migrations.enumerated() {
                 migrator.registerMigration("\(schema.name)/\(index + 1)", migrate: migration)
             }

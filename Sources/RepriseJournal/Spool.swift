@@ -105,7 +105,7 @@ struct SpoolRecord: Codable, Sendable {
     var kind: String
     var source: String
     var payload: Data
-    var lane: String?
+    var partitionKey: String?
     var delay: Int64?
     var recordedAt: Int64
 
@@ -115,7 +115,7 @@ struct SpoolRecord: Codable, Sendable {
         kind = entry.kind
         source = entry.source
         payload = Data(entry.payload)
-        lane = entry.lane
+        partitionKey = entry.partitionKey
         delay = entry.delay?.milliseconds
         self.recordedAt = recordedAt.milliseconds
     }
@@ -125,9 +125,21 @@ struct SpoolRecord: Codable, Sendable {
             throw RepriseError(.malformed, "It has version \(version), which is not known here.")
         }
         let entry = NewEntry(
-            id: try EntryID(id), kind: kind, source: source, payload: [UInt8](payload), lane: lane,
+            id: try EntryID(id), kind: kind, source: source, payload: [UInt8](payload),
+            partitionKey: partitionKey,
             delay: delay.map { .milliseconds($0) })
         try EntryCheck.check(entry)
         return entry
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case version
+        case id
+        case kind
+        case source
+        case payload
+        case partitionKey = "lane"
+        case delay
+        case recordedAt
     }
 }

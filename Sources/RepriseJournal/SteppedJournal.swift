@@ -57,7 +57,7 @@ package final class SteppedJournal: Sendable {
 
     /// One transaction, each job in a savepoint of its own.
     package func perform(_ jobs: [Job]) throws -> (
-        results: [Result<Void, any Error>], news: CommitNews
+        results: [Result<Void, any Error>], news: CommitEvents
     ) {
         try pool.writeWithoutTransaction { db in try commit.perform(jobs, in: db) }
     }
@@ -67,7 +67,7 @@ package final class SteppedJournal: Sendable {
     package var now: WallTime { store.now }
 
     /// Whether the calendar is trusted enough to expire entries.
-    package var mayExpire: Bool { store.books.withLock { $0.clock.mayExpire } }
+    package var mayExpire: Bool { store.writerState.withLock { $0.clock.mayExpire } }
 
     package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try store.record(entry, in: db)
@@ -86,10 +86,11 @@ package final class SteppedJournal: Sendable {
     }
 
     package func perform(
-        _ turn: Turn, gate: GateMachine, transactions: [String: Transaction], asking: Set<String>,
+        _ turn: DispatchBatch, gate: GateMachine, transactions: [String: Transaction],
+        asking: Set<String>,
         alongside: [Int64: @Sendable (Database) throws -> Void], in db: Database
-    ) throws -> (result: TurnResult, taken: [Taken]) {
-        let work = TurnWork(
+    ) throws -> (result: DispatchBatchResult, taken: [Taken]) {
+        let work = DispatchBatchWork(
             turn: turn, gate: { gate }, transactions: transactions, asking: asking,
             alongside: alongside, store: store)
         let outcome = try work.perform(in: db)
@@ -105,7 +106,7 @@ package final class SteppedJournal: Sendable {
 
     package func putBackInterrupted(in db: Database) throws {
         try store.putBackInterrupted(db)
-        try store.writeSighting(db)
+        try store.writeClockReading(db)
     }
 
     package func serverTimeReceived(_ time: WallTime, in db: Database) throws {

@@ -2,7 +2,7 @@ package import RepriseCore
 
 /// Decides which jobs are committed together: jobs that wait during one commit share the next one.
 package struct WriteQueue<Job> {
-    package enum Verdict {
+    package enum Disposition {
         /// Begin to commit: take one group after the other, until none is left.
         case begin
         /// A commit is running; waiting jobs come after it.
@@ -20,7 +20,7 @@ package struct WriteQueue<Job> {
     package var count: Int { jobs.count }
 
     /// After the `last` one no job is accepted.
-    package mutating func add(_ job: Job, last: Bool = false) -> Verdict {
+    package mutating func add(_ job: Job, last: Bool = false) -> Disposition {
         guard !isClosed else { return .refuse(Self.closed) }
         guard last || jobs.count < JournalLimits.waitingWrites else { return .refuse(Self.full) }
         jobs.append(job)

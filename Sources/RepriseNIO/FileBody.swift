@@ -11,20 +11,20 @@ struct FileBody: AsyncSequence, Sendable {
 
     let size: Int64
     private let source: Source
-    private let patience: Patience
+    private let timeout: IdleTimeout
     private let told: @Sendable (Int64) async -> Void
 
     /// - Parameters:
     ///   - url: the file.
-    ///   - patience: the timeout to start when a wait begins.
+    ///   - timeout: the timeout to start when a wait begins.
     ///   - told: called with the bytes sent so far, before more is read.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`: the file does not exist.
     init(
-        _ url: URL, _ patience: Patience, _ told: @escaping @Sendable (Int64) async -> Void
+        _ url: URL, _ timeout: IdleTimeout, _ told: @escaping @Sendable (Int64) async -> Void
     ) throws {
         source = try Source(url)
         size = source.size
-        self.patience = patience
+        self.timeout = timeout
         self.told = told
     }
 
@@ -38,7 +38,7 @@ struct FileBody: AsyncSequence, Sendable {
 
         mutating func next() async throws -> ByteBuffer? {
             // A request for more means that the previous bytes are sent.
-            body.patience.wait()
+            body.timeout.wait()
             if sent > 0 { await body.told(sent) }
             let want = Int(Swift.min(Int64(FileBody.piece), body.size - sent))
             guard want > 0 else { return nil }

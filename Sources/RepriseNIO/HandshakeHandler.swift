@@ -16,16 +16,16 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let request: HandshakeRequest
     private let maximumFrameBytes: Int
-    private let closePatience: Duration
+    private let closeTimeout: Duration
     private let promise: EventLoopPromise<NIOSocket>
     private var received = ByteBuffer()
     private var searched = 0
 
     init(
-        request: HandshakeRequest, maximumFrameBytes: Int, closePatience: Duration,
+        request: HandshakeRequest, maximumFrameBytes: Int, closeTimeout: Duration,
         promise: EventLoopPromise<NIOSocket>
     ) {
-        self.closePatience = closePatience
+        self.closeTimeout = closeTimeout
         self.request = request
         self.maximumFrameBytes = maximumFrameBytes
         self.promise = promise
@@ -77,7 +77,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         try pipeline.addHandlers([
             ByteToMessageHandler(decoder),
             SocketHandler(
-                inbox: inbox, maximumFrameBytes: maximumFrameBytes, patience: closePatience),
+                inbox: inbox, maximumFrameBytes: maximumFrameBytes, timeout: closeTimeout),
         ])
         promise.succeed(NIOSocket(channel: context.channel, inbox: inbox))
         // Bytes behind the answer are already frames. The caller passes the end of this read on.

@@ -18,7 +18,7 @@ public struct NIODialer: SocketDialer {
     private let trust: TrustedServers
     /// How long ``RepriseCore/Socket/close(code:)`` waits for queued frames and for the peer's
     /// answer.
-    package var closePatience = Duration.seconds(1)
+    package var closeTimeout = Duration.seconds(1)
 
     /// Makes a dialer.
     ///
@@ -61,10 +61,10 @@ public struct NIODialer: SocketDialer {
             promise.fail(Self.timedOut(endpoint))
         }
         defer { deadline.cancel() }
-        let patience = closePatience
+        let closeTimeout = closeTimeout
         connect(to: endpoint, on: loop, context, promise) {
             HandshakeHandler(
-                request: request, maximumFrameBytes: maximumFrameBytes, closePatience: patience,
+                request: request, maximumFrameBytes: maximumFrameBytes, closeTimeout: closeTimeout,
                 promise: promise)
         }
         return try await withTaskCancellationHandler {

@@ -62,7 +62,7 @@ public struct NIOTransport: HTTPTransport {
         do {
             try await withoutActuallyEscaping(head) { head in
                 try await withoutActuallyEscaping(chunk) { chunk in
-                    let talk = TransportTalk(
+                    let talk = TransportExchange(
                         call: request, endpoint: endpoint, client: client, sent: sent,
                         head: head, chunk: chunk)
                     try await talk.hold()
@@ -83,7 +83,7 @@ public struct NIOTransport: HTTPTransport {
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
         configuration.httpVersion = .http1Only
-        configuration.timeout.connect = TimeAmount(request.patience)
+        configuration.timeout.connect = TimeAmount(request.timeout)
         configuration.connectionPool.retryConnectionEstablishment = false
         if let address = request.address { configuration.dnsOverride = [endpoint.host: address] }
         if endpoint.isSecure { configuration.tlsConfiguration = try trust.configuration() }

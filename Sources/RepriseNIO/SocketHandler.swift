@@ -21,7 +21,7 @@ final class SocketHandler: ChannelDuplexHandler {
 
     private let inbox: Inbox
     /// The timeout of a close.
-    private let patience: Duration
+    private let timeout: Duration
     private var assembler: MessageAssembler
     private var batch: [[UInt8]] = []
     private var isClosing = false
@@ -34,9 +34,9 @@ final class SocketHandler: ChannelDuplexHandler {
     /// reconnecting.
     private var complaint: UInt16?
 
-    init(inbox: Inbox, maximumFrameBytes: Int, patience: Duration) {
+    init(inbox: Inbox, maximumFrameBytes: Int, timeout: Duration) {
         self.inbox = inbox
-        self.patience = patience
+        self.timeout = timeout
         assembler = MessageAssembler(maximumBytes: maximumFrameBytes)
     }
 
@@ -191,7 +191,7 @@ final class SocketHandler: ChannelDuplexHandler {
 
     private func closeAtLast(_ context: ChannelHandlerContext) {
         let channel = context.channel
-        let timer = context.eventLoop.scheduleTask(in: TimeAmount(patience)) {
+        let timer = context.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.close(promise: nil)
         }
         channel.closeFuture.whenComplete { _ in timer.cancel() }

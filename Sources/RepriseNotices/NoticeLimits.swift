@@ -11,7 +11,7 @@ public enum NoticeLimits {
     /// The most records of its own that a service extension reads; beyond, the newest.
     public static let recordsRead = 256
     /// How long the server may take to answer about a setting.
-    public static let serverPatience = Duration.seconds(15)
+    public static let serverTimeout = Duration.seconds(15)
     /// The most bytes of an answer about settings: of all mutes of a user.
     public static let answerBytes = 4_194_304
     /// The first wait after the server was not reached, of which a part is waited; it doubles.
@@ -32,7 +32,7 @@ public enum NoticeLimits {
     /// The most channels that are looked at in one transaction.
     public static let channelsAtOnce = 64
     /// How long messages of a catch-up wait for its end before they are shown.
-    public static let catchUpPatienceMilliseconds = 2_000
+    public static let catchUpTimeoutMilliseconds = 2_000
     /// The age up to which the system's list of delivered notifications is used; older, it is read
     /// again.
     public static let freshMilliseconds = 200
@@ -45,18 +45,18 @@ public enum NoticeLimits {
     /// The most bytes of a reply that is typed on a notification.
     public static let replyBytes = 16_384
     /// The most taps in flight to loops.
-    public static let tapsInHand = 8
+    public static let tapsInFlight = 8
     /// How long a call of the system's notification centre may take.
-    public static let systemPatience = Duration.seconds(10)
+    public static let systemTimeout = Duration.seconds(10)
     /// The most abandoned calls that have not returned; at it no call is made.
     public static let abandoned = 4
     /// How long the system's completion handler waits for a reply or "mark as read" to be done; the
     /// system ends an app after about 30 s.
-    public static let actionPatience = Duration.seconds(20)
+    public static let actionTimeout = Duration.seconds(20)
     /// The part of it spent waiting for the server to confirm a read position.
-    public static let readPatience = Duration.seconds(5)
+    public static let readTimeout = Duration.seconds(5)
     /// Timeout for fetching a push's message in a background launch; the system gives about 30 s.
-    public static let wakePatience = Duration.seconds(15)
+    public static let wakeTimeout = Duration.seconds(15)
     /// The longest pause before the system or the disk is asked again after a failure.
     public static let longestPauseSeconds = 30
 }

@@ -7,7 +7,7 @@ package import RepriseWire
 /// Every function with a database reads or writes in the current transaction of the journal.
 package protocol NoticeMessages: Sendable {
     /// Reports every event from now on; the observer must not block.
-    func observe(_ observer: @escaping @Sendable (NoticeNews) -> Void)
+    func observe(_ observer: @escaping @Sendable (NoticeFeedEvent) -> Void)
 
     /// How messages currently arrive, for each subscribed channel.
     func flows(of channels: [ChannelName]) async -> [ChannelName: NoticeFlow]
@@ -18,11 +18,11 @@ package protocol NoticeMessages: Sendable {
     func mark(of channel: ChannelName, _ db: Database) throws -> String?
 
     /// - Returns: nil: the journal has nothing of the channel.
-    func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStanding?
+    func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStatus?
 
     /// The latest messages, newest first.
     func newest(
-        of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
+        of channel: ChannelName, in standing: NoticeStatus, after arrival: Int64, limit: Int,
         _ db: Database
     ) throws -> [NoticeMessage]
 

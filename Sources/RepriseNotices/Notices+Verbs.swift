@@ -22,13 +22,13 @@ extension Notices {
         guard let hint = NoticeContent.hint(notification.request.content.info), let id = hint.id
         else { return [.banner, .list, .sound] }
         let permission = await driver.permission
-        let moment = NoticeDesk.Moment(
+        let moment = NoticeStore.Moment(
             settings: permission ?? NotificationSettings(authorization: .authorized),
             onScreen: driver.scene.onScreen, wall: configuration.timekeeper.wall(),
             preferences: configuration.preferences())
-        let (desk, isRemote) = (driver.desk, notification.isRemote)
+        let (noticeStore, isRemote) = (driver.noticeStore, notification.isRemote)
         let step = try? await journal.write { db in
-            try desk.arrived(hint, id, isRemote: isRemote, moment, db)
+            try noticeStore.arrived(hint, id, isRemote: isRemote, moment, db)
         }
         driver.inbox.put { $0.channels.insert(hint.channel) }
         // If the decision fails, as with a full disk, it is shown unchanged.
@@ -70,7 +70,7 @@ extension Notices {
 
     /// Returns when the server has the reply and the read position, or at the limit.
     ///
-    /// It waits at most ``NoticeLimits/readPatience`` for the read position, and not at all with a
+    /// It waits at most ``NoticeLimits/readTimeout`` for the read position, and not at all with a
     /// server without users.
     package func done(_ response: NotificationResponse, within limit: Duration) async {
         let arrival = NoticeArrival(response)
@@ -81,7 +81,7 @@ extension Notices {
         for id in [entry, NoticeRouting.reply(to: entry)] {
             await wait.until(end) { await !routing.isPending(id) }
         }
-        let soon = min(end, clock.uptime() + NoticeLimits.readPatience)
+        let soon = min(end, clock.uptime() + NoticeLimits.readTimeout)
         await wait.until(soon) { await routing.isReadKnown(arrival) }
         driver.inbox.put { $0.isUrgent = true }
         let rest = end - clock.uptime()
@@ -100,8 +100,8 @@ extension Notices {
     /// - Throws: what the journal throws.
     public func receivedPush(_ info: [UInt8]) async throws {
         guard let hint = NoticeContent.hint(info) else { return }
-        let (desk, now) = (driver.desk, configuration.timekeeper.wall())
-        try await journal.write { db in try desk.heard(hint, at: now, db) }
+        let (noticeStore, now) = (driver.noticeStore, configuration.timekeeper.wall())
+        try await journal.write { db in try noticeStore.heard(hint, at: now, db) }
         driver.inbox.put { work in
             work.channels.insert(hint.channel)
             work.mergesSpool = true
@@ -117,7 +117,7 @@ extension Notices {
     /// channel.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
-        let (clock, messages) = (configuration.timekeeper, driver.desk.messages)
+        let (clock, messages) = (configuration.timekeeper, driver.noticeStore.messages)
         let wait = await NoticeWait(journal, clock)
         await wait.until(clock.uptime() + limit) { [journal] in
             let standing = try? await journal.read { db in
@@ -144,7 +144,7 @@ extension Notices {
     public var badges: AsyncStream<IconBadge> { driver.badges.watch() }
 
     /// The current figures; costs nothing until it is read.
-    public var insight: NoticeInsight { get async { await driver.insight } }
+    public var diagnostics: NoticeDiagnostics { get async { await driver.diagnostics } }
 
     /// The permission may have changed: reads the system's settings.
     public func permissionChanged() { driver.inbox.put { $0.recovers = true } }

@@ -34,7 +34,7 @@ public final class Notices: Sendable {
             EntryKind(NoticeKinds.shown, attemptLimit: .max, parallel: 8),
             EntryKind(
                 NoticeKinds.tap, requires: [.ui], bound: bound, attemptLimit: .max,
-                parallel: NoticeLimits.tapsInHand),
+                parallel: NoticeLimits.tapsInFlight),
             EntryKind(
                 NoticeKinds.action, attemptLimit: .max,
                 backoff: Backoff(base: .milliseconds(100), longest: .seconds(30)), parallel: 8),
@@ -77,18 +77,18 @@ public final class Notices: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
     public func run(notifications: any UserNotifications) async throws {
-        let desk = driver.desk
+        let noticeStore = driver.noticeStore
         let (inbox, clock) = (driver.inbox, configuration.timekeeper)
         await journal.handle(NoticeKinds.shown) { db, entry in
             let record: ShownRecord
             do {
                 record = try ShownRecord(payload: entry.payload)
-                let channel = try desk.shown(record, at: clock.wall(), db)
+                let channel = try noticeStore.shown(record, at: clock.wall(), db)
                 db.afterNextTransaction { _ in inbox.put { $0.channels.insert(channel) } }
             } catch let error as DatabaseError {
                 throw error
             } catch {
-                throw HandOverFailure.permanent("It is not what an extension says: \(error)")
+                throw DispatchFailure.permanent("It is not what an extension says: \(error)")
             }
         }
         try await settingsDriver.load()

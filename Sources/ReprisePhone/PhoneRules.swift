@@ -137,7 +137,7 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     /// A held background push when the budget has room again.
     public enum HeldPush: String, PhoneRuleValue {
         /// It is delivered to the app.
-        case handedOver
+        case dispatched = "handedOver"
         /// It waits until the user opens the app.
         case waitsForOpening
     }
@@ -251,7 +251,7 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     /// Silent pushes to an app in the foreground.
     public var silentInForeground = SilentInForeground.free
     /// A held background push, when the budget has room again.
-    public var heldPush = HeldPush.handedOver
+    public var heldPush = HeldPush.dispatched
     /// Alerts that also wake the app.
     public var alertsThatWake = AlertsThatWake.free
     /// A badge of zero.

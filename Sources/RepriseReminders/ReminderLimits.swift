@@ -9,7 +9,7 @@ package enum ReminderLimits {
     /// The most pending notifications; iOS keeps 64, and the app may need some itself.
     package static let places = 60
     /// The most snoozes, skips and tests of a plan; a day that is skipped is one.
-    package static let marks = ReminderDoorLimits.marks
+    package static let marks = ReminderEngineLimits.marks
     /// The most times of a day.
     package static let times = 24
     /// The most days that a schedule leaves out.

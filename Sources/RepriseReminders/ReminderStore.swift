@@ -17,7 +17,7 @@ public protocol ReminderStore: EntityStore {
     /// Performs an action from a notification, without the app's screen: exactly once, if
     /// ``ReminderCommand/id`` is stored in the transaction of the effect.
     ///
-    /// - Throws: `HandOverFailure.permanent` for a command that can never succeed; after any other
+    /// - Throws: `DispatchFailure.permanent` for a command that can never succeed; after any other
     ///   error it is tried again.
     func apply(_ command: ReminderCommand) async throws
 

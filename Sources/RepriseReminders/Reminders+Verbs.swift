@@ -70,7 +70,7 @@ extension Reminders {
         try ReminderCheck.content(reminder)
         let occurrence = "test-\(EntryID.random().text)"
         try await mark { now in
-            var mark = try ReminderMark.snooze(
+            var mark = try ReminderOverride.snooze(
                 entity, reminder: reminder.id, occurrence: occurrence, for: wait, at: now)
             mark.what = .test(reminder)
             return mark
@@ -80,12 +80,12 @@ extension Reminders {
     /// Made in its transaction, by the calendar as of that: one that was read before may have been
     /// set since.
     private func mark(
-        _ make: @escaping @Sendable (WallTime) throws -> ReminderMark
+        _ make: @escaping @Sendable (WallTime) throws -> ReminderOverride
     ) async throws {
         try await journal.write { [journal] db in
             let mark = try make(journal.now)
             try mark.checkNames()
-            try ReminderDesk.mark(mark, in: db, at: journal.now)
+            try ReminderPlanStore.mark(mark, in: db, at: journal.now)
         }
         driver.poke(.mark)
     }
@@ -95,7 +95,7 @@ extension Reminders {
     /// Schedules a comparison of the plan with the system's pending notifications.
     ///
     /// Call it after the person has answered the permission prompt; all other changes are noticed.
-    public func survey() { driver.poke(.asked) }
+    public func reconciliation() { driver.poke(.asked) }
 
     /// Plans within a background slot; returns when the slot is given back.
     ///
@@ -113,7 +113,7 @@ extension Reminders {
     public var states: AsyncStream<ReminderState> { driver.states.watch() }
 
     /// The current figures; costs nothing until it is read.
-    public var insight: ReminderInsight { get async { await driver.insight } }
+    public var diagnostics: ReminderDiagnostics { get async { await driver.diagnostics } }
 
     /// Ends ``run(store:notifications:scheduler:)``; after it returns, the system's notifications
     /// are not changed any more.
@@ -140,7 +140,7 @@ extension Reminders: AppLife {
     public func memoryPressure() async {}
 }
 
-extension ReminderMark {
+extension ReminderOverride {
     /// - Throws: ``RepriseCore/RepriseError`` `.badID`.
     fileprivate func checkNames() throws {
         guard (1...RouteLimits.routeID).contains(entity.utf8.count),
@@ -180,8 +180,8 @@ extension Reminders: AppLifeFollower {
             driver.inbox.put(.event(.slept))
             guard granted > .seconds(1) else { return {} }
             return { [driver, configuration] in
-                let patience = Patience(clock: configuration.timekeeper)
-                _ = try? await patience.wait(granted - .seconds(1), for: "A survey") {
+                let timeout = CallTimeout(clock: configuration.timekeeper)
+                _ = try? await timeout.wait(granted - .seconds(1), for: "A survey") {
                     await driver.settled()
                 }
             }

@@ -21,7 +21,7 @@ public final class Reminders: Sendable {
     let routing: ReminderRouting
 
     /// Persistent state of the feature.
-    var desk: ReminderDesk { driver.desk }
+    var planStore: ReminderPlanStore { driver.planStore }
 
     /// The kinds of entries that this feature records, for `Journal.open`.
     ///
@@ -33,10 +33,10 @@ public final class Reminders: Sendable {
             // No attempt limit: a store that fails for an hour must not lose a tap.
             EntryKind(
                 ReminderKinds.route, requires: [.store, .ui], bound: bound, attemptLimit: .max,
-                backoff: ReminderRouting.backoff, parallel: RouteLimits.inHand),
+                backoff: ReminderRouting.backoff, parallel: RouteLimits.inFlight),
             EntryKind(
                 ReminderKinds.action, requires: [.store], attemptLimit: .max,
-                backoff: ReminderRouting.backoff, parallel: RouteLimits.inHand),
+                backoff: ReminderRouting.backoff, parallel: RouteLimits.inFlight),
         ]
     }
 
@@ -45,16 +45,16 @@ public final class Reminders: Sendable {
     /// - Parameters:
     ///   - journal: stays the caller's.
     ///   - configuration: the options, already checked.
-    ///   - actionPatience: how long ``received(_:)`` waits for the effect of a button; zero: not at
+    ///   - actionTimeout: how long ``received(_:)`` waits for the effect of a button; zero: not at
     ///     all.
     package init(
         journal: Journal, configuration: Configuration = Configuration(),
-        actionPatience: Duration = .seconds(RouteLimits.actionSeconds)
+        actionTimeout: Duration = .seconds(RouteLimits.actionSeconds)
     ) {
         self.journal = journal
         self.configuration = configuration
         routing = ReminderRouting(
-            journal: journal, configuration: configuration, actionPatience: actionPatience)
+            journal: journal, configuration: configuration, actionTimeout: actionTimeout)
         driver = RemindersDriver(
             journal: journal, configuration: configuration,
             opens: { [routing] in await routing.open() },

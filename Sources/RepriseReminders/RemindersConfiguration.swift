@@ -24,11 +24,11 @@ extension Reminders {
         /// Then its entry ends as `expired`.
         public var timeToLive: Duration?
         /// Timeout for the app's store to list its reminders; then it is asked again, after a wait.
-        public var storePatience: Duration = .seconds(5)
+        public var storeTimeout: Duration = .seconds(5)
         /// How long the app's store may take to look one entity up, as for a tap.
-        public var lookUpPatience: Duration = .seconds(5)
+        public var lookUpTimeout: Duration = .seconds(5)
         /// How long the notification centre may take for one call.
-        public var systemPatience: Duration = .seconds(10)
+        public var systemTimeout: Duration = .seconds(10)
 
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
@@ -57,8 +57,8 @@ extension Reminders {
                     "A tap is worth showing for longer than no time.",
                     "Set reminders.timeToLive to more, or to nil.")
             }
-            let patience = [storePatience, lookUpPatience, systemPatience]
-            guard patience.allSatisfy({ $0 > .zero && $0 <= .seconds(600) }) else {
+            let timeout = [storeTimeout, lookUpTimeout, systemTimeout]
+            guard timeout.allSatisfy({ $0 > .zero && $0 <= .seconds(600) }) else {
                 throw bad("A patience is more than nothing, and at most 10 minutes.", "Set it so.")
             }
             try checkRouting()

@@ -35,7 +35,7 @@ package struct Housekeeping: Sendable {
 
     /// Trims at once and then once a minute until cancelled; the next pass repeats a failed one.
     package func run() async {
-        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        var calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         repeat {
             await pass(&calendar)
             await eraseDeleted()
@@ -56,7 +56,7 @@ package struct Housekeeping: Sendable {
 
     /// Runs one pass, if the wall clock is trusted.
     package func pass(_ calendar: inout WallClockGuard) async {
-        calendar.observe(clock.sighting())
+        calendar.observe(clock.clockReading())
         guard calendar.mayExpire else {
             logger.warning("nothing is trimmed: the calendar has jumped")
             return

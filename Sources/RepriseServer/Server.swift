@@ -44,7 +44,7 @@ public struct Server: Service {
     private let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
-    private let entrances = Entrances()
+    private let entrances = RunningAccess()
     private let admission: Admission?
     /// Replace the configured providers; for tests.
     private let givenProviders: [any PushProvider]?
@@ -96,7 +96,7 @@ public struct Server: Service {
         let clock = SystemTimekeeper()
         let opened = try openLog()
         let log = MeasuredLog(opened, metrics: metrics, clock: clock)
-        let entrance: Entrance
+        let accessControl: AccessControl
         let accounts: Accounts
         var providers: (providers: [any PushProvider], webPushKey: String?) =
             (givenProviders ?? [], nil)
@@ -105,7 +105,7 @@ public struct Server: Service {
                 providers = try Pushing.providers(
                     configuration.push, folder: configuration.data, clock: clock, logger: logger)
             }
-            entrance = try await Entrance(configuration, clock: clock, logger: logger)
+            accessControl = try await AccessControl(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(
                 at: configuration.data, implicitChannels: configuration.implicitChannels)
             do {
@@ -124,13 +124,13 @@ public struct Server: Service {
         }
         let admission =
             self.admission
-            ?? entrance.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
+            ?? accessControl.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
             metrics: metrics, clock: clock, logger: logger)
-        entrances.opened(entrance, pushing)
+        entrances.opened(accessControl, pushing)
         let committer = Committer(
             log: log,
             onCommit: {
@@ -144,7 +144,7 @@ public struct Server: Service {
             descriptors: descriptors)
         async let storing: Void = committer.run()
         async let pushed: Void = pushing.run()
-        let result = await serve(on: group, gateway, log, accounts, entrance, pushing)
+        let result = await serve(on: group, gateway, log, accounts, accessControl, pushing)
         committer.shutdown()
         await pushing.stop()
         await storing
@@ -157,7 +157,7 @@ public struct Server: Service {
     /// Serves and runs maintenance; when it returns, only the committer uses the log.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ entrance: Entrance, _ pushing: Pushing
+        _ accounts: Accounts, _ accessControl: AccessControl, _ pushing: Pushing
     ) async -> Result<Void, any Error> {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
@@ -165,7 +165,7 @@ public struct Server: Service {
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log, accounts, entrance, pushing)
+            try await listen(on: group, gateway, log, accounts, accessControl, pushing)
             return .success(())
         } catch {
             return .failure(Self.explain(error, configuration))
@@ -195,21 +195,21 @@ public struct Server: Service {
     /// Returns when every connection has ended.
     private func listen(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ entrance: Entrance, _ pushing: Pushing
+        _ accounts: Accounts, _ accessControl: AccessControl, _ pushing: Pushing
     ) async throws {
-        let isSecure = entrance.certificate != nil
+        let isSecure = accessControl.certificate != nil
         let router = Router()
-        router.add(middleware: BrowserGuard(rules: entrance.browsers, isSecure: isSecure))
+        router.add(middleware: BrowserGuard(rules: accessControl.browsers, isSecure: isSecure))
         HTTPRoutes(services(gateway, log, accounts, pushing)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
-        if let issuer = entrance.issuer {
+        if let issuer = accessControl.issuer {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
         }
         router.refuseOtherMethods()
         let application = Application(
             responder: router.buildResponder(),
             server: HTTPServerBuilder {
-                GatewayChannel(gateway: gateway, entrance: entrance, responder: $0)
+                GatewayChannel(gateway: gateway, accessControl: accessControl, responder: $0)
             },
             configuration: ApplicationConfiguration(
                 address: .hostname(configuration.host, port: configuration.port),
@@ -250,7 +250,7 @@ public struct Server: Service {
             // Connection 0 does not exist: the move came over HTTP.
             gateway.hub.moved(
                 by: 0,
-                PositionNews.Telling(
+                PositionUpdates.Telling(
                     channel: channel, position: position, except: nil,
                     isPrivate: members > WireLimits.positions))
         }
@@ -317,16 +317,16 @@ public struct Server: Service {
 }
 
 /// The files that a running server reloads on request; shared by copies of the server.
-private final class Entrances: Sendable {
-    private let opened = Mutex<(entrance: Entrance, pushing: Pushing)?>(nil)
+private final class RunningAccess: Sendable {
+    private let opened = Mutex<(accessControl: AccessControl, pushing: Pushing)?>(nil)
 
-    func opened(_ entrance: Entrance, _ pushing: Pushing) {
-        opened.withLock { $0 = (entrance, pushing) }
+    func opened(_ accessControl: AccessControl, _ pushing: Pushing) {
+        opened.withLock { $0 = (accessControl, pushing) }
     }
 
     func reload() async {
-        guard let (entrance, pushing) = opened.withLock(\.self) else { return }
+        guard let (accessControl, pushing) = opened.withLock(\.self) else { return }
         pushing.reload()
-        await entrance.reload()
+        await accessControl.reload()
     }
 }

@@ -116,14 +116,14 @@ extension ManualTimekeeper: Timekeeper {
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let verdict: Result<Void, any Error>? = state.withLock { state in
+                let disposition: Result<Void, any Error>? = state.withLock { state in
                     if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
                     if moment <= state.uptime { return .success(()) }
                     state.sleepers.append(
                         Sleeper(id: id, moment: moment, continuation: continuation))
                     return nil
                 }
-                if let verdict { continuation.resume(with: verdict) }
+                if let disposition { continuation.resume(with: disposition) }
             }
         } onCancel: {
             let sleeper: Sleeper? = state.withLock { state in

@@ -20,7 +20,7 @@ struct AccountsAtServerTests {
     @Test("One run goes on over every sign-in and sign-out, and asks for nothing in between")
     func oneRun() async throws {
         let folder = try Folder()
-        let server = try await TestServer(data: folder.path("data"), options: ["--dev"])
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let home = try await RepriseAccounts.open(
             at: folder.url.appending(path: "home"), server: server.url, dialer: NIODialer(),
             tokens: { [url = server.url] request in

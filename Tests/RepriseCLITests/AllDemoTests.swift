@@ -12,7 +12,7 @@ struct AllDemoTests {
         var accounts: [DemoAccount] {
             [
                 DemoAccount(
-                    door: "reminders", promise: "the right screen for each tap",
+                    feature: "reminders", promise: "the right screen for each tap",
                     before: "8 of 19", repaired: nil, reprise: "20 of 21", kept: hasPassed)
             ]
         }

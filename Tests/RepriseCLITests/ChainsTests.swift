@@ -233,7 +233,7 @@ private enum Album {
             await work.log("working on \(input)")
             await work.progress(1, "nearly")
             if input.hasPrefix("trouble"), !isMended {
-                throw HandOverFailure.permanent("no good: \(input)")
+                throw DispatchFailure.permanent("no good: \(input)")
             }
             return Array(repeating: input, count: 50).joined(separator: " ")
         }
@@ -249,12 +249,12 @@ private enum Album {
     static func chain() -> Chain<Input> {
         Chain<Input>("album", version: 3) { input in
             Work("list", Echo.self) { _ in input.word }
-                .undo(with: Echo.self) { _ in "not \(input.word)" }
-            Together {
+                .compensation(with: Echo.self) { _ in "not \(input.word)" }
+            Parallel {
                 Work("copy-1", Echo.self) { _ in input.word == "back" ? "trouble" : "one" }
                 Work("copy-2", Echo.self) { _ in "two" }
             }
-            Wait(for: input.word == "waits" ? .session : .journal, name: "signed-in")
+            WaitFor(for: input.word == "waits" ? .session : .journal, name: "signed-in")
             Work("send", Large.self) { _ in 100_000 }
         }
     }
@@ -271,7 +271,7 @@ private enum Album {
             at: folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration)
         let chains = try #require(reprise.chains)
-        await reprise.open(.journal)
+        await reprise.setReady(.journal)
         let running = Task { try await chains.run() }
         do {
             try await body(reprise, chains)

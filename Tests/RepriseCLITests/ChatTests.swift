@@ -167,7 +167,7 @@ struct ChatTests {
             arguments + [url, "--patience", "0"], input: Data("kept\n".utf8))
         #expect(first.status == 1)
         #expect(first.error.contains("next start"), "\(first.error)")
-        let server = try await TestServer(data: folder.path("data"), options: ["--dev"])
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let second = try RunningTool(arguments + [server.url])
         try await second.wait("it is sent, and comes back") { $0.contains("1 ada: kept\n") }
         second.closeInput()

@@ -35,7 +35,7 @@ struct DeadLettersTests {
 
         #expect(try await Tool.run("dead-letters", "--journal", journal, "--retry", id).status == 0)
         #expect(try await Tool.run("dead-letters", "--journal", journal).output.isEmpty)
-        let server = try await TestServer(data: folder.path("data"))
+        let server = try await ToolServer(data: folder.path("data"))
         let again = try RunningTool(chat + [server.url])
         // An open server asks nobody for a name.
         try await again.wait("it is sent") { $0.contains("1 somebody: kept\n") }

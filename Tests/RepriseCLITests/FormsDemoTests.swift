@@ -34,13 +34,13 @@ struct FormsDemoTests {
         let report = try await Self.play(
             names.flatMap { ["--only", $0] } + ["--output", folder.url.path])
         #expect(report.passed)
-        let verdicts = report.scenarios.map { result in
+        let dispositions = report.scenarios.map { result in
             ["optional-chaining", "wait-three-seconds", "reprise"].map {
-                result.apps[$0]?.verdict ?? "none"
+                result.apps[$0]?.disposition ?? "none"
             }
         }
         #expect(
-            verdicts == [
+            dispositions == [
                 ["right", "right", "right"], ["lost", "right", "right"], ["lost", "lost", "right"],
             ])
     }
@@ -59,8 +59,13 @@ struct FormsDemoTests {
 
     private struct Report: Decodable {
         struct Run: Decodable {
-            let verdict: String
+            let disposition: String
             let seen: [String]
+
+            private enum CodingKeys: String, CodingKey {
+                case disposition = "verdict"
+                case seen
+            }
         }
 
         struct Scenario: Decodable {

@@ -51,7 +51,7 @@ struct FormsTests {
     @Test("push makes a file current and says what it changes; show shows it")
     func push() async throws {
         let folder = try Folder()
-        try await AccessTests.withDevelopment { _, url in
+        try await AccessCommandTests.withDevelopment { _, url in
             let to = ["--server", url]
             let none = try await Tool.run(["forms", "show"] + to)
             #expect(none.status == 65)

@@ -4,8 +4,8 @@ import Testing
 /// A file system of 2 MiB, where the machine lets us make one.
 ///
 /// Only root may mount, and not in every container; elsewhere these tests do not run.
-private final class SmallDisk: Sendable {
-    static let isPossible = (try? SmallDisk()) != nil
+private final class ToolSmallDisk: Sendable {
+    static let isPossible = (try? ToolSmallDisk()) != nil
 
     let path: String
     private let folder: Folder
@@ -31,7 +31,7 @@ private final class SmallDisk: Sendable {
     }
 }
 
-@Suite("Full disk", .enabled(if: SmallDisk.isPossible))
+@Suite("Full disk", .enabled(if: ToolSmallDisk.isPossible))
 struct FullDiskTests {
     private static let lines = Data((1...20_000).map { "\($0)\n" }.joined().utf8)
 
@@ -39,7 +39,7 @@ struct FullDiskTests {
         "a device whose disk fills says so with 74, accounts for what it has, and goes on when there is room"
     )
     func device() async throws {
-        let disk = try SmallDisk()
+        let disk = try ToolSmallDisk()
         try await withServer { server, folder in
             let published = try await Tool.run(
                 ["publish", "a", "--server", server.url], input: Self.lines)
@@ -53,7 +53,7 @@ struct FullDiskTests {
             try FileManager.default.copyItem(atPath: disk.path + "/j", toPath: folder.path("j"))
             let rest = try await Tool.run(listen + ["--journal", folder.path("j")])
             #expect(rest.status == 0, "\(rest.error)")
-            let lines = try Line.all(full.output + rest.output)
+            let lines = try ListenLine.all(full.output + rest.output)
             #expect(Set(lines.map(\.seq)) == Set(1...20_000))
             let ledger = try await Tool.run("ledger", "--journal", folder.path("j"))
             #expect(ledger.status == 0)
@@ -64,8 +64,8 @@ struct FullDiskTests {
         "a server whose disk fills stores what it acknowledges; publish gives up with 69 and the reason"
     )
     func server() async throws {
-        let disk = try SmallDisk()
-        let server = try await TestServer(data: disk.path + "/data")
+        let disk = try ToolSmallDisk()
+        let server = try await ToolServer(data: disk.path + "/data")
         let result = try await Tool.run(
             ["publish", "a", "--server", server.url, "--patience", "2", "--json"],
             input: Self.lines)
@@ -78,7 +78,7 @@ struct FullDiskTests {
         let listened = try await Tool.run(
             "listen", "a", "--journal", folder.path("j"), "--server", server.url, "--json",
             "--until-complete")
-        let lines = try Line.all(listened.output)
+        let lines = try ListenLine.all(listened.output)
         #expect(lines.count >= stored)
         #expect(lines.map(\.seq) == Array(1...lines.count))
         server.tool.signal(SIGTERM)
@@ -87,7 +87,7 @@ struct FullDiskTests {
 
     @Test("neither a server nor a device starts on a full disk: 74, and the remedy")
     func start() async throws {
-        let disk = try SmallDisk()
+        let disk = try ToolSmallDisk()
         _ = FileManager.default.createFile(atPath: disk.path + "/filler", contents: nil)
         let filler = try FileHandle(forWritingTo: URL(fileURLWithPath: disk.path + "/filler"))
         while (try? filler.write(contentsOf: Data(count: 1_024))) != nil {}

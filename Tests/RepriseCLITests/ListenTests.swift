@@ -3,7 +3,7 @@ import Testing
 
 @Suite("listen")
 struct ListenTests {
-    private func publish(_ range: ClosedRange<Int>, to channel: String = "a", _ server: TestServer)
+    private func publish(_ range: ClosedRange<Int>, to channel: String = "a", _ server: ToolServer)
         async throws
     {
         let input = Data(range.map { "\($0)\n" }.joined().utf8)
@@ -19,9 +19,9 @@ struct ListenTests {
                 "--until-complete",
             ]
             try await publish(1...500, server)
-            let first = try Line.all(try await Tool.run(arguments).output)
+            let first = try ListenLine.all(try await Tool.run(arguments).output)
             try await publish(501...700, server)
-            let second = try Line.all(try await Tool.run(arguments).output)
+            let second = try ListenLine.all(try await Tool.run(arguments).output)
             #expect((first + second).map(\.body) == (1...700).map(String.init))
             #expect((first + second).allSatisfy { $0.attempt == 1 && $0.channel == "a" })
             #expect(Set((first + second).map(\.id)).count == 700)
@@ -58,7 +58,7 @@ struct ListenTests {
             }
             let count = rounds * each
             printed += try await Tool.run(arguments + ["--until-complete"], limit: 60).output
-            let lines = try Line.all(printed)
+            let lines = try ListenLine.all(printed)
             #expect(Set(lines.map(\.seq)) == Set(1...count))
             var seen: Set<Int> = []
             for line in lines where !seen.insert(line.seq).inserted { #expect(line.attempt > 1) }
@@ -72,7 +72,7 @@ struct ListenTests {
     @Test("a server that is killed and comes back is listened to again")
     func serverKilled() async throws {
         let folder = try Folder()
-        var server = try await TestServer(data: folder.path("data"))
+        var server = try await ToolServer(data: folder.path("data"))
         let listener = try RunningTool([
             "listen", "a", "--journal", folder.path("j"), "--server", server.url,
         ])
@@ -120,8 +120,8 @@ struct ListenTests {
             #expect(await listener.end(within: 10) == 0)
             #expect(listener.error.isEmpty)
             let rest = try await Tool.run(arguments + ["--until-complete"])
-            let first = try Line.all(String(decoding: head, as: UTF8.self).wholeLines)
-            let all = try Line.all(rest.output) + first
+            let first = try ListenLine.all(String(decoding: head, as: UTF8.self).wholeLines)
+            let all = try ListenLine.all(rest.output) + first
             // What fell into the pipe's buffer was written; it is accounted for in the ledger, not
             // here.
             #expect(first.map(\.seq) == Array(1...first.count))

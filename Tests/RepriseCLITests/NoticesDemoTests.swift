@@ -106,7 +106,7 @@ struct NoticesDemoTests {
                 .init(id: "m", channel: "team", seq: 1, microseconds: 1, due: .banner)
             ],
             noted: [], routes: [], badge: badge,
-            standings: ["team": NoticesStanding(read: read, unread: unread, head: 1)],
+            standings: ["team": NoticesStatus(read: read, unread: unread, head: 1)],
             delivered: [NotificationRequest(id: "m", content: content)], secondAlerts: alerts,
             ledger: ledger)
     }

@@ -72,7 +72,7 @@ struct ProtocolClientTests {
         #expect(stored.count == 64)
         #expect(Set(first).isSubset(of: stored) && first.count >= 60)
         let said = try history.lines.suffix(4).map { line in
-            ChatBody(try JSONMembers(Array(line.utf8)).raw("body") ?? []).text
+            ChatBody(try HTTPMembers(Array(line.utf8)).raw("body") ?? []).text
         }
         #expect(said == ["a", "b", "c", "d"])
 

@@ -3,8 +3,8 @@ import Testing
 
 @Suite("publish")
 struct PublishTests {
-    private func listen(_ channel: String, _ server: TestServer, _ folder: Folder) async throws
-        -> [Line]
+    private func listen(_ channel: String, _ server: ToolServer, _ folder: Folder) async throws
+        -> [ListenLine]
     {
         let result = try await Tool.run(
             [
@@ -12,7 +12,7 @@ struct PublishTests {
                 "--until-complete", "--json",
             ], limit: 60)
         #expect(result.status == 0, "\(result.error)")
-        return try Line.all(result.output)
+        return try ListenLine.all(result.output)
     }
 
     @Test("texts, lines of a file and lines of standard input become messages, in order")
@@ -63,7 +63,7 @@ struct PublishTests {
     )
     func serverKilled() async throws {
         let folder = try Folder()
-        var server = try await TestServer(data: folder.path("data"))
+        var server = try await ToolServer(data: folder.path("data"))
         let count = 30_000
         let file = try folder.write((1...count).map { "\($0)\n" }.joined(), to: "lines")
         let publishing = try RunningTool([
@@ -85,7 +85,7 @@ struct PublishTests {
         _ = await server.tool.end()
     }
 
-    private func begun(at server: TestServer) async throws {
+    private func begun(at server: ToolServer) async throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while try await Tool.run("history", "a", "--server", server.url).lines.isEmpty {
             try #require(ContinuousClock.now < deadline, "nothing is stored")
@@ -95,7 +95,7 @@ struct PublishTests {
     @Test("a server that goes away for good ends it with 69 and an honest count")
     func serverGone() async throws {
         let folder = try Folder()
-        let server = try await TestServer(data: folder.path("data"))
+        let server = try await ToolServer(data: folder.path("data"))
         let publishing = try RunningTool([
             "publish", "a", "--server", server.url, "--patience", "1", "--json",
         ])

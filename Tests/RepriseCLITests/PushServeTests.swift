@@ -30,7 +30,7 @@ struct PushServeTests {
             apple.url.replacingOccurrences(of: "localhost", with: "127.0.0.1"),
         ]
         let data = folder.path("data")
-        var server = try await TestServer(data: data, options: options)
+        var server = try await ToolServer(data: data, options: options)
         // What was stored before pushing began is not pushed: so it is to have begun.
         try await until("it has begun") { try await rows("push_services", data) == 1 }
         try await people(server.url)
@@ -38,12 +38,12 @@ struct PushServeTests {
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
         #expect(taken.withLock { $0 }.isEmpty)
-        server = try await TestServer(data: data, options: options)
+        server = try await ToolServer(data: data, options: options)
         try await until("it is pushed") { taken.withLock { $0 } == ["m1"] }
         try await until("that is written down") { try await rows("push_queue", data) == 0 }
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
-        server = try await TestServer(data: data, options: options)
+        server = try await ToolServer(data: data, options: options)
         // A later message is pushed: what was to be pushed before it has been by then.
         try await send("POST", "/messages", #"{"id":"m2","body":{"text":"Hi"}}"#, server.url, "ada")
         try await until("the later one is pushed") { taken.withLock { $0.contains("m2") } }
@@ -63,7 +63,7 @@ struct PushServeTests {
         }
         let folder = try Folder()
         let key = try folder.write(P256.Signing.PrivateKey().pemRepresentation, to: "key.p8")
-        let server = try await TestServer(
+        let server = try await ToolServer(
             data: folder.path("data"),
             options: [
                 "--dev", "--push-dry-run", "--apns-key", key, "--apns-key-id", "KEY0000001",

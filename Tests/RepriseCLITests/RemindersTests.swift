@@ -22,7 +22,7 @@ struct RemindersTests {
 
     /// 2026-11-21 12:00 in Berlin.
     private static let now: Int64 = 1_795_258_800_000
-    private static let survey = """
+    private static let reconciliation = """
         INSERT INTO reminderSurvey VALUES
             (1, \(now), 'changed', 'authorized', 'Europe/Berlin', 200, 600, \(now + 5 * 86_400_000), NULL);
         INSERT INTO reminderPlan VALUES
@@ -40,7 +40,7 @@ struct RemindersTests {
     )
     func shown() async throws {
         let folder = try Folder()
-        let journal = try await Self.journal(folder, Self.survey)
+        let journal = try await Self.journal(folder, Self.reconciliation)
         let shown = try await Tool.run("reminders", "--journal", journal)
         #expect(shown.status == 0, "\(shown.error)")
         #expect(shown.output.contains("600 of 200 entities"))
@@ -73,7 +73,7 @@ struct RemindersTests {
         let folder = try Folder()
         let journal = try await Self.journal(
             folder,
-            Self.survey + """
+            Self.reconciliation + """
                 UPDATE reminderPlan SET status = 'refused', reason = 'no\u{1b}[2J', title = 'a\u{1b}]0;b\u{7}',
                     entity = 'g\u{202e}\(String(repeating: "x", count: 200))' WHERE id = 'reprise.reminder.1';
                 UPDATE reminderSurvey SET permission = 'denied', fault = 'broken\u{9b}';
@@ -113,7 +113,7 @@ struct RemindersTests {
         }
         let journal = try await Self.journal(
             folder,
-            Self.survey + """
+            Self.reconciliation + """
                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2010)
                     INSERT INTO reminderDecision (at, what, request, entity, reason)
                     SELECT \(Self.now) + i, 'add', 'r' || i, 'g' || i, 'Because of ' || i || '.' FROM n;

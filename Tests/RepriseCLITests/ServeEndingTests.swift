@@ -54,7 +54,7 @@ struct ServeEndingTests {
         }
     }
 
-    private static func stored(_ server: TestServer) async throws -> Int {
+    private static func stored(_ server: ToolServer) async throws -> Int {
         var settings = Configuration()
         settings.busyMode = .timeout(5)
         let log = try DatabaseQueue(path: server.data + "/messages.sqlite", configuration: settings)
@@ -64,7 +64,7 @@ struct ServeEndingTests {
     }
 
     private static func wait(
-        _ what: Comment, _ server: TestServer, until condition: (Int) -> Bool
+        _ what: Comment, _ server: ToolServer, until condition: (Int) -> Bool
     ) async throws {
         let deadline = ContinuousClock.now + .seconds(20)
         while !condition(try await stored(server)) {

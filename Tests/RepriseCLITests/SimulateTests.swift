@@ -27,7 +27,7 @@ struct SimulateTests {
     @Test(
         "a wrong driver ends it with 1, a timeline of 80 columns, and a command that shows it again"
     )
-    func convicts() async throws {
+    func detects() async throws {
         let result = try await Tool.run(
             ["simulate", "--workload", "channels", "--mutation", "fanOutBeforeCommit"], limit: 240)
         #expect(result.status == 1)

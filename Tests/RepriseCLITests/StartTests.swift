@@ -18,7 +18,7 @@ struct StartTests {
         "the device of the first page prints what came while it was dead, and says once what it was told while the server was"
     )
     func page() async throws {
-        var server = try await TestServer(data: folder.path("data"))
+        var server = try await ToolServer(data: folder.path("data"))
         func publish(_ text: String) async throws {
             let result = try await Tool.run(["publish", "general", text, "--server", server.url])
             #expect(result.status == 0, "\(result.error)")
@@ -46,7 +46,7 @@ struct StartTests {
         try await recorded()
         third.signal(SIGKILL)
         _ = await third.end()
-        server = try await TestServer(data: server.data, url: server.url)
+        server = try await ToolServer(data: server.data, url: server.url)
         let fourth = try hello(at: server.url)
         try await fourth.wait("its own word is printed") {
             $0.joined().contains(#"3 "Good morning""#)
@@ -64,7 +64,7 @@ struct StartTests {
 
     @Test("the device of the first page says what is wrong and what to do, and ends with 1")
     func errors() async throws {
-        let server = try await TestServer(data: folder.path("data"))
+        let server = try await ToolServer(data: folder.path("data"))
         let first = try hello(at: server.url)
         try await first.wait("it has its journal") { _ in
             FileManager.default.fileExists(atPath: self.folder.path("hello.journal/owner.lock"))

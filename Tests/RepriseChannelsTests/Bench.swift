@@ -83,8 +83,8 @@ final class Bench: Sendable {
     }
 
     /// Accepts the next connection and welcomes the device.
-    func accept(as user: UserID? = nil) async throws -> ScriptedServer {
-        let server = ScriptedServer(socket: try await dialer.accept())
+    func accept(as user: UserID? = nil) async throws -> ScriptedChannelServer {
+        let server = ScriptedChannelServer(socket: try await dialer.accept())
         guard case .hello = try await server.next() else {
             throw RepriseError(.malformed, "hello comes first")
         }
@@ -99,7 +99,7 @@ final class Bench: Sendable {
 }
 
 /// The server's side of a connection, moved by hand.
-struct ScriptedServer {
+struct ScriptedChannelServer {
     let socket: MemorySocket
 
     func next() async throws -> ClientFrame {

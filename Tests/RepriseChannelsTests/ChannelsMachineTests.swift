@@ -35,7 +35,7 @@ private struct Bed {
         .subscribed(.init(channel: general, epoch: try Epoch(epoch), head: head, floor: 0))
     }
 
-    func event(_ seq: Int64) throws -> ServerFrame { .event(try ScriptedServer.event(seq)) }
+    func event(_ seq: Int64) throws -> ServerFrame { .event(try ScriptedChannelServer.event(seq)) }
 
     func complete(_ through: Int64) throws -> ServerFrame {
         .syncComplete(

@@ -40,7 +40,7 @@ private final class BadServer: Sendable {
     }
 
     private func frames(_ range: ClosedRange<Int64>) throws -> [[UInt8]] {
-        try range.map { ServerFrame.event(try ScriptedServer.event($0)).encoded() }
+        try range.map { ServerFrame.event(try ScriptedChannelServer.event($0)).encoded() }
     }
 
     /// Serves one connection until it ends.
@@ -148,7 +148,7 @@ struct ChaosTests {
             guard bench?.isAlive == true else { throw CancellationError() }
             observer.see(message)
         }
-        try await bench.general.read("sink", inTransaction: InsideReaderTests.insert)
+        try await bench.general.read("sink", inTransaction: TransactionalReaderTests.insert)
         bench.start()
         let dialer = bench.dialer
         Task {

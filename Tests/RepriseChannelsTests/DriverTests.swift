@@ -194,7 +194,7 @@ struct DriverTests {
         _ = try await server.request()
         try server.subscribed(head: 2)
         let text = #"{"type":"sync_complete","channelId":"general","catchUpComplete":true}"#
-        server.push([.event(try ScriptedServer.event(1, body: text))])
+        server.push([.event(try ScriptedChannelServer.event(1, body: text))])
         server.socket.push([
             Array("{".utf8), Array(#"{"type":"party"}"#.utf8), [0xff, 0xfe], [],
             Array(

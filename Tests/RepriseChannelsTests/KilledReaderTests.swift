@@ -10,7 +10,7 @@ import Testing
 @Suite("Readers and the death of the process", .timeLimit(.minutes(1)))
 struct KilledReaderTests {
     @Test("Promise 1: a kill between commit and hand-over loses nothing, and repeats nothing")
-    func beforeHandOver() async throws {
+    func beforeDispatch() async throws {
         let bench = try await ReaderTests.stocked(40)
         let after = try await Bench(killing: bench)
         let observer = Observer()

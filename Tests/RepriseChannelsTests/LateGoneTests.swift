@@ -8,15 +8,15 @@ import Testing
 @Suite("Snapshots: what is lost is told late")
 struct LateGoneTests {
     /// A device that has 3 of 10 messages; 8 have left the server.
-    private static func catchingUp() throws -> Device {
-        var device = Device(Coverage(through: 3), epoch: try Epoch("e1"))
+    private static func catchingUp() throws -> ModelDevice {
+        var device = ModelDevice(Coverage(through: 3), epoch: try Epoch("e1"))
         _ = device.machine.snapshotsWanted()
         _ = device.connect()
         try device.subscribed(head: 10, floor: 8)
         return device
     }
 
-    private func expectSnapshot(_ device: inout Device, told: SequenceRange) throws {
+    private func expectSnapshot(_ device: inout ModelDevice, told: SequenceRange) throws {
         let lost = try #require(SequenceRange(after: 3, through: 8))
         let actions = try device.gone(told.after, told.through, .retention)
         let snapshot = try #require(device.machine.snapshot)
@@ -58,7 +58,7 @@ struct LateGoneTests {
 
     @Test("to a device that is live, of what it has not heard of: the position is behind it")
     func live() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         _ = device.machine.snapshotsWanted()
         _ = try device.gone(10, 12, .retention)
         let snapshot = try #require(device.machine.snapshot)

@@ -17,7 +17,7 @@ struct OrderedReaderTests {
 
     @Test(
         "Whatever the order of arrival, messages come by sequence",
-        arguments: SeedServerTests.orders)
+        arguments: CaseStudyServerTests.orders)
     func bySequence(_ order: MemoryServerFaults.Order) async throws {
         let server = MemoryServer()
         try server.fill("general", with: 2_000)

@@ -11,8 +11,8 @@ struct OutboxMachineTests {
     {
         Entry(
             id: try EntryID(id), kind: OutboxMachine.kind.name, source: "app",
-            payload: Array("1".utf8), lane: "general", recordedAt: start, attempt: attempt,
-            state: .handedOver(incarnation: 1), reason: nil,
+            payload: Array("1".utf8), partitionKey: "general", recordedAt: start, attempt: attempt,
+            state: .dispatched(incarnation: 1), reason: nil,
             predecessor: try after.map { try EntryID($0) })
     }
 
@@ -29,8 +29,8 @@ struct OutboxMachineTests {
     @Test("sends nothing without a connection, and the entry goes back without a failure")
     func offline() throws {
         var machine = OutboxMachine()
-        let error = #expect(throws: HandOverFailure.self) {
-            try machine.handedOver(try Self.entry("a"), wall: Self.start, at: .zero)
+        let error = #expect(throws: DispatchFailure.self) {
+            try machine.dispatched(try Self.entry("a"), wall: Self.start, at: .zero)
         }
         #expect(error?.advice == .notReady)
     }
@@ -39,13 +39,13 @@ struct OutboxMachineTests {
     func answers() throws {
         var machine = Self.connected()
         let (a, b) = (try Self.entry("a"), try Self.entry("b"))
-        _ = try machine.handedOver(a, wall: Self.start, at: .zero)
-        _ = try machine.handedOver(b, wall: Self.start, at: .zero)
+        _ = try machine.dispatched(a, wall: Self.start, at: .zero)
+        _ = try machine.dispatched(b, wall: Self.start, at: .zero)
         #expect(machine.published(try Self.published("b")) == b.id)
         #expect(machine.isAnswered(b.id) && !machine.isAnswered(a.id))
         #expect(try machine.ended(b, jitter: 0) == 1)
         #expect(machine.disconnected() == [a.id])
-        let error = #expect(throws: BackInLane.self) { _ = try machine.ended(a, jitter: 0) }
+        let error = #expect(throws: RequeueInOrder.self) { _ = try machine.ended(a, jitter: 0) }
         #expect(error != nil)
     }
 
@@ -54,26 +54,26 @@ struct OutboxMachineTests {
         var machine = Self.connected()
         let a = try Self.entry("a")
         #expect(machine.published(try Self.published("a")) == nil)
-        _ = try machine.handedOver(a, wall: Self.start, at: .zero)
+        _ = try machine.dispatched(a, wall: Self.start, at: .zero)
         let isFirst = machine.answered(a.id, .timedOut)
         #expect(isFirst)
         #expect(machine.published(try Self.published("a")) == nil)
-        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
+        #expect(throws: DispatchFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
     @Test("a refusal for now is obeyed and spread out, one for good ends it")
     func refusals() throws {
         var machine = Self.connected()
         let a = try Self.entry("a")
-        for (code, advice): (RefusalCode, HandOverFailure.Advice) in [
+        for (code, advice): (RefusalCode, DispatchFailure.Advice) in [
             (.rateLimited, .retry(after: .seconds(5) + .milliseconds(500))),
             (.forbidden, .permanent),
         ] {
-            _ = try machine.handedOver(a, wall: Self.start, at: .zero)
+            _ = try machine.dispatched(a, wall: Self.start, at: .zero)
             let refused = ServerFrame.Refused(
                 channel: "general", id: "a", code: code, message: "", retryAfter: .seconds(5))
             #expect(machine.refused(refused) == a.id)
-            let error = #expect(throws: HandOverFailure.self) {
+            let error = #expect(throws: DispatchFailure.self) {
                 _ = try machine.ended(a, jitter: 0.5)
             }
             #expect(error?.advice == advice)
@@ -91,7 +91,7 @@ struct OutboxMachineTests {
             machine.connected(serverTime: Self.start.advanced(by: server))
             let entry = try Self.entry("a", attempt: attempt)
             let wall = Self.start.advanced(by: wall)
-            #expect(((try? machine.handedOver(entry, wall: wall, at: .zero)) != nil) == isSent)
+            #expect(((try? machine.dispatched(entry, wall: wall, at: .zero)) != nil) == isSent)
         }
     }
 
@@ -101,7 +101,7 @@ struct OutboxMachineTests {
         let (a, b) = (try Self.entry("a"), try Self.entry("b", after: "a"))
         var decoder = FrameDecoder()
         for (entry, after) in [(a, nil), (b, a.id)] {
-            let bytes = try machine.handedOver(entry, wall: Self.start, at: .zero)
+            let bytes = try machine.dispatched(entry, wall: Self.start, at: .zero)
             guard case .publish(let publish) = try decoder.clientFrame(bytes) else {
                 Issue.record("not a publish")
                 return
@@ -113,17 +113,17 @@ struct OutboxMachineTests {
                 channel: "general", id: entry.id.text, code: .predecessorMissing, message: "")
             #expect(machine.refused(refused) == entry.id)
         }
-        #expect(throws: BackInLane.self) { _ = try machine.ended(b, jitter: 0) }
+        #expect(throws: RequeueInOrder.self) { _ = try machine.ended(b, jitter: 0) }
         // One that names nobody is not to be told so again and again without a pause.
-        #expect(throws: HandOverFailure.self) { _ = try machine.ended(a, jitter: 0) }
+        #expect(throws: DispatchFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
     @Test("what is not answered in time is nobody's answer: the first sent is late first")
-    func patience() throws {
+    func timeout() throws {
         var machine = Self.connected()
         #expect(machine.due == nil)
-        _ = try machine.handedOver(try Self.entry("a"), wall: Self.start, at: .seconds(1))
-        _ = try machine.handedOver(try Self.entry("b"), wall: Self.start, at: .seconds(2))
+        _ = try machine.dispatched(try Self.entry("a"), wall: Self.start, at: .seconds(1))
+        _ = try machine.dispatched(try Self.entry("b"), wall: Self.start, at: .seconds(2))
         #expect(machine.due == .seconds(31))
         #expect(machine.timerFired(at: .seconds(31)) == [try EntryID("a")])
         #expect(machine.due == .seconds(32))

@@ -291,7 +291,7 @@ struct PipelineTests {
             #expect(rows.map(\.id) == [id])
             return rows.map(\.standing) == [.sent(seq: 1)]
         }
-        var event = try ScriptedServer.event(1)
+        var event = try ScriptedChannelServer.event(1)
         event.id = id
         server.push([.event(event)])
         try await eventually("its event has come") { try await pending().isEmpty }

@@ -23,7 +23,7 @@ struct PresenceTests {
     private func subscribed(
         _ bench: Bench, head: Int64 = 10, unread: Int64 = 10, epoch: String = "e1"
     )
-        async throws -> ScriptedServer
+        async throws -> ScriptedChannelServer
     {
         let server = try await bench.accept(as: ada)
         let request = try await server.request()
@@ -45,7 +45,7 @@ struct PresenceTests {
         return server
     }
 
-    private func receipt(_ server: ScriptedServer) async throws -> ClientFrame.Receipt {
+    private func receipt(_ server: ScriptedChannelServer) async throws -> ClientFrame.Receipt {
         while true { if case .receipt(let receipt) = try await server.next() { return receipt } }
     }
 
@@ -170,7 +170,7 @@ struct PresenceTests {
         let id = try await before.general.publish(#""mine""#)
         while try await server.publish().id != id {}
         server.push([.published(.init(channel: general, id: id, seq: 2))])
-        var event = try ScriptedServer.event(2)
+        var event = try ScriptedChannelServer.event(2)
         event.id = id
         server.push([.event(event)])
         func isWhole(_ bench: Bench) async throws -> Bool {
@@ -203,7 +203,7 @@ struct PresenceTests {
         while try await server.publish().id != id {}
         server.push([.published(.init(channel: general, id: id, seq: 11))])
         try await eventually("it is sent") { try await status() == .sent }
-        var event = try ScriptedServer.event(11)
+        var event = try ScriptedChannelServer.event(11)
         (event.id, event.from) = (id, ada)
         server.push([.event(event)])
         try await eventually("its event has come") {

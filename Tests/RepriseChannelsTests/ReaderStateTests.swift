@@ -50,7 +50,7 @@ struct ReaderStateTests {
             return false
         }
         #expect(bench.general.state == .live)
-        let said = try #require(await bench.general.insight.lastError)
+        let said = try #require(await bench.general.diagnostics.lastError)
         #expect(said.hasPrefix("The reader inbox cannot write down what it has done: "))
         // Who watches hears of it, too.
         var heard = await states.next()
@@ -64,7 +64,9 @@ struct ReaderStateTests {
             return bench.general.readers == ["inbox": .running] && observer.sequences.count == 200
         }
         #expect(observer.sequences == Array(1...200))
-        try await eventually("and that is said") { await bench.general.insight.lastError == nil }
+        try await eventually("and that is said") {
+            await bench.general.diagnostics.lastError == nil
+        }
         while heard != ["inbox": .running] { heard = await states.next() }
         #expect(try await bench.journal.ledger().isBalanced)
         try await bench.finish()

@@ -98,8 +98,8 @@ struct ReaderTests {
         try await bench.general.read("inbox", options: .init(backoff: Backoff(base: .seconds(60))))
         {
             observer.see($0)
-            if $0.seq == 1 { throw HandOverFailure.permanent("Never.") }
-            if $0.seq == 2 { throw HandOverFailure.retry(after: .seconds(900), "Later.") }
+            if $0.seq == 1 { throw DispatchFailure.permanent("Never.") }
+            if $0.seq == 2 { throw DispatchFailure.retry(after: .seconds(900), "Later.") }
         }
         try await bench.general.caughtUp()
         #expect(
@@ -117,7 +117,7 @@ struct ReaderTests {
         let observer = Observer()
         try await bench.general.read("inbox") {
             observer.see($0)
-            if $0.attempt == 1 { throw HandOverFailure.retry(after: .seconds(20), "Later.") }
+            if $0.attempt == 1 { throw DispatchFailure.retry(after: .seconds(20), "Later.") }
         }
         try await bench.general.caughtUp()
         #expect(observer.messages.count == 1)
@@ -138,7 +138,7 @@ struct ReaderTests {
         let observer = Observer()
         try await bench.general.read("inbox") {
             observer.see($0)
-            if $0.attempt == 1 { throw HandOverFailure.retry(after: .seconds(20), "Later.") }
+            if $0.attempt == 1 { throw DispatchFailure.retry(after: .seconds(20), "Later.") }
         }
         try await bench.general.caughtUp()
         try await eventually("an alarm is set") {
@@ -160,7 +160,7 @@ struct ReaderTests {
         let now = bench.time.wall()
         let former = now.advanced(by: .seconds(40 * 86_400))
         let ending = Ending.after(
-            HandOverFailure.retry(after: .seconds(20), "Later."), ReaderOptions(), failures: 0,
+            DispatchFailure.retry(after: .seconds(20), "Later."), ReaderOptions(), failures: 0,
             now: former, jitter: 0)
         let rows = ReaderRows(channel: bench.general.name, name: "inbox")
         let counts = try await bench.journal.write { db in
@@ -185,7 +185,7 @@ struct ReaderTests {
         }
         let observer = Observer()
         try await bench.general.read("inbox") { observer.see($0) }
-        try await bench.general.read("sink", inTransaction: InsideReaderTests.insert)
+        try await bench.general.read("sink", inTransaction: TransactionalReaderTests.insert)
         try await bench.general.caughtUp()
         #expect(observer.sequences == [1, 2, 4, 5])
         #expect(try await bench.sunk() == [1, 2, 4, 5])

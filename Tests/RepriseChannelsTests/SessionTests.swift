@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 /// An app that returns tokens as it is told.
-private final class Backend: Sendable {
+private final class TokenBackendInMemory: Sendable {
     private struct State {
         var requests: [TokenRequest] = []
         var failure: (any Error)?
@@ -64,7 +64,9 @@ private final class Network: NetworkStatus {
 struct SessionTests {
     private static let ada = UserID(unchecked: "ada")
 
-    private static func bench(_ backend: Backend, network: Network? = nil) async throws -> Bench {
+    private static func bench(_ backend: TokenBackendInMemory, network: Network? = nil) async throws
+        -> Bench
+    {
         try await Bench { channels, _ in
             channels.identity = backend.identity()
             channels.network = network
@@ -74,8 +76,8 @@ struct SessionTests {
     /// Takes the hello of the next connection, and welcomes whoever it is as `user`.
     private static func accept(
         _ bench: Bench, as user: UserID = ada, lasting: Duration = .seconds(1_000)
-    ) async throws -> (server: ScriptedServer, token: AccessToken?) {
-        let server = ScriptedServer(socket: try await bench.dialer.accept())
+    ) async throws -> (server: ScriptedChannelServer, token: AccessToken?) {
+        let server = ScriptedChannelServer(socket: try await bench.dialer.accept())
         guard case .hello(let hello) = try await server.next() else {
             throw RepriseError(.malformed, "hello comes first")
         }
@@ -99,12 +101,12 @@ struct SessionTests {
         "a token that nears its end in a catch-up is replaced on the open connection, and the catch-up goes on"
     )
     func refreshInCatchUp() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         try await bench.general.subscribe()
         bench.start()
         let (server, token) = try await Self.accept(bench, lasting: .seconds(50))
-        #expect(token == (try Backend.token(1)))
+        #expect(token == (try TokenBackendInMemory.token(1)))
         _ = try await server.request()
         try server.subscribed(head: 4)
         try server.events([1, 2])
@@ -114,7 +116,7 @@ struct SessionTests {
             Issue.record("the fresh token goes over the open connection")
             return
         }
-        #expect(fresh == (try Backend.token(2)))
+        #expect(fresh == (try TokenBackendInMemory.token(2)))
         server.push([
             .authenticated(
                 .init(user: Self.ada, expires: bench.time.wall().advanced(by: .seconds(1_000))))
@@ -131,7 +133,7 @@ struct SessionTests {
         "an app that fails keeps the connection, shows why, and is asked again after the token's end"
     )
     func failingApp() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         bench.start()
         let (server, _) = try await Self.accept(bench, lasting: .seconds(100))
@@ -159,11 +161,11 @@ struct SessionTests {
         "a refused token is replaced once; then the client stops without ending its run, until somebody signs in"
     )
     func refused() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         bench.start()
         for _ in 0..<2 {
-            let server = ScriptedServer(socket: try await bench.dialer.accept())
+            let server = ScriptedChannelServer(socket: try await bench.dialer.accept())
             _ = try await server.next()
             server.push([.error(code: .unauthorized, message: "It is not signed by us.")])
             server.socket.end(code: CloseCode.unauthorized.number)
@@ -175,7 +177,7 @@ struct SessionTests {
         #expect(backend.requests.map(\.reason) == [.first, .refused])
         await bench.channels.reconnect()
         let (_, token) = try await Self.accept(bench)
-        #expect(token == (try Backend.token(3)))
+        #expect(token == (try TokenBackendInMemory.token(3)))
         try await Self.state(bench, "connected") { $0 == .connected }
         try await bench.finish()
     }
@@ -183,7 +185,7 @@ struct SessionTests {
     @Test(
         "a token of another user is refused on this side, and nothing of that connection is stored")
     func stranger() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         try await bench.general.subscribe()
         bench.start()
@@ -207,7 +209,7 @@ struct SessionTests {
         "an app that hangs is given up after its time, asked again, and its late answer is not used"
     )
     func hanging() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         backend.hang()
         let bench = try await Self.bench(backend)
         bench.start()
@@ -218,7 +220,7 @@ struct SessionTests {
         #expect(bench.dialer.count == 0)
         backend.release()
         let (_, token) = try await Self.accept(bench)
-        #expect(token == (try Backend.token(2)))
+        #expect(token == (try TokenBackendInMemory.token(2)))
         try await bench.finish()
     }
 
@@ -226,7 +228,7 @@ struct SessionTests {
         "in the background a catch-up goes on, then all is closed with 1000 and durable; the foreground goes on from there"
     )
     func background() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         try await bench.general.subscribe()
         bench.start()
@@ -259,7 +261,7 @@ struct SessionTests {
         "a socket that died in the sleep is found out five seconds after the foreground, and replaced at once"
     )
     func halfOpen() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         let bench = try await Self.bench(backend)
         bench.start()
         let (server, _) = try await Self.accept(bench)
@@ -275,7 +277,7 @@ struct SessionTests {
         }
         bench.time.advance(by: .seconds(5))
         let (_, token) = try await Self.accept(bench)
-        #expect(token == (try Backend.token(1)), "the token is good still")
+        #expect(token == (try TokenBackendInMemory.token(1)), "the token is good still")
         #expect(server.socket.clientCloseCode == CloseCode.idle.number)
         try await bench.finish()
     }
@@ -285,7 +287,7 @@ struct SessionTests {
     )
     func flapping() async throws {
         let network = Network()
-        let bench = try await Self.bench(Backend(), network: network)
+        let bench = try await Self.bench(TokenBackendInMemory(), network: network)
         let accepting = Task {
             while !Task.isCancelled { _ = try? await Self.accept(bench) }
         }
@@ -320,7 +322,7 @@ struct SessionTests {
 
     @Test("a run that is cancelled while the app hangs, or waits for the network, ends at once")
     func cancelled() async throws {
-        let backend = Backend()
+        let backend = TokenBackendInMemory()
         backend.hang()
         let bench = try await Self.bench(backend)
         bench.start()
@@ -329,7 +331,7 @@ struct SessionTests {
         backend.release()
 
         let network = Network()
-        let other = try await Self.bench(Backend(), network: network)
+        let other = try await Self.bench(TokenBackendInMemory(), network: network)
         network.set(false)
         other.start()
         try await Self.state(other, "offline") { $0 == .offline }
@@ -338,7 +340,7 @@ struct SessionTests {
 
     @Test("no description of what is said about tokens has the token in it")
     func secrets() throws {
-        let token = try Backend.token(1)
+        let token = try TokenBackendInMemory.token(1)
         let hello = ClientFrame.Hello(device: try EntryID("d"), client: "c", token: token)
         for text in [
             "\(token)", "\(hello)", String(reflecting: hello),

@@ -43,7 +43,7 @@ struct SlowReaderTests {
             if case .slow(id, _)? = device.general.readers["inbox"] { true } else { false }
         }
         #expect(
-            await device.general.insight.lastError
+            await device.general.diagnostics.lastError
                 == "The reader inbox has the message \(id) in its handler, beyond its deadline.")
         guard case .slow(id, _)? = await heard.next()?["inbox"] else {
             Issue.record("nobody was told")
@@ -53,7 +53,7 @@ struct SlowReaderTests {
         try await device.general.caughtUp()
         #expect(device.general.readers == ["inbox": .running])
         #expect(await heard.next() == ["inbox": .running])
-        #expect(await device.general.insight.lastError == nil)
+        #expect(await device.general.diagnostics.lastError == nil)
         try await device.finish()
     }
 

@@ -4,7 +4,7 @@ import RepriseWire
 import Testing
 
 /// A machine on a connection, and how a test talks to it.
-struct Device {
+struct ModelDevice {
     static let channel = try? ChannelName("general")
     static let epoch = try? Epoch("e1")
 
@@ -65,8 +65,8 @@ struct Device {
     }
 
     /// A device that is live and has everything up to `head`.
-    static func live(at head: Int64) throws -> Device {
-        var device = Device(Coverage(through: head), epoch: try Epoch("e1"))
+    static func live(at head: Int64) throws -> ModelDevice {
+        var device = ModelDevice(Coverage(through: head), epoch: try Epoch("e1"))
         _ = device.connect()
         try device.subscribed(head: head)
         try device.syncComplete(through: head)
@@ -91,7 +91,7 @@ extension [SubscriptionMachine.Action] {
 struct SubscriptionMachineTests {
     @Test("asks with what it has, and is live once sync_complete and its coverage agree, durably")
     func firstCatchUp() throws {
-        var device = Device()
+        var device = ModelDevice()
         #expect(device.connect().asked == Coverage())
         let start = try device.subscribed(head: 3)
         #expect(start.contains(.startEpoch(try Epoch("e1"), missing: nil)))
@@ -108,13 +108,13 @@ struct SubscriptionMachineTests {
     func resume() throws {
         var coverage = Coverage(through: 180)
         coverage.insert(after: 199, through: 200)
-        var device = Device(coverage, epoch: try Epoch("e1"))
+        var device = ModelDevice(coverage, epoch: try Epoch("e1"))
         #expect(device.connect().asked == coverage)
     }
 
     @Test("becomes live by what was durable then, although traffic goes on")
     func liveUnderTraffic() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 2)
         device.events(1, 2)
@@ -129,7 +129,7 @@ struct SubscriptionMachineTests {
 
     @Test("applies live events on the fast path and knows duplicates")
     func live() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         #expect(device.events(11, 12).isEmpty)
         #expect(device.machine.coverage == Coverage(through: 12))
         #expect(device.machine.eventReceived(after: 10, seq: 11) == .ignoreDuplicate)
@@ -138,7 +138,7 @@ struct SubscriptionMachineTests {
 
     @Test("keeps an event beyond the watermark and asks for exactly the hole")
     func hole() throws {
-        var device = try Device.live(at: 180)
+        var device = try ModelDevice.live(at: 180)
         let actions = device.events(200)
         #expect(device.stored == [200])
         let asked = try #require(actions.asked)
@@ -151,14 +151,14 @@ struct SubscriptionMachineTests {
 
     @Test("asks for nothing when events of one batch are in the wrong order but complete")
     func disorder() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         #expect(device.events(13, 11, 12).isEmpty)
         #expect(device.machine.isLive)
     }
 
     @Test("asks for no repair inside an open catch-up")
     func noRepairInside() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 200)
         #expect(device.events(156, 200, 180).asked == nil)
@@ -167,7 +167,7 @@ struct SubscriptionMachineTests {
 
     @Test("is not live when sync_complete comes too early: it asks for what is left")
     func earlySyncComplete() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 5)
         device.events(1, 2, 5)
@@ -181,7 +181,7 @@ struct SubscriptionMachineTests {
 
     @Test("does not spin when the server answers again and again without filling the hole")
     func fruitless() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         #expect(device.events(12).asked != nil)
         try device.subscribed(head: 12)
         let first = try device.syncComplete(through: 12)
@@ -197,7 +197,7 @@ struct SubscriptionMachineTests {
 
     @Test("ignores a sync_complete of an earlier catch-up or of another epoch")
     func foreignSyncComplete() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 5)
         device.events(1, 2, 3, 4, 5)
@@ -211,7 +211,7 @@ struct SubscriptionMachineTests {
 
     @Test("is not live when sync_complete names a head that it has not reached")
     func syncCompleteBeyond() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 5)
         device.events(1, 2, 3, 4, 5)
@@ -222,7 +222,7 @@ struct SubscriptionMachineTests {
 
     @Test("takes a heartbeat's greater head for a hole, a smaller one for nothing")
     func heartbeat() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         #expect(device.machine.heartbeatReceived(head: 10, at: device.now).isEmpty)
         #expect(device.machine.heartbeatReceived(head: 3, at: device.now).isEmpty)
         let actions = device.machine.heartbeatReceived(head: 12, at: device.now)
@@ -232,7 +232,7 @@ struct SubscriptionMachineTests {
 
     @Test("goes back to a catch-up when the server demotes it, and misses nothing")
     func demotion() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         #expect(try device.subscribed(head: 15).states == [.catchingUp(received: 0, total: 5)])
         device.events(11, 12, 13, 14, 15, 16)
         device.commit()
@@ -242,7 +242,7 @@ struct SubscriptionMachineTests {
 
     @Test("does not apply an event that would open one range too many, and forgets nothing")
     func boundOfRanges() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 10_000)
         let bound = Int64(WireLimits.coverageRanges)
@@ -256,7 +256,7 @@ struct SubscriptionMachineTests {
 
     @Test("leaves an event that comes before the server has said which epoch it is in")
     func beforeSubscribed() throws {
-        var device = Device(Coverage(through: 10), epoch: try Epoch("e1"))
+        var device = ModelDevice(Coverage(through: 10), epoch: try Epoch("e1"))
         _ = device.connect()
         #expect(device.machine.eventReceived(after: 10, seq: 11) == .leave)
         _ = device.machine.disconnected()
@@ -270,7 +270,7 @@ struct SubscriptionMachineRepairTests {
         "asks again after 30 s of silence, reconnects after 60 s without progress, completes by neither"
     )
     func silence() throws {
-        var device = Device()
+        var device = ModelDevice()
         #expect(device.connect().contains(.scheduleTimer(at: device.now + .seconds(30))))
         try device.subscribed(head: 100)
         device.events(1)
@@ -289,7 +289,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("does not take the server's own answers for progress")
     func answersAreNoProgress() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 5)
         device.now += .seconds(30)
@@ -300,7 +300,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("re-arms when its timer fires late, early or after its reason has gone")
     func timers() throws {
-        var device = try Device.live(at: 3)
+        var device = try ModelDevice.live(at: 3)
         #expect(device.pass(500).isEmpty)
         _ = device.events(5)
         #expect(device.pass(1) == [.scheduleTimer(at: device.now + .seconds(29))])
@@ -308,7 +308,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("waits as long as the server asks it to, then asks again")
     func temporaryRefusal() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         let refused = ServerFrame.Refused(
             channel: "general", id: nil, code: .overloaded, message: "", retryAfter: .seconds(90))
@@ -321,7 +321,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("tells of a permanent refusal and stays silent until the next connection")
     func permanentRefusal() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         let refused = ServerFrame.Refused(
             channel: "general", id: nil, code: .forbidden, message: "Not yours.")
@@ -335,7 +335,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("asks again for what was refused when it is wanted again, and only then")
     func wantedAgain() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         #expect(device.machine.wantedAgain(at: device.now).isEmpty)
         let refused = ServerFrame.Refused(
@@ -347,7 +347,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("goes back to what is on the disk when a commit fails, and asks for the rest")
     func commitFailed() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         device.events(11, 12)
         let actions = device.machine.commitFailed(
             epoch: try Epoch("e1"), coverage: Coverage(through: 10), head: 10, at: device.now)
@@ -364,7 +364,7 @@ struct SubscriptionMachineRepairTests {
     func newEpoch() throws {
         var coverage = Coverage(through: 5)
         coverage.insert(after: 7, through: 9)
-        var device = Device(coverage, epoch: try Epoch("e1"))
+        var device = ModelDevice(coverage, epoch: try Epoch("e1"))
         _ = device.connect()
         let actions = try device.subscribed(head: 4, epoch: "e2")
         let hole = try #require(SequenceRange(after: 5, through: 7))
@@ -378,7 +378,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("takes a reset for a new epoch, though it has the same name")
     func reset() throws {
-        var device = try Device.live(at: 10)
+        var device = try ModelDevice.live(at: 10)
         let actions = try device.subscribed(head: 4, reset: true)
         #expect(actions.contains(.startEpoch(try Epoch("e1"), missing: [])))
         #expect(device.machine.coverage.isEmpty)
@@ -386,7 +386,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("records as lost only what retention took and it had not got")
     func retention() throws {
-        var device = Device(Coverage(through: 3), epoch: try Epoch("e1"))
+        var device = ModelDevice(Coverage(through: 3), epoch: try Epoch("e1"))
         _ = device.connect()
         try device.subscribed(head: 10, floor: 8)
         let actions = try device.gone(0, 8, .retention)
@@ -398,7 +398,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("covers what was erased or came before joining without counting a loss")
     func erased() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         try device.subscribed(head: 10)
         #expect(try device.gone(0, 4, .beforeJoin).isEmpty)
@@ -408,7 +408,7 @@ struct SubscriptionMachineRepairTests {
 
     @Test("takes any number that a server may send without trapping")
     func wrongNumbers() throws {
-        var device = Device()
+        var device = ModelDevice()
         _ = device.connect()
         let greatest = WireLimits.greatestSequence
         for head in [0, 5, greatest, 1] {

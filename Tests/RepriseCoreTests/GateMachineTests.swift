@@ -37,26 +37,26 @@ struct GateMachineTests {
     @Test(
         "What is done with an entry at, before and after its bound",
         arguments: [
-            ("both", false, -1, true, GateMachine.Verdict.hold),
+            ("both", false, -1, true, GateMachine.Disposition.hold),
             ("both", false, 0, true, .expire),
             ("both", true, 0, true, .expire),
-            ("both", true, -1, true, .handOver),
+            ("both", true, -1, true, .dispatch),
             ("both", false, 0, false, .hold),
-            ("both", true, 0, false, .handOver),
-            ("late", false, 0, true, .handOver),
+            ("both", true, 0, false, .dispatch),
+            ("late", false, 0, true, .dispatch),
             ("late", false, -1, true, .hold),
-            ("free", false, 0, true, .handOver),
+            ("free", false, 0, true, .dispatch),
             ("unknown", true, 0, true, .hold),
         ])
-    func verdicts(
-        kind: String, isOpen: Bool, past: Int64, isTrusted: Bool, expected: GateMachine.Verdict
+    func dispositions(
+        kind: String, isOpen: Bool, past: Int64, isTrusted: Bool, expected: GateMachine.Disposition
     ) {
         var gate = machine()
         if isOpen {
             for condition in [Readiness.ui, .store] { _ = gate.readinessOpened(condition) }
         }
         let bound = WallTime(milliseconds: now.milliseconds - past)
-        let verdict = gate.verdict(kind: kind, bound: bound, now: now, mayExpire: isTrusted)
-        #expect(verdict == expected)
+        let disposition = gate.disposition(kind: kind, bound: bound, now: now, mayExpire: isTrusted)
+        #expect(disposition == expected)
     }
 }

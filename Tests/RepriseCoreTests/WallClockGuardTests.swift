@@ -5,13 +5,13 @@ import Testing
 struct WallClockGuardTests {
     private static let day: Int64 = 86_400
 
-    private func sighting(_ wall: Int64, _ uptime: Int64, boot: String = "a") -> ClockSighting {
-        ClockSighting(
+    private func clockReading(_ wall: Int64, _ uptime: Int64, boot: String = "a") -> ClockReading {
+        ClockReading(
             wall: WallTime(milliseconds: wall * 1_000), uptime: .seconds(uptime), boot: boot)
     }
 
     private func trusted() -> WallClockGuard {
-        WallClockGuard(stored: nil, now: sighting(1_000_000, 0))
+        WallClockGuard(stored: nil, now: clockReading(1_000_000, 0))
     }
 
     @Test(
@@ -22,7 +22,7 @@ struct WallClockGuardTests {
         ])
     func jump(step: Int64, isTrusted: Bool) {
         var guardian = trusted()
-        let next = sighting(1_000_000 + 10 + step, 10)
+        let next = clockReading(1_000_000 + 10 + step, 10)
         #expect(guardian.correction(to: next) == .seconds(step))
         guardian.observe(next)
         #expect(guardian.mayExpire == isTrusted)
@@ -31,7 +31,7 @@ struct WallClockGuardTests {
     @Test("Days that really passed are no jump")
     func passed() {
         var guardian = trusted()
-        guardian.observe(sighting(1_000_000 + 9 * Self.day, 9 * Self.day))
+        guardian.observe(clockReading(1_000_000 + 9 * Self.day, 9 * Self.day))
         #expect(guardian.mayExpire)
     }
 
@@ -40,12 +40,12 @@ struct WallClockGuardTests {
     )
     func restart() {
         var back = trusted()
-        let before = sighting(1_000_000 - Self.day - 1, 5, boot: "b")
+        let before = clockReading(1_000_000 - Self.day - 1, 5, boot: "b")
         #expect(back.correction(to: before) == .seconds(-Self.day - 1))
         back.observe(before)
         #expect(!back.mayExpire)
         var forward = trusted()
-        let after = sighting(1_000_000 + 900 * Self.day, 5, boot: "b")
+        let after = clockReading(1_000_000 + 900 * Self.day, 5, boot: "b")
         #expect(forward.correction(to: after) == .zero)
         forward.observe(after)
         #expect(forward.mayExpire)
@@ -55,7 +55,7 @@ struct WallClockGuardTests {
         "The server's time ends doubt when it agrees within a day, and begins it when it does not")
     func server() {
         var guardian = trusted()
-        let wrong = sighting(1_000_000 + 90 * Self.day, 10)
+        let wrong = clockReading(1_000_000 + 90 * Self.day, 10)
         guardian.observe(wrong)
         guardian.serverTimeReceived(WallTime(milliseconds: 1_000_010_000), now: wrong)
         #expect(!guardian.mayExpire)
@@ -69,18 +69,18 @@ struct WallClockGuardTests {
     func uptime() {
         var guardian = trusted()
         let start = 1_000_000 + 90 * Self.day
-        guardian.observe(sighting(start, 0))
-        guardian.observe(sighting(start + Self.day - 10, Self.day - 10))
+        guardian.observe(clockReading(start, 0))
+        guardian.observe(clockReading(start + Self.day - 10, Self.day - 10))
         #expect(!guardian.mayExpire)
         var restarted = WallClockGuard(
             stored: guardian.last, doubt: guardian.doubt,
-            now: sighting(start + Self.day, 5, boot: "b"))
+            now: clockReading(start + Self.day, 5, boot: "b"))
         #expect(!restarted.mayExpire)
-        restarted.observe(sighting(start + Self.day + 9, 14, boot: "b"))
+        restarted.observe(clockReading(start + Self.day + 9, 14, boot: "b"))
         #expect(!restarted.mayExpire)
-        restarted.observe(sighting(start + Self.day + 10, 15, boot: "b"))
+        restarted.observe(clockReading(start + Self.day + 10, 15, boot: "b"))
         #expect(restarted.mayExpire)
-        guardian.observe(sighting(start + Self.day, Self.day))
+        guardian.observe(clockReading(start + Self.day, Self.day))
         #expect(guardian.mayExpire)
     }
 
@@ -94,9 +94,9 @@ struct WallClockGuardTests {
             days += 1
             let boot = "boot \(days)"
             var opened = WallClockGuard(
-                stored: sighting(Int64(days - 1) * Self.day + 60, 90, boot: "boot \(days - 1)"),
-                doubt: doubt, now: sighting(Int64(days) * Self.day, 30, boot: boot))
-            opened.observe(sighting(Int64(days) * Self.day + 60, 90, boot: boot))
+                stored: clockReading(Int64(days - 1) * Self.day + 60, 90, boot: "boot \(days - 1)"),
+                doubt: doubt, now: clockReading(Int64(days) * Self.day, 30, boot: boot))
+            opened.observe(clockReading(Int64(days) * Self.day + 60, 90, boot: boot))
             doubt = opened.doubt
         }
         #expect(days == 1_440)
@@ -106,18 +106,19 @@ struct WallClockGuardTests {
     func hidden() {
         let guardian = trusted()
         let later = 1_000_000 + 9 * Self.day
-        #expect(guardian.hiddenStep(to: sighting(later, 5, boot: "b")) == .seconds(9 * Self.day))
+        #expect(
+            guardian.hiddenStep(to: clockReading(later, 5, boot: "b")) == .seconds(9 * Self.day))
         // Days that were counted, a night in which the device was off, and a step back are none.
-        #expect(guardian.hiddenStep(to: sighting(later, 9 * Self.day)) == .zero)
-        #expect(guardian.hiddenStep(to: sighting(1_000_000 + Self.day, 5, boot: "b")) == .zero)
-        #expect(guardian.hiddenStep(to: sighting(500_000, 5, boot: "b")) == .zero)
+        #expect(guardian.hiddenStep(to: clockReading(later, 9 * Self.day)) == .zero)
+        #expect(guardian.hiddenStep(to: clockReading(1_000_000 + Self.day, 5, boot: "b")) == .zero)
+        #expect(guardian.hiddenStep(to: clockReading(500_000, 5, boot: "b")) == .zero)
     }
 
     @Test("Doubt that an earlier process wrote down is not forgotten")
     func stored() {
-        let seen = sighting(1_000_000, 100)
+        let seen = clockReading(1_000_000, 100)
         #expect(!WallClockGuard(stored: seen, doubt: .zero, now: seen).mayExpire)
-        let jumped = sighting(1_000_000 + 3 * Self.day, 101)
+        let jumped = clockReading(1_000_000 + 3 * Self.day, 101)
         #expect(!WallClockGuard(stored: seen, now: jumped).mayExpire)
     }
 }

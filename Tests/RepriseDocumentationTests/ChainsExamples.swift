@@ -36,7 +36,7 @@ struct Receipt: Codable, Sendable {
 }
 
 #if canImport(Network)
-    extension Stage {
+    extension ExamplesFixture {
         func workers(transfers: any TransferService) {
             var configuration = Reprise.Configuration()
             configuration.chains = Chains.Configuration()

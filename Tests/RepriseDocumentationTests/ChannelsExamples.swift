@@ -3,7 +3,7 @@ import Reprise
 import RepriseChannels
 import RepriseCore
 
-extension Stage {
+extension ExamplesFixture {
     func readme() async throws {
 
         let reprise = try await Reprise.open(

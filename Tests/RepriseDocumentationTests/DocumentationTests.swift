@@ -11,8 +11,8 @@ struct DocumentationTests {
 
     /// Here the examples are played, too.
     private static let played = [
-        "Tests/RepriseChainsTests/DocumentedTests.swift",
-        "Tests/RepriseRemindersTests/DocumentationTests.swift",
+        "Tests/RepriseChainsTests/ChainsDocumentedTests.swift",
+        "Tests/RepriseRemindersTests/RemindersDocumentationTests.swift",
         "Tests/RepriseTests/DocumentedTests.swift",
         "Tests/RepriseTests/ReadingArticleTests.swift", "Examples/Hello/Hello.swift",
     ]

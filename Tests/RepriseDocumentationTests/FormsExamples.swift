@@ -3,7 +3,7 @@ import Reprise
 import RepriseCore
 import RepriseForms
 
-extension Stage {
+extension ExamplesFixture {
     func forms() async throws {
         var configuration = Reprise.Configuration()
         configuration.forms = Forms.Configuration()

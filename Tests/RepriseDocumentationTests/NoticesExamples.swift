@@ -4,7 +4,7 @@ import RepriseApple
 import RepriseCore
 import RepriseNotices
 
-extension Stage {
+extension ExamplesFixture {
     func notices() async throws {
         var configuration = Reprise.Configuration()
         configuration.notices = Notices.Configuration()

@@ -3,7 +3,7 @@ import Reprise
 import RepriseCore
 import RepriseReminders
 
-extension Stage {
+extension ExamplesFixture {
     func schedules(now: WallTime) throws {
         let schedule = Schedule(
             .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30), TimeOfDay(21, 0)],

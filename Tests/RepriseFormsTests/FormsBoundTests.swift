@@ -31,27 +31,27 @@ struct FormsBoundTests {
                 "formDidDismiss",
                 ["form": "welcome", "showing": message["showing"] ?? "", "how": "close"])
         }
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(manner), catalogue: CatalogueSource(catalogue: catalogue),
             timekeeper: time)
-        let first = try await door.forms.received(tap("a"))
-        try await door.ended(first, .applied, "shown welcome")
+        let first = try await feature.forms.received(tap("a"))
+        try await feature.ended(first, .applied, "shown welcome")
         time.advance(by: .seconds(kept - 7_200))
-        let second = try await door.forms.received(tap("b"))
-        try await door.ended(second, .applied, "shown welcome")
-        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 2)
+        let second = try await feature.forms.received(tap("b"))
+        try await feature.ended(second, .applied, "shown welcome")
+        #expect(try await feature.count("SELECT COUNT(*) FROM formsShowing") == 2)
         time.advance(by: .seconds(3_600))  // an hourly look finds nothing
-        let third = try await door.forms.received(tap("c"))
-        try await door.ended(third, .applied, "shown welcome")
-        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 3)
+        let third = try await feature.forms.received(tap("c"))
+        try await feature.ended(third, .applied, "shown welcome")
+        #expect(try await feature.count("SELECT COUNT(*) FROM formsShowing") == 3)
         time.advance(by: .seconds(7_200))
         try await eventually("the first has left") {
-            try await door.count("SELECT COUNT(*) FROM formsShowing") == 2
+            try await feature.count("SELECT COUNT(*) FROM formsShowing") == 2
         }
         #expect(
-            try await door.count(
+            try await feature.count(
                 "SELECT COUNT(*) FROM formsShowing WHERE entry = '\(first.text)'") == 0)
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -60,8 +60,8 @@ struct FormsBoundTests {
     func talkativePage(_ count: Int) async throws {
         let host = StandInHost(.silent)
         let stuck = StuckHost(host, at: .showing)
-        let door = try await Door(in: folder, stuck)
-        let id = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, stuck)
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("the page has it") {
             host.views.first?.told("events").count == 1
         }
@@ -81,19 +81,19 @@ struct FormsBoundTests {
             try await eventually("there is another page") { host.views.count == 2 }
         } else {
             try await eventually("it is heard out") {
-                await door.forms.insight.tally.unknown == count
+                await feature.forms.diagnostics.tally.unknown == count
             }
-            #expect(await door.forms.insight.tally.replacements == 0)
+            #expect(await feature.forms.diagnostics.tally.replacements == 0)
         }
-        await door.close()
+        await feature.close()
     }
 
     @Test("A page for which 1,025 messages wait is replaced")
     func deafPage() async throws {
         let host = StandInHost(.silent)
         let stuck = StuckHost(host, at: .sending)
-        let door = try await Door(in: folder, stuck)
-        _ = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, stuck)
+        _ = try await feature.forms.received(tap("a"))
         try await eventually("the page has it") {
             host.views.first?.told("events").count == 1
         }
@@ -107,14 +107,14 @@ struct FormsBoundTests {
             guard number.isMultiple(of: 205) else { continue }
             view.say("sing", ["song": number])
             try await eventually("they are read") {
-                await door.forms.insight.tally.unknown == number / 205
+                await feature.forms.diagnostics.tally.unknown == number / 205
             }
         }
-        #expect(await door.forms.insight.tally.replacements == 0)
+        #expect(await feature.forms.diagnostics.tally.replacements == 0)
         view.say("submit", ["form": "welcome", "showing": "no", "id": id, "answers": [:]])
         try await eventually("there is another page") { host.views.count == 2 }
         stuck.letGo()
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -129,9 +129,9 @@ struct FormsBoundTests {
                 return asked.fails
             }
             if fails { throw RepriseError(.unreachable, "Slow.") }
-            return HTTPAnswer(status: 200, headers: [:], body: Array(Door.catalogue.utf8))
+            return HTTPAnswer(status: 200, headers: [:], body: Array(FormsFixture.catalogue.utf8))
         }
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(),
             catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
             jitter: { 1 - .ulpOfOne })
@@ -152,6 +152,6 @@ struct FormsBoundTests {
                 asked.withLock { $0.moments.count } == index + 2
             }
         }
-        await door.close()
+        await feature.close()
     }
 }

@@ -24,34 +24,34 @@ struct FormsDeathTests {
     @Test("Killed between grant and appearance, `again` shows the form again and counts it once")
     func againAfterKill() async throws {
         let host = StandInHost(Self.granting)
-        let first = try await Door(in: folder, host, events: Self.rules(.again))
+        let first = try await FormsFixture(in: folder, host, events: Self.rules(.again))
         let id = try await first.forms.received(tap("a"))
         try await eventually("it is granted") { host.views.first?.told("granted").count == 1 }
         let showing = host.views[0].told("granted")[0]["showing"] as? String
         try await first.kill()
         let next = StandInHost(.showing("welcome"))
-        let door = try await Door(in: folder, next, events: Self.rules(.again))
-        try await door.ended(id, .applied, "shown welcome")
+        let feature = try await FormsFixture(in: folder, next, events: Self.rules(.again))
+        try await feature.ended(id, .applied, "shown welcome")
         #expect(next.views[0].told("granted")[0]["showing"] as? String == showing)
-        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 1)
-        #expect(try await door.journal.ledger().isBalanced)
-        await door.close()
+        #expect(try await feature.count("SELECT COUNT(*) FROM formsShowing") == 1)
+        #expect(try await feature.journal.ledger().isBalanced)
+        await feature.close()
     }
 
     @Test("Killed between grant and appearance, `never` ends the event as unconfirmed")
     func neverAfterKill() async throws {
         let host = StandInHost(Self.granting)
-        let first = try await Door(in: folder, host, events: Self.rules(.never))
+        let first = try await FormsFixture(in: folder, host, events: Self.rules(.never))
         let id = try await first.forms.received(tap("a"))
         try await eventually("it is granted") { host.views.first?.told("granted").count == 1 }
         try await first.kill()
         let next = StandInHost(.showing("welcome"))
-        let door = try await Door(in: folder, next, events: Self.rules(.never))
+        let feature = try await FormsFixture(in: folder, next, events: Self.rules(.never))
         try await eventually("it is unconfirmed") {
-            try await door.outcome(of: id) == .unconfirmed
+            try await feature.outcome(of: id) == .unconfirmed
         }
         #expect(next.views.allSatisfy { $0.told("events").isEmpty })
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -61,28 +61,28 @@ struct FormsDeathTests {
         let time = ManualTimekeeper()
         let rules = [FormsEvent("opened_push", timeToLive: .seconds(60))]
         let host = StandInHost(Self.granting)
-        let door = try await Door(in: folder, host, events: rules, timekeeper: time)
-        let id = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, host, events: rules, timekeeper: time)
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("it is granted") { host.views.first?.told("granted").count == 1 }
         time.advance(by: .seconds(61))
         host.views[0].crash()
         try await eventually("it is unconfirmed") {
-            try await door.outcome(of: id) == .unconfirmed
+            try await feature.outcome(of: id) == .unconfirmed
         }
-        await door.close()
+        await feature.close()
     }
 
     @Test("Killed with the event only handed over, `never` hands it over again")
-    func neverHandedOver() async throws {
+    func neverDispatched() async throws {
         let host = StandInHost(.silent)
-        let first = try await Door(in: folder, host, events: Self.rules(.never))
+        let first = try await FormsFixture(in: folder, host, events: Self.rules(.never))
         let id = try await first.forms.received(tap("a"))
         try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
         try await first.kill()
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(.showing("welcome")), events: Self.rules(.never))
-        try await door.ended(id, .applied, "shown welcome")
-        await door.close()
+        try await feature.ended(id, .applied, "shown welcome")
+        await feature.close()
     }
 
     @Test("Killed five times while the event waits in the page, it is shown once")
@@ -90,15 +90,15 @@ struct FormsDeathTests {
         var id: EntryID?
         for life in 0..<5 {
             let host = StandInHost(.silent)
-            let door = try await Door(in: folder, host)
-            if life == 0 { id = try await door.forms.received(tap("a")) }
+            let feature = try await FormsFixture(in: folder, host)
+            if life == 0 { id = try await feature.forms.received(tap("a")) }
             try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
-            try await door.kill()
+            try await feature.kill()
         }
-        let door = try await Door(in: folder, StandInHost(.showing("welcome")))
-        try await door.ended(try #require(id), .applied, "shown welcome")
-        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 1)
-        await door.close()
+        let feature = try await FormsFixture(in: folder, StandInHost(.showing("welcome")))
+        try await feature.ended(try #require(id), .applied, "shown welcome")
+        #expect(try await feature.count("SELECT COUNT(*) FROM formsShowing") == 1)
+        await feature.close()
     }
 
     @Test(
@@ -109,21 +109,21 @@ struct FormsDeathTests {
         manner.saysHello = when != "before"
         manner.takesCatalogue = when == "after"
         let host = StandInHost(manner, .showing("welcome"))
-        let door = try await Door(in: folder, host)
-        let id = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, host)
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("the page is so far") {
             guard let view = host.views.first else { return false }
             switch when {
-            case "before": return door.forms.state == .handshaking
+            case "before": return feature.forms.state == .handshaking
             case "in": return !view.told("catalogue").isEmpty
             default: return view.told("events").count == 1
             }
         }
         host.views[0].crash()
-        try await door.ended(id, .applied, "shown welcome")
+        try await feature.ended(id, .applied, "shown welcome")
         #expect(host.views.count == 2)
-        #expect(await door.forms.insight.tally.replacements == 1)
-        await door.close()
+        #expect(await feature.forms.diagnostics.tally.replacements == 1)
+        await feature.close()
     }
 
     @Test(
@@ -136,24 +136,24 @@ struct FormsDeathTests {
             view.handled(event["id"], "noMatch")
         }
         let time = ManualTimekeeper()
-        let door = try await Door(in: folder, StandInHost(manner), timekeeper: time)
-        let before = try await door.forms.record("e")
-        let poison = try await door.forms.record("e", properties: #"{"poison": true}"#)
-        let behind = try await door.forms.record("e")
-        try await eventually("it rests") { door.forms.state == .stalled }
+        let feature = try await FormsFixture(in: folder, StandInHost(manner), timekeeper: time)
+        let before = try await feature.forms.record("e")
+        let poison = try await feature.forms.record("e", properties: #"{"poison": true}"#)
+        let behind = try await feature.forms.record("e")
+        try await eventually("it rests") { feature.forms.state == .stalled }
         // The guilty one is known by then only if it was alone: a minute later it is tried again.
         for _ in 0..<4 {
             time.advance(by: .seconds(61))
             try await eventually("it goes on") {
-                if try await door.outcome(of: poison) != nil { return true }
-                return door.forms.state == .stalled
+                if try await feature.outcome(of: poison) != nil { return true }
+                return feature.forms.state == .stalled
             }
         }
-        #expect(try await door.outcome(of: poison) == .dead)
-        try await door.ended(before, .applied, "noMatch")
+        #expect(try await feature.outcome(of: poison) == .dead)
+        try await feature.ended(before, .applied, "noMatch")
         time.advance(by: .seconds(61))
-        try await door.ended(behind, .applied, "noMatch")
-        await door.close()
+        try await feature.ended(behind, .applied, "noMatch")
+        await feature.close()
     }
 
     @Test(
@@ -169,12 +169,12 @@ struct FormsDeathTests {
         }
         let time = ManualTimekeeper()
         let host = StandInHost(manner, .showing("welcome"))
-        let door = try await Door(in: folder, host, timekeeper: time)
-        let id = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, host, timekeeper: time)
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("it waits for an answer") {
             guard let view = host.views.first else { return false }
             switch what {
-            case "hello": return door.forms.state == .handshaking
+            case "hello": return feature.forms.state == .handshaking
             case "catalogue": return !view.told("catalogue").isEmpty
             case "appear": return view.told("granted").count == 1
             default: return view.told("events").count == 1
@@ -186,26 +186,26 @@ struct FormsDeathTests {
             }
             return host.views.count == 2
         }
-        try await door.ended(id, .applied, "shown welcome")
-        await door.close()
+        try await feature.ended(id, .applied, "shown welcome")
+        await feature.close()
     }
 
     @Test("An event whose time is up expires whether it waits for a page or comes back from one")
     func expires() async throws {
         let time = ManualTimekeeper()
         let rules = [FormsEvent("opened_push", timeToLive: .seconds(60))]
-        let first = try await Door(in: folder, nil, events: rules, timekeeper: time)
+        let first = try await FormsFixture(in: folder, nil, events: rules, timekeeper: time)
         let held = try await first.forms.received(tap("held"))
         await first.close()
         time.advance(by: .seconds(61))
         let host = StandInHost(.silent)
-        let second = try await Door(in: folder, host, events: rules, timekeeper: time)
+        let second = try await FormsFixture(in: folder, host, events: rules, timekeeper: time)
         try await eventually("it expires") { try await second.outcome(of: held) == .expired }
         let handed = try await second.forms.received(tap("handed"))
         try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
         try await second.kill()
         time.advance(by: .seconds(61))
-        let third = try await Door(
+        let third = try await FormsFixture(
             in: folder, StandInHost(.showing("welcome")), events: rules, timekeeper: time)
         // Nothing was granted: it is no secret that nothing was shown.
         try await eventually("it expires too") { try await third.outcome(of: handed) == .expired }
@@ -217,27 +217,27 @@ struct FormsDeathTests {
         let time = ManualTimekeeper()
         var manner = StandInView.Manner()
         manner.saysHello = false
-        let seen = Seen<String>()
-        let door = try await Door(
+        let seen = SeenEvents<String>()
+        let feature = try await FormsFixture(
             in: folder, StandInHost(manner),
             events: [FormsEvent("opened_push", timeToLive: .seconds(5), then: .deliver)],
             timekeeper: time, late: { seen.add($0.name) })
-        let id = try await door.forms.received(tap("a"))
-        try await eventually("the door is opening") { door.forms.state == .handshaking }
+        let id = try await feature.forms.received(tap("a"))
+        try await eventually("the door is opening") { feature.forms.state == .handshaking }
         time.advance(by: .seconds(6))
-        try await door.ended(id, .applied, "delivered late")
+        try await feature.ended(id, .applied, "delivered late")
         #expect(seen.all == ["opened_push"])
-        await door.close()
+        await feature.close()
     }
 
     @Test("After an update that knows nothing of an event's rules it waits for a page all the same")
     func update() async throws {
-        let first = try await Door(
+        let first = try await FormsFixture(
             in: folder, nil, events: [FormsEvent("opened_push", timeToLive: .seconds(3_600))])
         let id = try await first.forms.received(tap("a"))
         await first.close()
-        let door = try await Door(in: folder, StandInHost(.showing("welcome")))
-        try await door.ended(id, .applied, "shown welcome")
-        await door.close()
+        let feature = try await FormsFixture(in: folder, StandInHost(.showing("welcome")))
+        try await feature.ended(id, .applied, "shown welcome")
+        await feature.close()
     }
 }

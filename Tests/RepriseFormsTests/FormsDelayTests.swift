@@ -30,9 +30,9 @@ struct FormsDelayTests {
         return manner
     }()
 
-    private func postponed(_ door: Door, _ count: Int) async throws {
+    private func postponed(_ feature: FormsFixture, _ count: Int) async throws {
         try await eventually("\(count) are given back") {
-            try await door.count("SELECT COUNT(*) FROM entry WHERE state = 2") == count
+            try await feature.count("SELECT COUNT(*) FROM entry WHERE state = 2") == count
         }
     }
 
@@ -47,54 +47,54 @@ struct FormsDelayTests {
     @Test("300 events with a long delay hold no place: one after them is shown at once")
     func places() async throws {
         let host = StandInHost(Self.page)
-        let door = try await Door(in: folder, host, timekeeper: time)
-        for _ in 0..<300 { try await door.forms.record("slow") }
-        try await postponed(door, 300)
-        let tap = try await door.forms.received(tap("a"))
-        try await door.ended(tap, .applied, "shown welcome")
-        let insight = await door.forms.insight
-        #expect(insight.inHand == 0)
-        #expect(insight.tally.postponed == 300)
+        let feature = try await FormsFixture(in: folder, host, timekeeper: time)
+        for _ in 0..<300 { try await feature.forms.record("slow") }
+        try await postponed(feature, 300)
+        let tap = try await feature.forms.received(tap("a"))
+        try await feature.ended(tap, .applied, "shown welcome")
+        let diagnostics = await feature.forms.diagnostics
+        #expect(diagnostics.inFlight == 0)
+        #expect(diagnostics.tally.postponed == 300)
         #expect(host.views[0].told("welcome").first?["protocol"] as? Int == 2)
         try await advance("all have come again") {
-            try await door.journal.ledger().outcomes[.applied] == 301
+            try await feature.journal.ledger().outcomes[.applied] == 301
         }
         #expect(time.now >= WallTime(milliseconds: 1_800_000_060_000))
-        #expect(await door.forms.insight.tally.replacements == 0)
-        #expect(try await door.journal.ledger().isBalanced)
-        await door.close()
+        #expect(await feature.forms.diagnostics.tally.replacements == 0)
+        #expect(try await feature.journal.ledger().isBalanced)
+        await feature.close()
     }
 
     @Test("Killed while it is given back, an event comes to the next page when its time has come")
     func killed() async throws {
-        let first = try await Door(in: folder, StandInHost(Self.page), timekeeper: time)
+        let first = try await FormsFixture(in: folder, StandInHost(Self.page), timekeeper: time)
         let id = try await first.forms.record("slow")
         try await postponed(first, 1)
         try await first.kill()
         let host = StandInHost(Self.page)
-        let door = try await Door(in: folder, host, timekeeper: time)
-        try await door.ended(
-            try await door.forms.received(tap("a")), .applied, "shown welcome")
+        let feature = try await FormsFixture(in: folder, host, timekeeper: time)
+        try await feature.ended(
+            try await feature.forms.received(tap("a")), .applied, "shown welcome")
         let told = host.views[0].told("events").flatMap { $0["events"] as? [[String: Any]] ?? [] }
         #expect(told.compactMap { $0["name"] as? String } == ["opened_push"])
         #expect(
-            try await door.reason(of: id) == "The time of its form has not come.")
-        try await advance("it comes") { try await door.outcome(of: id) == .applied }
+            try await feature.reason(of: id) == "The time of its form has not come.")
+        try await advance("it comes") { try await feature.outcome(of: id) == .applied }
         #expect(time.now >= WallTime(milliseconds: 1_800_000_060_000))
-        await door.close()
+        await feature.close()
     }
 
     @Test("An event whose time to live is shorter than its form's delay expires while it is away")
     func expires() async throws {
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(Self.page),
             events: [FormsEvent("slow", timeToLive: .seconds(30))], timekeeper: time)
-        let id = try await door.forms.record("slow")
-        try await postponed(door, 1)
-        try await advance("it ends") { try await door.outcome(of: id) != nil }
-        #expect(try await door.outcome(of: id) == .expired)
+        let id = try await feature.forms.record("slow")
+        try await postponed(feature, 1)
+        try await advance("it ends") { try await feature.outcome(of: id) != nil }
+        #expect(try await feature.outcome(of: id) == .expired)
         #expect(time.now < WallTime(milliseconds: 1_800_000_060_000))
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -102,19 +102,19 @@ struct FormsDelayTests {
     )
     func late() async throws {
         let rules = [FormsEvent("slow", timeToLive: .seconds(30), then: .deliver)]
-        let first = try await Door(
+        let first = try await FormsFixture(
             in: folder, StandInHost(Self.page), events: rules, timekeeper: time, late: { _ in })
         let id = try await first.forms.record("slow")
         try await postponed(first, 1)
         await first.close()
-        let seen = Seen<EntryID>()
-        let door = try await Door(
+        let seen = SeenEvents<EntryID>()
+        let feature = try await FormsFixture(
             in: folder, StandInHost(.withoutHello), events: rules, timekeeper: time,
-            late: { seen.add($0.id) }, patience: .seconds(3_600))
+            late: { seen.add($0.id) }, timeout: .seconds(3_600))
         try await advance("the app gets it") { seen.all == [id] }
-        try await door.ended(id, .applied, "delivered late")
+        try await feature.ended(id, .applied, "delivered late")
         #expect(time.now >= WallTime(milliseconds: 1_800_000_060_000))
-        await door.close()
+        await feature.close()
     }
 
     @Test("A page that has nonsense for a moment waits a second at least, and a day at most")
@@ -124,14 +124,14 @@ struct FormsDelayTests {
             let at = event["name"] as? String == "past" ? Int64.min + 1 : Int64.max
             view.say("later", ["events": [["id": event["id"] ?? "", "at": at]]])
         }
-        let door = try await Door(in: folder, StandInHost(manner), timekeeper: time)
-        try await door.forms.record("past")
-        try await door.forms.record("future")
-        try await postponed(door, 2)
+        let feature = try await FormsFixture(in: folder, StandInHost(manner), timekeeper: time)
+        try await feature.forms.record("past")
+        try await feature.forms.record("future")
+        try await postponed(feature, 2)
         let due = "SELECT due - 1800000000000 FROM entry WHERE kind = 'forms' ORDER BY seq"
-        #expect(try await door.count(due + " LIMIT 1") == 1_000)
-        #expect(try await door.count(due + " LIMIT 1 OFFSET 1") == 86_400_000)
-        await door.close()
+        #expect(try await feature.count(due + " LIMIT 1") == 1_000)
+        #expect(try await feature.count(due + " LIMIT 1 OFFSET 1") == 86_400_000)
+        await feature.close()
     }
 }
 

@@ -33,7 +33,7 @@ struct FormsFacadeTests {
         let forms = try #require(reprise.forms)
         let running = Task {
             try await forms.run(
-                webViews: host, catalogue: CatalogueSource(catalogue: Door.catalogue))
+                webViews: host, catalogue: CatalogueSource(catalogue: FormsFixture.catalogue))
         }
         let event = try await forms.received(tap("a"))
         try await eventually("it is shown") {
@@ -95,7 +95,7 @@ struct FormsFacadeTests {
         arguments: [
             [FormsEvent("two words")], [FormsEvent("a"), FormsEvent("a")],
             [FormsEvent("a", timeToLive: .seconds(1), then: .deliver)],
-            (0...FormsDoorLimits.declaredEvents).map { FormsEvent("e\($0)") },
+            (0...FormsEngineLimits.declaredEvents).map { FormsEvent("e\($0)") },
         ])
     func rules(events: [FormsEvent]) async throws {
         var forms = Forms.Configuration()

@@ -32,7 +32,7 @@ struct FormsMachineTests {
     }
 
     private mutating func lend(_ ids: [String], at now: Duration = .zero) throws -> [Action] {
-        machine.lent(
+        machine.delivery(
             try ids.map { try arrival($0) }, doubtful: [], at: now, wall: Self.wall)
     }
 
@@ -74,7 +74,7 @@ struct FormsMachineTests {
                 .giveBack(try EntryID("b"), reason: "r", isInDoubt: false),
                 .close, .open(life: 2),
             ])
-        #expect(machine.inHand == 0)
+        #expect(machine.inFlight == 0)
     }
 
     @Test(
@@ -119,7 +119,7 @@ struct FormsMachineTests {
     }
 
     @Test("While a form is on the screen, or its time has yet to come, an event is not late")
-    mutating func patience() throws {
+    mutating func timeout() throws {
         makeReady()
         _ = try lend(["a", "b"])
         #expect(machine.due == .seconds(30))
@@ -316,10 +316,10 @@ struct FormsMachineTests {
         late.recordedAt = Self.wall.advanced(by: .seconds(-60))
         late.isReleased = true
         #expect(
-            machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)
+            machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)
                 == [.deliverLate(late.id)])
         makeReady()
-        let actions = machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)
+        let actions = machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)
         #expect(
             actions == [
                 .setReadiness(.formsData, isOpen: false),
@@ -328,9 +328,9 @@ struct FormsMachineTests {
                     isInDoubt: false),
                 .setReadiness(.formsData, isOpen: true),
             ])
-        #expect(machine.inHand == 0)
+        #expect(machine.inFlight == 0)
         late.isReleased = false
-        #expect(sent(machine.lent([late], doubtful: [], at: .zero, wall: Self.wall)) == 1)
+        #expect(sent(machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)) == 1)
     }
 
     @Test("When the app takes the form away, the page forgets all it has, and that comes again")
@@ -351,7 +351,7 @@ struct FormsMachineTests {
                     try EntryID("b"), reason: "The app has taken the form away.", isInDoubt: false),
                 .setReadiness(.formsData, isOpen: true),
             ])
-        #expect(machine.inHand == 0)
+        #expect(machine.inFlight == 0)
         #expect(
             say(#""type":"formDidDismiss","form":"welcome","showing":"g","how":"host""#)
                 == [.setVisible(false), .dismissed(showing: "g", how: "host")])
@@ -366,13 +366,13 @@ struct FormsMachineTests {
         }
         _ = try lend(["a", "b"])
         #expect(say(later("a")) == [.postpone(try EntryID("a"), by: .seconds(60))])
-        #expect(machine.inHand == 1)
+        #expect(machine.inFlight == 1)
         _ = say(#""type":"showing","event":"b","form":"welcome""#)
         #expect(say(later("b")) == [])
         #expect(say(later("a")) == [])
         #expect(machine.tally.malformed == 1)
         #expect(machine.tally.late == 1)
-        #expect(machine.inHand == 1)
+        #expect(machine.inFlight == 1)
     }
 
     @Test(

@@ -10,8 +10,8 @@ struct FormsPageFaultTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func ready(_ host: StandInHost, _ door: Door) async throws -> StandInView {
-        try await eventually("the door is ready") { door.forms.state == .ready }
+    private func ready(_ host: StandInHost, _ feature: FormsFixture) async throws -> StandInView {
+        try await eventually("the door is ready") { feature.forms.state == .ready }
         return try #require(host.views.last)
     }
 
@@ -20,9 +20,9 @@ struct FormsPageFaultTests {
     )
     func strays() async throws {
         let host = StandInHost(.silent)
-        let door = try await Door(in: folder, host)
-        let id = try await door.forms.received(tap("a"))
-        let view = try await ready(host, door)
+        let feature = try await FormsFixture(in: folder, host)
+        let id = try await feature.forms.received(tap("a"))
+        let view = try await ready(host, feature)
         try await eventually("the page has it") { view.told("events").count == 1 }
         view.raw("not JSON")
         view.raw(String(repeating: "[", count: 10_000))
@@ -36,26 +36,26 @@ struct FormsPageFaultTests {
                     ["id": id.text, "result": "noMatch"], ["id": id.text, "result": "error"],
                 ]
             ])
-        try await door.ended(id, .applied, "noMatch")
-        let tally = await door.forms.insight.tally
+        try await feature.ended(id, .applied, "noMatch")
+        let tally = await feature.forms.diagnostics.tally
         #expect(tally.malformed == 3)
         #expect(tally.forged == 1)
         #expect(tally.unknown == 1)
         #expect(tally.late == 1)
         #expect(tally.replacements == 0)
-        await door.close()
+        await feature.close()
     }
 
     @Test("A gap or a repetition in the page's numbers replaces the page", arguments: [1, 7])
     func order(number: Int) async throws {
         let host = StandInHost(.silent, .showing("welcome"))
-        let door = try await Door(in: folder, host)
-        let id = try await door.forms.received(tap("a"))
-        let view = try await ready(host, door)
+        let feature = try await FormsFixture(in: folder, host)
+        let id = try await feature.forms.received(tap("a"))
+        let view = try await ready(host, feature)
         view.raw(["type": "log", "session": view.session, "n": number, "level": "a", "text": "b"])
-        try await door.ended(id, .applied, "shown welcome")
-        #expect(await door.forms.insight.tally.outOfOrder == 1)
-        await door.close()
+        try await feature.ended(id, .applied, "shown welcome")
+        #expect(await feature.forms.diagnostics.tally.outOfOrder == 1)
+        await feature.close()
     }
 
     @Test("A page of another time gets no events, and says so")
@@ -63,14 +63,14 @@ struct FormsPageFaultTests {
         var manner = StandInView.Manner()
         manner.protocols = [3]
         let host = StandInHost(manner)
-        let door = try await Door(in: folder, host)
-        let id = try await door.forms.received(tap("a"))
-        try await eventually("it is seen") { door.forms.state == .incompatible }
+        let feature = try await FormsFixture(in: folder, host)
+        let id = try await feature.forms.received(tap("a"))
+        try await eventually("it is seen") { feature.forms.state == .incompatible }
         try await eventually("the page is told") {
             host.views[0].told("incompatible").first?["protocols"] as? [Int] == [1, 2]
         }
-        #expect(try await door.outcome(of: id) == nil)
-        await door.close()
+        #expect(try await feature.outcome(of: id) == nil)
+        await feature.close()
     }
 
     @Test(
@@ -85,14 +85,14 @@ struct FormsPageFaultTests {
             view.say("showing", ["event": event["id"] ?? "", "form": "nowhere"])
         }
         let host = StandInHost(manner)
-        let door = try await Door(in: folder, host)
-        let id = try await door.forms.received(tap("a"))
+        let feature = try await FormsFixture(in: folder, host)
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("it is denied") {
             host.views.first?.told("denied").first?["reason"] as? String == "unknownForm"
         }
-        #expect(try await door.outcome(of: id) == nil)
-        #expect(await door.forms.insight.tally.late == 1)
-        await door.close()
+        #expect(try await feature.outcome(of: id) == nil)
+        #expect(await feature.forms.diagnostics.tally.late == 1)
+        await feature.close()
     }
 
     @Test(
@@ -102,18 +102,18 @@ struct FormsPageFaultTests {
         var manner = StandInView.Manner.showing("welcome")
         manner.takesCatalogue = false
         let host = StandInHost(manner)
-        let versions = Seen<Int>()
+        let versions = SeenEvents<Int>()
         let fetcher = StandInServer { _ in
             versions.add(1)
             let version = versions.all.count
-            let text = Door.catalogue.replacing(
+            let text = FormsFixture.catalogue.replacing(
                 #""version": "1""#, with: #""version": "\#(version)""#)
             return HTTPAnswer(
                 status: 200, headers: ["etag": "\"\(version)\""], body: Array(text.utf8))
         }
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: fetcher))
-        let id = try await door.forms.received(tap("a"))
+        let id = try await feature.forms.received(tap("a"))
         try await eventually("it is sent") {
             host.views.first?.told("catalogue").contains { $0["version"] as? String == "1" }
                 ?? false
@@ -123,10 +123,10 @@ struct FormsPageFaultTests {
         try await eventually("the next one comes") {
             view.told("catalogue").contains { $0["version"] as? String == "2" }
         }
-        #expect(await door.forms.insight.tally.cataloguesRefused == 1)
+        #expect(await feature.forms.diagnostics.tally.cataloguesRefused == 1)
         view.say("formsData", ["version": "2"])
-        try await door.ended(id, .applied, "shown welcome")
-        await door.close()
+        try await feature.ended(id, .applied, "shown welcome")
+        await feature.close()
     }
 }
 

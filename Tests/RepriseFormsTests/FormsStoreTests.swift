@@ -19,9 +19,9 @@ struct FormsStoreTests {
         let online = StandInServer { headers in
             HTTPAnswer(
                 status: headers["if-none-match"] == nil ? 200 : 304,
-                headers: ["etag": "\"1\""], body: Array(Door.catalogue.utf8))
+                headers: ["etag": "\"1\""], body: Array(FormsFixture.catalogue.utf8))
         }
-        let first = try await Door(
+        let first = try await FormsFixture(
             in: folder, StandInHost(),
             catalogue: CatalogueSource(server: "http://h", fetcher: online))
         try await eventually("it is kept") {
@@ -29,15 +29,15 @@ struct FormsStoreTests {
         }
         await first.close()
         let offline = StandInServer { _ in throw RepriseError(.unreachable, "No network.") }
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(.showing("welcome")),
             catalogue: CatalogueSource(server: "http://h", fetcher: offline))
-        let id = try await door.forms.received(tap("a"))
-        try await door.ended(id, .applied, "shown welcome")
+        let id = try await feature.forms.received(tap("a"))
+        try await feature.ended(id, .applied, "shown welcome")
         try await eventually("it says why") {
-            await door.forms.insight.catalogueFault != nil
+            await feature.forms.diagnostics.catalogueFault != nil
         }
-        await door.close()
+        await feature.close()
     }
 
     @Test("Without any catalogue events wait, and go when it comes")
@@ -45,18 +45,18 @@ struct FormsStoreTests {
         let isThere = Mutex(false)
         let server = StandInServer { _ in
             guard isThere.withLock({ $0 }) else { throw RepriseError(.unreachable, "Slow.") }
-            return HTTPAnswer(status: 200, headers: [:], body: Array(Door.catalogue.utf8))
+            return HTTPAnswer(status: 200, headers: [:], body: Array(FormsFixture.catalogue.utf8))
         }
         let host = StandInHost(.showing("welcome"))
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
-        let id = try await door.forms.received(tap("a"))
-        try await eventually("it waits") { door.forms.state == .waitingForCatalogue }
+        let id = try await feature.forms.received(tap("a"))
+        try await eventually("it waits") { feature.forms.state == .waitingForCatalogue }
         #expect(host.views[0].told("events").isEmpty)
         isThere.withLock { $0 = true }
-        door.forms.refresh()
-        try await door.ended(id, .applied, "shown welcome")
-        await door.close()
+        feature.forms.refresh()
+        try await feature.ended(id, .applied, "shown welcome")
+        await feature.close()
     }
 
     @Test(
@@ -64,13 +64,13 @@ struct FormsStoreTests {
         arguments: [-3, 3])
     func calendarBeforeCommit(years: Int64) async throws {
         let time = ManualTimekeeper()
-        let door = try await Door(in: folder, nil, timekeeper: time)
+        let feature = try await FormsFixture(in: folder, nil, timekeeper: time)
         let catalogue = try FormsCatalogue(
-            Array(Door.catalogue.replacing("\"max\": 2", with: "\"max\": 1").utf8))
+            Array(FormsFixture.catalogue.replacing("\"max\": 2", with: "\"max\": 1").utf8))
         let events = [
-            try await door.forms.received(tap("a")), try await door.forms.received(tap("b")),
+            try await feature.forms.received(tap("a")), try await feature.forms.received(tap("b")),
         ]
-        let store = FormsStore(journal: door.journal)
+        let store = FormsStore(journal: feature.journal)
         func isGranted(_ event: EntryID) async throws -> Bool {
             let leave = try await store.leave(for: event, form: "welcome", in: catalogue)
             if case .granted = leave { return true }
@@ -82,7 +82,7 @@ struct FormsStoreTests {
         #expect(try await !isGranted(events[1]), "within its cap")
         time.advance(by: .seconds(1_801))
         #expect(try await isGranted(events[1]), "its cap is over")
-        await door.close()
+        await feature.close()
     }
 
     @Test("While there is no network it is asked for once a pause, after the first pause too")
@@ -93,7 +93,7 @@ struct FormsStoreTests {
             throw RepriseError(.unreachable, "No network.")
         }
         let time = ManualTimekeeper()
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, StandInHost(),
             catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
             jitter: { 0.9 })
@@ -106,7 +106,7 @@ struct FormsStoreTests {
         // Time stands still: only what has begun may still come.
         for _ in 0..<1_000 { await Task.yield() }
         #expect(asked.withLock { $0 } <= advances + 2)
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -129,65 +129,65 @@ struct FormsStoreTests {
             view.say("showing", ["event": event["id"] ?? "", "form": "welcome"])
         }
         let host = StandInHost(manner, .silent)
-        let door = try await Door(in: folder, host)
-        try await door.forms.identify("ada")
-        let shown = try await door.forms.received(tap("a"))
-        try await door.ended(shown, .applied, "shown welcome")
-        let waits = try await door.forms.record("other")
+        let feature = try await FormsFixture(in: folder, host)
+        try await feature.forms.identify("ada")
+        let shown = try await feature.forms.received(tap("a"))
+        try await feature.ended(shown, .applied, "shown welcome")
+        let waits = try await feature.forms.record("other")
         try await eventually("the page has it") {
             (host.views.first?.told("events").count ?? 0) == 2
         }
-        try await door.forms.logOut()
-        #expect(try await door.outcome(of: waits) == .dead)
-        #expect(try await door.reason(of: waits) == "loggedOut")
-        #expect(try await door.count("SELECT COUNT(*) FROM formsShowing") == 0)
+        try await feature.forms.logOut()
+        #expect(try await feature.outcome(of: waits) == .dead)
+        #expect(try await feature.reason(of: waits) == "loggedOut")
+        #expect(try await feature.count("SELECT COUNT(*) FROM formsShowing") == 0)
         try await eventually("the page is another one") { host.views.count == 2 }
         try await eventually("the former is closed") { host.views[0].isClosed }
         // What the former page says now is heard by nobody.
         host.views[0].handled(waits.text, "error")
-        let next = try await door.forms.record("other")
+        let next = try await feature.forms.record("other")
         try await eventually("the new page has it") { host.views[1].told("events").count == 1 }
         host.views[1].handled(next.text, "noMatch")
-        try await door.ended(next, .applied, "noMatch")
-        #expect(try await door.journal.ledger().isBalanced)
-        await door.close()
+        try await feature.ended(next, .applied, "noMatch")
+        #expect(try await feature.journal.ledger().isBalanced)
+        await feature.close()
     }
 
     @Test("Somebody else who is identified ends what was before; the first one takes it along")
     func identify() async throws {
-        let door = try await Door(in: folder, nil)
-        let anonymous = try await door.forms.record("other")
-        try await door.forms.identify("ada")
-        try await door.forms.identify("ada")
-        #expect(try await door.outcome(of: anonymous) == nil)
-        try await door.forms.identify("bob")
-        #expect(try await door.reason(of: anonymous) == "loggedOut")
-        await door.close()
+        let feature = try await FormsFixture(in: folder, nil)
+        let anonymous = try await feature.forms.record("other")
+        try await feature.forms.identify("ada")
+        try await feature.forms.identify("ada")
+        #expect(try await feature.outcome(of: anonymous) == nil)
+        try await feature.forms.identify("bob")
+        #expect(try await feature.reason(of: anonymous) == "loggedOut")
+        await feature.close()
     }
 
     @Test("Another company has its own catalogue, and what waited for the former is superseded")
     func company() async throws {
-        let asked = Seen<String>()
+        let asked = SeenEvents<String>()
         let server = CompanyServer(asked: asked)
         let host = StandInHost(.silent)
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
-        let id = try await door.forms.record("other")
+        let id = try await feature.forms.record("other")
         try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
-        try await door.forms.use(company: "acme")
-        #expect(try await door.outcome(of: id) == .superseded)
+        try await feature.forms.use(company: "acme")
+        #expect(try await feature.outcome(of: id) == .superseded)
         try await eventually("it uses the other's") {
-            await door.forms.insight.catalogue == "of-acme"
+            await feature.forms.diagnostics.catalogue == "of-acme"
         }
         #expect(
-            try await door.count("SELECT COUNT(*) FROM formsCatalogue WHERE company <> 'acme'")
+            try await feature.count("SELECT COUNT(*) FROM formsCatalogue WHERE company <> 'acme'")
                 == 0)
-        await door.close()
-        let again = try await Door(
+        await feature.close()
+        let again = try await FormsFixture(
             in: folder, StandInHost(.silent),
             catalogue: CatalogueSource(server: "http://h", fetcher: server))
         try await eventually("it is remembered") {
-            await again.forms.insight.catalogue == "of-acme"
+            await again.forms.diagnostics.catalogue == "of-acme"
         }
         await again.close()
     }
@@ -195,22 +195,22 @@ struct FormsStoreTests {
     @Test(
         "Sixteen deep links are ahead of the loop that reads them, the others wait in the journal")
     func linksAhead() async throws {
-        let door = try await Door(in: folder, nil)
+        let feature = try await FormsFixture(in: folder, nil)
         for number in 0..<20 {
-            try await door.journal.record(
+            try await feature.journal.record(
                 NewEntry(
                     id: try EntryID("link-\(number)"), kind: FormsEvent.link, source: "form",
                     payload: Array(#"{"url":"app://\#(number)","form":"welcome"}"#.utf8)))
         }
-        var links = door.forms.deepLinks.makeAsyncIterator()
+        var links = feature.forms.deepLinks.makeAsyncIterator()
         #expect(await links.next()?.url == "app://0")
-        let inHand = "SELECT COUNT(*) FROM entry WHERE state = 3"
+        let inFlight = "SELECT COUNT(*) FROM entry WHERE state = 3"
         try await eventually("as many as may be are in hand") {
-            try await door.count(inHand) == FormsDoorLimits.deepLinksAhead
+            try await feature.count(inFlight) == FormsEngineLimits.deepLinksAhead
         }
-        #expect(try await door.count("SELECT COUNT(*) FROM entry WHERE state = 0") == 4)
+        #expect(try await feature.count("SELECT COUNT(*) FROM entry WHERE state = 0") == 4)
         for number in 1..<20 { #expect(await links.next()?.url == "app://\(number)") }
-        await door.close()
+        await feature.close()
     }
 
     @Test(
@@ -218,7 +218,7 @@ struct FormsStoreTests {
     )
     func links() async throws {
         let host = StandInHost(.showing("welcome"))
-        let first = try await Door(in: folder, host)
+        let first = try await FormsFixture(in: folder, host)
         let event = try await first.forms.received(tap("a"))
         try await first.ended(event, .applied, "shown welcome")
         let view = host.views[0]
@@ -234,7 +234,7 @@ struct FormsStoreTests {
         press("app://cart", String(repeating: "a", count: 32))
         press("app://cart", String(repeating: "a", count: 32))
         press("javascript:alert(1)", String(repeating: "b", count: 32))
-        let long = "app://" + String(repeating: "x", count: FormsDoorLimits.deepLink - 5)
+        let long = "app://" + String(repeating: "x", count: FormsEngineLimits.deepLink - 5)
         press(long, String(repeating: "c", count: 32))
         try await eventually("they are answered") {
             view.told("recorded").count == 2 && view.told("refused").count == 2
@@ -243,32 +243,32 @@ struct FormsStoreTests {
         let link = await links.next()
         #expect(link?.url == "app://cart")
         try await first.kill()
-        let door = try await Door(in: folder, nil)
-        var again = door.forms.deepLinks.makeAsyncIterator()
+        let feature = try await FormsFixture(in: folder, nil)
+        var again = feature.forms.deepLinks.makeAsyncIterator()
         #expect(await again.next()?.id == link?.id)
         let waiting = Task { [again] in
             var again = again
             return await again.next()
         }
         try await eventually("it is done with") {
-            try await door.journal.ledger().outcomes[.applied] == 2
+            try await feature.journal.ledger().outcomes[.applied] == 2
         }
         waiting.cancel()
         #expect(await waiting.value == nil)
-        await door.close()
+        await feature.close()
     }
 
     @Test(
         "Answers are recorded in the transaction of their showing's end, once, and only of the form on the screen"
     )
     func submits() async throws {
-        let taken = Seen<String>()
+        let taken = SeenEvents<String>()
         let host = StandInHost(.showing("welcome"))
-        let door = try await Door(
+        let feature = try await FormsFixture(
             in: folder, host,
             answers: { json, id, _ in taken.add("\(id) \(String(decoding: json, as: UTF8.self))") })
-        let event = try await door.forms.received(tap("a"))
-        try await door.ended(event, .applied, "shown welcome")
+        let event = try await feature.forms.received(tap("a"))
+        try await feature.ended(event, .applied, "shown welcome")
         let view = host.views[0]
         let showing = try #require(view.told("granted").first?["showing"] as? String)
         let id = String(repeating: "c", count: 32)
@@ -288,16 +288,17 @@ struct FormsStoreTests {
                     + #""answers":{"email":"a@b.c"}}"#
             ])
         #expect(
-            try await door.count("SELECT COUNT(*) FROM formsShowing WHERE how = 'submitted'") == 1)
-        await door.close()
+            try await feature.count("SELECT COUNT(*) FROM formsShowing WHERE how = 'submitted'")
+                == 1)
+        await feature.close()
     }
 
     @Test("An event that a form emits is recorded like any other")
     func emits() async throws {
         let host = StandInHost(.showing("welcome"))
-        let door = try await Door(in: folder, host)
-        try await door.ended(
-            try await door.forms.received(tap("a")), .applied, "shown welcome")
+        let feature = try await FormsFixture(in: folder, host)
+        try await feature.ended(
+            try await feature.forms.received(tap("a")), .applied, "shown welcome")
         let view = host.views[0]
         view.say(
             "action",
@@ -311,15 +312,15 @@ struct FormsStoreTests {
                 ($0["events"] as? [[String: Any]])?.first?["name"] as? String == "voted"
             }
         }
-        await door.close()
+        await feature.close()
     }
 
     @Test("An emitted event may have 65,536 bytes of properties, and is refused with one more")
     func largeEmits() async throws {
         let host = StandInHost(.showing("welcome"))
-        let door = try await Door(in: folder, host)
-        try await door.ended(
-            try await door.forms.received(tap("a")), .applied, "shown welcome")
+        let feature = try await FormsFixture(in: folder, host)
+        try await feature.ended(
+            try await feature.forms.received(tap("a")), .applied, "shown welcome")
         let view = host.views[0]
         for (id, count) in [("e", 65_536), ("f", 65_537)] {
             let text = String(repeating: "x", count: count - #"{"p":""}"#.utf8.count)
@@ -337,30 +338,30 @@ struct FormsStoreTests {
         #expect(view.told("refused")[0]["reason"] as? String == "tooLarge")
         #expect(host.views.count == 1)
         #expect(
-            try await door.count("SELECT COUNT(*) FROM entry WHERE id LIKE 'forms-%'") == 1)
-        await door.close()
+            try await feature.count("SELECT COUNT(*) FROM entry WHERE id LIKE 'forms-%'") == 1)
+        await feature.close()
     }
 
     @Test("The newest version of the tables is the last one that this suite knows")
     func migrations() async throws {
-        let door = try await Door(in: folder, nil)
-        let names = try await door.journal.read { db in
+        let feature = try await FormsFixture(in: folder, nil)
+        let names = try await feature.journal.read { db in
             try String.fetchAll(
                 db, sql: "SELECT identifier FROM grdb_migrations WHERE identifier LIKE 'forms/%'")
         }
         #expect(names == ["forms/1"])
-        await door.close()
+        await feature.close()
     }
 }
 
 /// A server that has a catalogue for every company.
 private struct CompanyServer: HTTPFetcher {
-    let asked: Seen<String>
+    let asked: SeenEvents<String>
 
     func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
         asked.add(url)
         let company = url.split(separator: "=").last ?? ""
-        let text = Door.catalogue.replacing(
+        let text = FormsFixture.catalogue.replacing(
             #""version": "1""#, with: #""version": "of-\#(company)""#)
         return HTTPAnswer(status: 200, headers: [:], body: Array(text.utf8))
     }

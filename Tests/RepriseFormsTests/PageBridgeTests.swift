@@ -8,9 +8,9 @@ import Testing
 struct PageBridgeTests {
     @Test("a page says hello first, with its session, its number and what it speaks")
     func hello() async throws {
-        let stage = try await PageStage(nil)
+        let stage = try await PageFixture(nil)
         let hello = try await stage.says("hello")
-        #expect(hello["session"]?.text == PageStage.session)
+        #expect(hello["session"]?.text == PageFixture.session)
         #expect(hello["n"]?.text == "1")
         #expect(hello["protocols"] == [1, 2])
         await stage.close()
@@ -18,16 +18,16 @@ struct PageBridgeTests {
 
     @Test("every message names the session and the next number; the session stands nowhere else")
     func numbers() async throws {
-        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.happened("a", "nothing", "b")
         _ = try await stage.says("showing")
         _ = try await stage.handled()
         for (index, message) in stage.messages.enumerated() {
             #expect(message["n"]?.text == String(index + 1))
-            #expect(message["session"]?.text == PageStage.session)
+            #expect(message["session"]?.text == PageFixture.session)
         }
         let html = try await stage.view.page.evaluate("document.documentElement.outerHTML")
-        #expect(html.text?.contains(PageStage.session) == false)
+        #expect(html.text?.contains(PageFixture.session) == false)
         await stage.close()
     }
 
@@ -44,7 +44,7 @@ struct PageBridgeTests {
             (#"{"type":"welcome","protocol":3}"#, "protocol"),
         ])
     func misuse(text: String, reason: String) async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.tell(text)
         #expect(try await stage.says("fault")["reason"]?.text == reason)
         try await stage.show("a")
@@ -53,7 +53,7 @@ struct PageBridgeTests {
 
     @Test("nested 10,000 deep, or larger than 4 MiB, a message is a fault and not the end")
     func large() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.tell(String(repeating: #"{"a":"#, count: 10_000))
         #expect(try await stage.says("fault")["reason"]?.text == "malformed")
         try await stage.tell(
@@ -65,10 +65,10 @@ struct PageBridgeTests {
 
     @Test("of 1,025 events one too many is given up, and the page's log says ten things a second")
     func many() async throws {
-        let stage = try await PageStage(nil)
+        let stage = try await PageFixture(nil)
         _ = try await stage.says("hello")
         try await stage.tell(
-            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+            #"{"type":"welcome","protocol":1,"now":\#(PageFixture.now),"locale":"en"}"#)
         for block in 0...16 {
             let events = (0..<(block == 16 ? 1 : 64)).map { number in
                 #"{"id":"e\#(block * 64 + number)","name":"a","properties":{},"at":1,"now":1}"#
@@ -79,7 +79,7 @@ struct PageBridgeTests {
         guard case .array(let given)? = first["events"] else { return #expect(Bool(false)) }
         #expect(given.map { $0["id"]?.text } == ["e1024"])
         #expect(given.map { $0["reason"]?.text } == ["queueFull"])
-        try await stage.tell(PageStage.catalogue([]))
+        try await stage.tell(PageFixture.catalogue([]))
         _ = try await stage.says("formsData")
         for _ in 0..<4 {
             guard case .array(let events)? = try await stage.says("handled")["events"] else {
@@ -100,9 +100,9 @@ struct PageBridgeTests {
 
     @Test("before the welcome nothing is taken")
     func unexpected() async throws {
-        let stage = try await PageStage(nil)
+        let stage = try await PageFixture(nil)
         _ = try await stage.says("hello")
-        try await stage.tell(PageStage.catalogue([]))
+        try await stage.tell(PageFixture.catalogue([]))
         #expect(try await stage.says("fault")["reason"]?.text == "unexpected")
         try await stage.tell(#"{"type":"incompatible","protocols":[2]}"#)
         try await stage.tell(#"{"type":"events","events":[]}"#)
@@ -112,7 +112,7 @@ struct PageBridgeTests {
 
     @Test("an event is asked for, granted, shown, and what was shown is said in order")
     func shown() async throws {
-        let stage = try await PageStage([PageStage.form("a", #","text":"Some words""#)])
+        let stage = try await PageFixture([PageFixture.form("a", #","text":"Some words""#)])
         try await stage.show("a")
         #expect(try await stage.view.page.form() == ["Form a", "Form a", "Some words"])
         try await stage.view.page.click("Close")
@@ -125,7 +125,7 @@ struct PageBridgeTests {
 
     @Test("nothing is drawn before it is granted")
     func notGranted() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.happened("a")
         _ = try await stage.says("showing")
         #expect(try await stage.view.page.form() == nil)
@@ -134,7 +134,7 @@ struct PageBridgeTests {
 
     @Test("leave for what was not asked is a fault, and shows nothing")
     func foreignLeave() async throws {
-        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.happened("a")
         let asked = try await stage.says("showing")
         let event = try #require(asked["event"]?.text)
@@ -151,7 +151,7 @@ struct PageBridgeTests {
 
     @Test("events that match nothing are handled, many in one message")
     func noMatch() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.happened("x", "y", "z")
         #expect(try await stage.handled() == ["x": "noMatch", "y": "noMatch", "z": "noMatch"])
         await stage.close()
@@ -160,9 +160,9 @@ struct PageBridgeTests {
     @Test("who is denied lets the next form ask, and says why if there is none")
     func denied() async throws {
         let forms = [
-            PageStage.form("low", on: "e"), PageStage.form("high", on: "e", #","priority":5"#),
+            PageFixture.form("low", on: "e"), PageFixture.form("high", on: "e", #","priority":5"#),
         ]
-        let stage = try await PageStage(forms)
+        let stage = try await PageFixture(forms)
         try await stage.happened("e")
         try await stage.deny("high", "formFrequency")
         try await stage.deny("low", "formFrequency")
@@ -179,9 +179,9 @@ struct PageBridgeTests {
     @Test("sixteen forms wait for the screen by priority; one more and the last gives way")
     func queue() async throws {
         let forms =
-            [PageStage.form("first")]
-            + (0..<17).map { PageStage.form("f\($0)", #","priority":\#($0)"#) }
-        let stage = try await PageStage(forms)
+            [PageFixture.form("first")]
+            + (0..<17).map { PageFixture.form("f\($0)", #","priority":\#($0)"#) }
+        let stage = try await PageFixture(forms)
         try await stage.show("first")
         for number in (0..<17).reversed() { try await stage.happened("f\(number)") }
         #expect(try await stage.handled() == ["f0": "suppressed f0 queueFull"])
@@ -194,13 +194,14 @@ struct PageBridgeTests {
     @Test("what takes its time is said to wait, once: for a catalogue, a delay, the screen")
     func waiting() async throws {
         let late = #"{"id":"late","triggers":[{"event":"late","delay":60}],"title":"L"}"#
-        let stage = try await PageStage(nil)
+        let stage = try await PageFixture(nil)
         _ = try await stage.says("hello")
         try await stage.tell(
-            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+            #"{"type":"welcome","protocol":1,"now":\#(PageFixture.now),"locale":"en"}"#)
         try await stage.happened("early")
         #expect(try await stage.says("waiting")["events"] == ["e-early"])
-        try await stage.tell(PageStage.catalogue([PageStage.form("a"), PageStage.form("b"), late]))
+        try await stage.tell(
+            PageFixture.catalogue([PageFixture.form("a"), PageFixture.form("b"), late]))
         _ = try await stage.says("formsData")
         #expect(try await stage.handled() == ["early": "noMatch"])
         try await stage.happened("a", "b", "late")
@@ -216,7 +217,7 @@ struct PageBridgeTests {
     func delay() async throws {
         let form =
             #"{"id":"a","triggers":[{"event":"a","delay":3600}],"title":"A"}"#
-        let stage = try await PageStage([form])
+        let stage = try await PageFixture([form])
         try await stage.happened("a")
         try await stage.saysNothing()
         try await stage.tell(#"{"type":"dismiss","reason":"logout"}"#)
@@ -230,13 +231,13 @@ struct PageBridgeTests {
         let forms = [("far", 3_600), ("near", 5)].map { id, delay in
             #"{"id":"\#(id)","triggers":[{"event":"\#(id)","delay":\#(delay)}],"title":"A"}"#
         }
-        let stage = try await PageStage(forms, speaking: 2)
+        let stage = try await PageFixture(forms, speaking: 2)
         try await stage.happened("far", "near")
         let later = try await stage.says("later")
         guard case .array(let events)? = later["events"] else { return #expect(Bool(false)) }
         #expect(events.count == 1)
         #expect(events.first?["id"] == "e-far")
-        #expect(events.first?["at"]?.text == "\(PageStage.now + 3_600_000)")
+        #expect(events.first?["at"]?.text == "\(PageFixture.now + 3_600_000)")
         #expect(try await stage.says("waiting")["events"] == ["e-near"])
         try await stage.happened("far", ago: 3_600_000)
         try await stage.grant("far")
@@ -245,14 +246,14 @@ struct PageBridgeTests {
 
     @Test("a window is open by the host's calendar, and before and after it is no match")
     func window() async throws {
-        let now = PageStage.now
+        let now = PageFixture.now
         let forms = [
-            PageStage.form("before", #","window":{"from":\#(now + 60_000)}"#),
-            PageStage.form("after", #","window":{"from":1,"until":\#(now)}"#),
-            PageStage.form(
+            PageFixture.form("before", #","window":{"from":\#(now + 60_000)}"#),
+            PageFixture.form("after", #","window":{"from":1,"until":\#(now)}"#),
+            PageFixture.form(
                 "open", #","window":{"from":\#(now - 1),"until":\#(now + 60_000)}"#),
         ]
-        let stage = try await PageStage(forms)
+        let stage = try await PageFixture(forms)
         try await stage.happened("before", "after", "open")
         #expect(try await stage.says("showing")["form"]?.text == "open")
         #expect(
@@ -264,15 +265,15 @@ struct PageBridgeTests {
 
     @Test("a form whose window closes while it waits for the screen is expired")
     func expired() async throws {
-        let stage = try await PageStage([
-            PageStage.form("a"),
-            PageStage.form("b", #","window":{"until":\#(PageStage.now + 400)}"#),
+        let stage = try await PageFixture([
+            PageFixture.form("a"),
+            PageFixture.form("b", #","window":{"until":\#(PageFixture.now + 400)}"#),
         ])
         try await stage.show("a")
         try await stage.happened("b")
         // The page's clock is the host's last word: half a second later by that.
         try await stage.tell(
-            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now + 500),"locale":"en"}"#)
+            #"{"type":"welcome","protocol":1,"now":\#(PageFixture.now + 500),"locale":"en"}"#)
         try await stage.saysNothing()
         try await stage.view.page.press("Escape")
         _ = try await stage.says("formDidDismiss")
@@ -282,10 +283,10 @@ struct PageBridgeTests {
 
     @Test("a new catalogue takes over when the form of the former one has gone")
     func takeOver() async throws {
-        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.show("a")
         try await stage.happened("b")
-        try await stage.tell(PageStage.catalogue([PageStage.form("c", on: "b")], version: "2"))
+        try await stage.tell(PageFixture.catalogue([PageFixture.form("c", on: "b")], version: "2"))
         try await stage.saysNothing()
         try await stage.view.page.press("Escape")
         _ = try await stage.says("formDidDismiss")
@@ -296,17 +297,17 @@ struct PageBridgeTests {
 
     @Test("events that come before any catalogue wait for it, and a refused one changes nothing")
     func refused() async throws {
-        let stage = try await PageStage(nil)
+        let stage = try await PageFixture(nil)
         _ = try await stage.says("hello")
         try await stage.tell(
-            #"{"type":"welcome","protocol":1,"now":\#(PageStage.now),"locale":"en"}"#)
+            #"{"type":"welcome","protocol":1,"now":\#(PageFixture.now),"locale":"en"}"#)
         try await stage.tell(#"{"type":"catalogue","version":null,"catalogue":null}"#)
         try await stage.happened("a")
         try await stage.saysNothing()
-        try await stage.tell(PageStage.catalogue([PageStage.form("a")]))
+        try await stage.tell(PageFixture.catalogue([PageFixture.form("a")]))
         #expect(try await stage.says("formsData")["version"]?.text == "1")
         try await stage.deny("a", "settled")
-        try await stage.tell(PageStage.catalogue(["7"], version: "2"))
+        try await stage.tell(PageFixture.catalogue(["7"], version: "2"))
         let refusal = try await stage.says("catalogueRefused")
         #expect(refusal["path"]?.text == "/forms/0")
         #expect(refusal["version"]?.text == "2")
@@ -316,7 +317,7 @@ struct PageBridgeTests {
 
     @Test("a dismissal takes the form away and forgets what waits")
     func dismissal() async throws {
-        let stage = try await PageStage([PageStage.form("a"), PageStage.form("b")])
+        let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.show("a")
         try await stage.happened("b")
         try await stage.tell(#"{"type":"dismiss","reason":"logout"}"#)
@@ -328,7 +329,7 @@ struct PageBridgeTests {
 
     @Test("the same event twice is one event")
     func twice() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.happened("a", "a")
         try await stage.happened("a")
         try await stage.grant("a")

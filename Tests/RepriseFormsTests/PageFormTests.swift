@@ -15,13 +15,13 @@ struct PageFormTests {
         {"label":"Later","actions":[{"type":"dismiss"}]}]
         """
 
-    private func stage() async throws -> PageStage {
-        let stage = try await PageStage([PageStage.form("a", Self.fields)])
+    private func stage() async throws -> PageFixture {
+        let stage = try await PageFixture([PageFixture.form("a", Self.fields)])
         try await stage.show("a")
         return stage
     }
 
-    private func focused(_ stage: PageStage) async throws -> String {
+    private func focused(_ stage: PageFixture) async throws -> String {
         let elements = try await stage.view.page.elements()
         return elements.last(where: \.isFocused)?.name ?? "nothing"
     }
@@ -62,7 +62,7 @@ struct PageFormTests {
 
     @Test("Escape closes, and gives the focus back to what had it")
     func escape() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.view.page.evaluate(
             "document.body.append(Object.assign(document.createElement('input'), {id: 'before'}));"
                 + "document.getElementById('before').focus()")
@@ -125,8 +125,8 @@ struct PageFormTests {
             #"{"name":"f\#(number)","label":"\#(name)","type":"multiline","required":true}"#
         }.joined(separator: ",")
         let buttons = #""buttons":[{"label":"Send","actions":[{"type":"submit"}]}]"#
-        let stage = try await PageStage([
-            PageStage.form("a", #","fields":[\#(fields)],\#(buttons)"#)
+        let stage = try await PageFixture([
+            PageFixture.form("a", #","fields":[\#(fields)],\#(buttons)"#)
         ])
         try await stage.show("a")
         let page = stage.view.page
@@ -172,8 +172,8 @@ struct PageFormTests {
 
     @Test("a button's actions go one after the other, each when the one before it is recorded")
     func actions() async throws {
-        let stage = try await PageStage([
-            PageStage.form(
+        let stage = try await PageFixture([
+            PageFixture.form(
                 "a",
                 """
                 ,"buttons":[{"label":"Go","actions":[{"type":"emit","name":"went","properties":{"a":1}},
@@ -202,8 +202,8 @@ struct PageFormTests {
         let more = String(repeating: "y", count: 65_536 - properties.utf8.count - 10)
         let all = #"{\#(properties),"p0":"\#(more)"}"#
         #expect(all.utf8.count > 65_500 && all.utf8.count <= 65_536)
-        let stage = try await PageStage([
-            PageStage.form(
+        let stage = try await PageFixture([
+            PageFixture.form(
                 "a",
                 """
                 ,"buttons":[{"label":"Go","actions":[{"type":"emit","name":"went","properties":\(all)}]}]
@@ -218,8 +218,8 @@ struct PageFormTests {
 
     @Test("answers have the types that the reference says, whatever the field is called")
     func answers() async throws {
-        let stage = try await PageStage([
-            PageStage.form(
+        let stage = try await PageFixture([
+            PageFixture.form(
                 "a",
                 """
                 ,"fields":[{"name":"__proto__","label":"T","type":"text"},{"name":"n","label":"N","type":"number"},
@@ -260,7 +260,7 @@ struct PageFormTests {
     func text(payload: String) async throws {
         let data = try JSONEncoder().encode(payload)
         let text = String(decoding: data, as: UTF8.self)
-        let stage = try await PageStage([
+        let stage = try await PageFixture([
             """
             {"id":"a","triggers":[{"event":"a"}],"title":\(text),"text":\(text),
             "image":{"url":"data:image/png;base64,AAAA","alt":\(text)},
@@ -294,7 +294,7 @@ struct PageFormTests {
 
     @Test("the page's own styles and scripts do not reach the form")
     func isolation() async throws {
-        let stage = try await PageStage([PageStage.form("a", #","text":"Some words""#)])
+        let stage = try await PageFixture([PageFixture.form("a", #","text":"Some words""#)])
         try await stage.show("a")
         let page = stage.view.page
         let before = try await settled(page, unlike: Data())
@@ -318,7 +318,7 @@ struct PageFormTests {
 
     @Test("the policy lets no script run that was not in the page's own file")
     func policy() async throws {
-        let stage = try await PageStage([])
+        let stage = try await PageFixture([])
         let tries = [
             "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.hacked = 1'}))",
             "document.body.innerHTML = '<img src=x onerror=\"window.hacked = 1\">'",
@@ -344,7 +344,7 @@ struct PageFormTests {
             {"property":"name","is":"startsWith","value":"x"}]}]}}]}
             """
         }
-        let stage = try await PageStage(forms)
+        let stage = try await PageFixture(forms)
         // The page's own clock, from the arrival of 64 events to the last word about them, without
         // the way there and back.
         let events = (0..<64).map {

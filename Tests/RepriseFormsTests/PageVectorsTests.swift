@@ -26,7 +26,7 @@ struct PageVectorsTests {
         let forms = try vectors.enumerated().map { index, vector in
             #"{"id":"v\#(index)","title":"V","triggers":[{"event":"v\#(index)","where":\#(try Self.json(vector["predicate"]))}]}"#
         }
-        let stage = try await PageStage(forms, predicates: names)
+        let stage = try await PageFixture(forms, predicates: names)
         for (index, vector) in vectors.enumerated() {
             try await stage.happened(
                 "v\(index)", properties: try Self.json(vector["properties"]))
@@ -51,7 +51,7 @@ struct PageVectorsTests {
     func catalogues() async throws {
         let vectors = try Vectors.read("catalogues")
         #expect(vectors.count > 100)
-        let stage = try await PageStage([])
+        let stage = try await PageFixture([])
         for vector in vectors {
             let version = try Self.json(vector["catalogue"]?["version"] ?? "1")
             try await stage.tell(
@@ -67,7 +67,7 @@ struct PageVectorsTests {
 
     @Test("a predicate that nests 10,000 deep, or properties that do, are refused at once")
     func deep() async throws {
-        let stage = try await PageStage([PageStage.form("a")])
+        let stage = try await PageFixture([PageFixture.form("a")])
         let deep =
             String(repeating: #"{"not":"#, count: 10_000) + "{}"
             + String(repeating: "}", count: 10_000)
@@ -75,7 +75,7 @@ struct PageVectorsTests {
             #"{"id":"a","title":"A","triggers":[{"event":"a","where":\#(deep)}]}"#,
             #"{"id":"a","title":"A","triggers":[{"event":"a"}],"buttons":[{"label":"B","actions":[{"type":"emit","name":"e","properties":\#(deep)}]}]}"#,
         ] {
-            try await stage.tell(PageStage.catalogue([form], version: "2"))
+            try await stage.tell(PageFixture.catalogue([form], version: "2"))
             _ = try await stage.says("catalogueRefused")
         }
         try await stage.show("a")

@@ -19,15 +19,15 @@ struct ClockTests {
 
     @Test("After a jump of years nothing expires until the server's time agrees")
     func forward() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([kind])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([kind])
         try await journal.record(entry("a"))
-        desk.time.jumpWall(by: .seconds(10 * 365 * 86_400))
+        fixture.time.jumpWall(by: .seconds(10 * 365 * 86_400))
         try await turns(journal)
-        desk.time.advance(by: .seconds(7_200))
+        fixture.time.advance(by: .seconds(7_200))
         try await turns(journal)
         #expect(try await journal.ledger().pending == 1)
-        await journal.serverTimeReceived(desk.time.wall())
+        await journal.serverTimeReceived(fixture.time.wall())
         try await eventually("two hours have really passed") {
             try await journal.ledger().outcomes[.expired] == 1
         }
@@ -36,52 +36,52 @@ struct ClockTests {
 
     @Test("After a jump a wait keeps its length: neither does a delay end early nor last for ever")
     func delay() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("plain")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("plain")])
         let seen = Seen<String>()
         await journal.handle("plain") { seen.add($0.id.text) }
         try await journal.record(entry("a", "plain", delay: .seconds(600)))
-        desk.time.jumpWall(by: .seconds(30 * 86_400))
-        desk.time.advance(by: .seconds(300))
+        fixture.time.jumpWall(by: .seconds(30 * 86_400))
+        fixture.time.advance(by: .seconds(300))
         try await turns(journal)
-        desk.time.jumpWall(by: .seconds(-90 * 86_400))
-        desk.time.advance(by: .seconds(299))
+        fixture.time.jumpWall(by: .seconds(-90 * 86_400))
+        fixture.time.advance(by: .seconds(299))
         try await turns(journal)
         #expect(seen.count == 0)
-        desk.time.advance(by: .seconds(2))
+        fixture.time.advance(by: .seconds(2))
         try await eventually("ten minutes have passed") { seen.count == 1 }
         await journal.close()
     }
 
     @Test("A calendar that is put right makes no entry older than it is")
     func age() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("plain", requires: [.ui])])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("plain", requires: [.ui])])
         let seen = Seen<Int64>()
         await journal.handle("plain") { seen.add($0.recordedAt.milliseconds) }
-        desk.time.jumpWall(by: .seconds(-3 * 365 * 86_400))
+        fixture.time.jumpWall(by: .seconds(-3 * 365 * 86_400))
         try await journal.record(entry("a", "plain"))
-        desk.time.jumpWall(by: .seconds(3 * 365 * 86_400))
-        await journal.open(.ui)
+        fixture.time.jumpWall(by: .seconds(3 * 365 * 86_400))
+        await journal.setReady(.ui)
         try await eventually("it is handed over") { seen.count == 1 }
-        #expect(seen.all == [desk.time.wall().milliseconds])
+        #expect(seen.all == [fixture.time.wall().milliseconds])
         await journal.close()
     }
 
     @Test("A day of uptime restores trust, and an hourly look finds it out")
     func uptime() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([kind])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([kind])
         try await journal.record(entry("a"))
-        desk.time.jumpWall(by: .seconds(-2 * 86_400))
+        fixture.time.jumpWall(by: .seconds(-2 * 86_400))
         try await turns(journal)
         for _ in 0..<23 {
-            desk.time.advance(by: .seconds(3_600))
+            fixture.time.advance(by: .seconds(3_600))
             try await turns(journal)
         }
         #expect(try await journal.ledger().pending == 1)
         try await eventually("a day has passed") {
-            desk.time.advance(by: .seconds(3_600))
+            fixture.time.advance(by: .seconds(3_600))
             return try await journal.ledger().outcomes[.expired] == 1
         }
         await journal.close()
@@ -91,21 +91,21 @@ struct ClockTests {
         "A jump while no process had the journal open is found at the next opening of the same boot"
     )
     func closedMeanwhile() async throws {
-        let desk = try Desk()
-        let first = try await desk.open([kind])
+        let fixture = try JournalFixture()
+        let first = try await fixture.open([kind])
         try await first.record(entry("a"))
         await first.close()
-        desk.time.jumpWall(by: .seconds(400 * 86_400))
-        let second = try await desk.open([kind])
+        fixture.time.jumpWall(by: .seconds(400 * 86_400))
+        let second = try await fixture.open([kind])
         try await turns(second)
         #expect(try await second.ledger().pending == 1)
         await second.close()
         // The doubt is remembered.
-        let third = try await desk.open([kind])
-        desk.time.advance(by: .seconds(7_200))
+        let third = try await fixture.open([kind])
+        fixture.time.advance(by: .seconds(7_200))
         try await turns(third)
         #expect(try await third.ledger().pending == 1)
-        await third.serverTimeReceived(desk.time.wall())
+        await third.serverTimeReceived(fixture.time.wall())
         try await eventually("it may expire now") {
             try await third.ledger().outcomes[.expired] == 1
         }
@@ -115,23 +115,23 @@ struct ClockTests {
     @Test(
         "A device that starts with a dead battery's calendar neither expires nor holds for decades")
     func deadBattery() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let kinds = [kind, EntryKind("plain")]
-        let first = try await desk.open(kinds)
+        let first = try await fixture.open(kinds)
         try await first.record([entry("a"), entry("b", "plain", delay: .seconds(600))])
         await first.close()
-        desk.time.restart()
-        desk.time.jumpWall(by: .seconds(-20 * 365 * 86_400))
-        let second = try await desk.open(kinds)
+        fixture.time.restart()
+        fixture.time.jumpWall(by: .seconds(-20 * 365 * 86_400))
+        let second = try await fixture.open(kinds)
         let seen = Seen<String>()
         await second.handle("plain") { seen.add($0.id.text) }
-        desk.time.advance(by: .seconds(60))
-        desk.time.jumpWall(by: .seconds(20 * 365 * 86_400))  // the network sets it right
+        fixture.time.advance(by: .seconds(60))
+        fixture.time.jumpWall(by: .seconds(20 * 365 * 86_400))  // the network sets it right
         try await turns(second)
-        desk.time.advance(by: .seconds(500))
+        fixture.time.advance(by: .seconds(500))
         try await turns(second)
         #expect(seen.count == 0)
-        desk.time.advance(by: .seconds(41))
+        fixture.time.advance(by: .seconds(41))
         try await eventually("its ten minutes are over") { seen.count == 1 }
         try await eventually("the other is held and has not expired") {
             let ledger = try await second.ledger()
@@ -142,18 +142,18 @@ struct ClockTests {
 
     @Test("Nothing is removed for its age while the calendar is in doubt")
     func retention() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("plain")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("plain")])
         await journal.handle("plain") { _ in }
         try await journal.record(entry("a", "plain"))
         try await eventually("it is applied") { try await journal.ledger().pending == 0 }
-        desk.time.jumpWall(by: .seconds(400 * 86_400))
+        fixture.time.jumpWall(by: .seconds(400 * 86_400))
         for _ in 0..<3 {
-            desk.time.advance(by: .seconds(3_600))
+            fixture.time.advance(by: .seconds(3_600))
             try await turns(journal)
         }
         #expect(try await journal.record(entry("a", "plain")) == .duplicate)
-        await journal.serverTimeReceived(desk.time.wall())
+        await journal.serverTimeReceived(fixture.time.wall())
         try await turns(journal)
         #expect(try await journal.record(entry("a", "plain")) == .duplicate)
         await journal.close()
@@ -163,23 +163,23 @@ struct ClockTests {
         "An id is not forgotten for a jump that a restart hides, nor when the calendar is put right again"
     )
     func hiddenJump() async throws {
-        let desk = try Desk()
-        let first = try await desk.open([EntryKind("plain")])
+        let fixture = try JournalFixture()
+        let first = try await fixture.open([EntryKind("plain")])
         await first.handle("plain") { _ in }
         try await first.record(entry("a", "plain"))
         try await eventually("it is applied") { try await first.ledger().pending == 0 }
         await first.close()
-        desk.time.jumpWall(by: .seconds(400 * 86_400))
-        desk.time.restart()
-        let second = try await desk.open([EntryKind("plain")])
-        desk.time.advance(by: .seconds(2 * 86_400))  // more than the day that is believed
+        fixture.time.jumpWall(by: .seconds(400 * 86_400))
+        fixture.time.restart()
+        let second = try await fixture.open([EntryKind("plain")])
+        fixture.time.advance(by: .seconds(2 * 86_400))  // more than the day that is believed
         try await turns(second)
         #expect(try await second.record(entry("a", "plain")) == .duplicate)
-        desk.time.jumpWall(by: .seconds(-400 * 86_400))
-        await second.serverTimeReceived(desk.time.wall())
+        fixture.time.jumpWall(by: .seconds(-400 * 86_400))
+        await second.serverTimeReceived(fixture.time.wall())
         try await turns(second)
         #expect(try await second.record(entry("a", "plain")) == .duplicate)
-        desk.time.advance(by: .seconds(6 * 86_400))
+        fixture.time.advance(by: .seconds(6 * 86_400))
         try await turns(second)
         try await eventually("its seven days are over") {
             try await second.record(entry("a", "plain")) == .accepted

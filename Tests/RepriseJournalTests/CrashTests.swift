@@ -39,8 +39,8 @@ struct CrashTests {
         print("CrashTests: seed \(seed)")
         // Two journals side by side, for two cores; each with 100 kills.
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<2 {
-                group.addTask { try await Self.run(kills: 100, seed: seed + UInt64(lane)) }
+            for partitionKey in 0..<2 {
+                group.addTask { try await Self.run(kills: 100, seed: seed + UInt64(partitionKey)) }
             }
             try await group.waitForAll()
         }
@@ -69,7 +69,7 @@ struct CrashTests {
     private static func writeAndKill(
         kills: Int, seed: UInt64, _ journal: URL, _ sink: String
     ) throws -> Promises {
-        var random = SplitMix(state: seed)
+        var random = CrashRandom(state: seed)
         var promises = Promises()
         for _ in 0..<kills {
             let writer = try ChildProcess(
@@ -118,7 +118,7 @@ struct CrashTests {
         for kind in ["effect", "never"] {
             await journal.handle(kind) { append("\(kind) \($0.id) \($0.attempt)") }
         }
-        await journal.handle("lane") { append("lane \($0.id) \($0.lane ?? "")") }
+        await journal.handle("lane") { append("lane \($0.id) \($0.partitionKey ?? "")") }
         let known = Set(lines(sink).filter { $0[0] == "confirmed" }.map { $0[1] })
         await journal.handle("confirmed", isApplied: { known.contains($0.text) }) {
             append("confirmed \($0.id) \($0.attempt)")
@@ -168,7 +168,7 @@ struct CrashTests {
         #expect(Set(confirmed).count == confirmed.count, "each was applied once")
         let isEachThere = Set(confirmed) == Set(rows.filter { $0.kind == "confirmed" }.map(\.id))
         #expect(isEachThere)
-        checkLanes(rows.filter { $0.kind == "lane" }.map(\.id), lines: lines)
+        checkPartitions(rows.filter { $0.kind == "lane" }.map(\.id), lines: lines)
         print(
             """
             CrashTests: \(promises.accepted.count) acknowledged, \(rows.count) recorded, \
@@ -178,7 +178,7 @@ struct CrashTests {
     }
 
     /// In each lane the first hand-overs come in the order recorded.
-    private static func checkLanes(_ order: [String], lines: [[String]]) {
+    private static func checkPartitions(_ order: [String], lines: [[String]]) {
         let place = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
         var last: [String: Int] = [:]
         for line in lines where line[0] == "lane" {
@@ -232,7 +232,7 @@ func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async thr
 /// A generator that a printed seed replays.
 ///
 /// Source: Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, 2014.
-private struct SplitMix: RandomNumberGenerator {
+private struct CrashRandom: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

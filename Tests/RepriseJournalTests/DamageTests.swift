@@ -9,34 +9,36 @@ import Testing
 struct DamageTests {
     private let kinds = [EntryKind("kind")]
 
-    private func write(_ bytes: [UInt8], _ desk: Desk, _ name: String = "journal.sqlite") throws {
-        try Data(bytes).write(to: desk.folder.appending(name))
+    private func write(
+        _ bytes: [UInt8], _ fixture: JournalFixture, _ name: String = "journal.sqlite"
+    ) throws {
+        try Data(bytes).write(to: fixture.folder.appending(name))
     }
 
-    private func aside(_ desk: Desk) -> [String] {
-        let folder = desk.folder.appending("aside").path
+    private func aside(_ fixture: JournalFixture) -> [String] {
+        let folder = fixture.folder.appending("aside").path
         return (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     }
 
     /// A journal with many entries, closed.
-    private func filled(_ desk: Desk) async throws {
-        let journal = try await desk.open(kinds)
+    private func filled(_ fixture: JournalFixture) async throws {
+        let journal = try await fixture.open(kinds)
         try await journal.record((0..<2_000).map { try entry("id-\($0)") })
         await journal.close()
     }
 
     @Test("A file that is no database is moved aside and reported, and a new journal begun")
     func noDatabase() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let bytes = Array(repeating: Array("this is not a database. ".utf8), count: 400)
             .flatMap { $0 }
-        try write(bytes, desk)
-        let journal = try await desk.open(kinds)
+        try write(bytes, fixture)
+        let journal = try await fixture.open(kinds)
         let moved = try #require(journal.opening.setAside)
         #expect([UInt8](try Data(contentsOf: moved)) == bytes)
         #expect(try await journal.record(entry("a")) == .accepted)
         await journal.close()
-        let again = try await desk.open(kinds)
+        let again = try await fixture.open(kinds)
         #expect(again.opening.setAside == nil)
         #expect(try await again.ledger().accepted == 1)
         await again.close()
@@ -44,7 +46,7 @@ struct DamageTests {
 
     /// As a kill in the first transaction leaves it: pages in the file, and a rollback journal that
     /// undoes them.
-    private func leaveHalfMade(_ desk: Desk) throws {
+    private func leaveHalfMade(_ fixture: JournalFixture) throws {
         let elsewhere = try TemporaryFolder()
         let queue = try DatabaseQueue(path: elsewhere.appending("half").path)
         try queue.writeWithoutTransaction { db in
@@ -57,7 +59,7 @@ struct DamageTests {
             for (from, to) in [("half", ""), ("half-journal", "-journal")] {
                 try FileManager.default.copyItem(
                     at: elsewhere.appending(from),
-                    to: desk.folder.appending("journal.sqlite" + to))
+                    to: fixture.folder.appending("journal.sqlite" + to))
             }
             try db.execute(sql: "ROLLBACK")
         }
@@ -66,9 +68,9 @@ struct DamageTests {
 
     @Test("A process killed in its very first transaction leaves a journal that opens")
     func killedWhileMade() async throws {
-        let desk = try Desk()
-        try leaveHalfMade(desk)
-        let journal = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        try leaveHalfMade(fixture)
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.setAside == nil)
         #expect(try await journal.record(entry("a")) == .accepted)
         await journal.close()
@@ -76,14 +78,14 @@ struct DamageTests {
 
     @Test("A database whose damage a check confirms is moved aside with its log")
     func damaged() async throws {
-        let desk = try Desk()
-        try await filled(desk)
-        let file = desk.folder.appending("journal.sqlite")
+        let fixture = try JournalFixture()
+        try await filled(fixture)
+        let file = fixture.folder.appending("journal.sqlite")
         var bytes = [UInt8](try Data(contentsOf: file))
         #expect(bytes.count > 40_960)
         for index in 4_096..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
-        try write(bytes, desk)
-        let journal = try await desk.open(kinds)
+        try write(bytes, fixture)
+        let journal = try await fixture.open(kinds)
         let moved = try #require(journal.opening.setAside)
         #expect([UInt8](try Data(contentsOf: moved)) == bytes)
         #expect(try await journal.ledger().accepted == 0)
@@ -94,10 +96,10 @@ struct DamageTests {
         "Damage met at work is a typed error, and the next opening proves it before it moves anything"
     )
     func damagedLater() async throws {
-        let desk = try Desk()
-        try await filled(desk)
-        let journal = try await desk.open(kinds)
-        let file = desk.folder.appending("journal.sqlite")
+        let fixture = try JournalFixture()
+        try await filled(fixture)
+        let journal = try await fixture.open(kinds)
+        let file = fixture.folder.appending("journal.sqlite")
         var bytes = [UInt8](try Data(contentsOf: file))
         for index in 40_960..<bytes.count { bytes[index] = 0xa5 }
         let handle = try FileHandle(forUpdating: file)
@@ -108,15 +110,17 @@ struct DamageTests {
             }
         }
         await journal.close()
-        let again = try await desk.open(kinds)
+        let again = try await fixture.open(kinds)
         #expect(again.opening.setAside != nil)
         await again.close()
         withExtendedLifetime(handle) {}
     }
 
     /// As a letter that rots changes it, and no statement.
-    private func rot(_ table: String, _ from: String, _ to: String, _ desk: Desk) throws {
-        try desk.sqlite(
+    private func rot(_ table: String, _ from: String, _ to: String, _ fixture: JournalFixture)
+        throws
+    {
+        try fixture.sqlite(
             """
             PRAGMA writable_schema = ON;
             UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)') WHERE name = '\(table)';
@@ -127,17 +131,17 @@ struct DamageTests {
         "A letter of the schema that rots, which passes SQLite's check, is proved by its seal: who looks is told, and the owner moves it aside"
     )
     func rottenSchema() async throws {
-        let desk = try Desk()
-        let first = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
         try await first.record(entry("a"))
         await first.close()
-        try rot("journal", "accepted", "bccepted", desk)
-        #expect(throws: RepriseError(.corrupt, "")) { try Journal.ledger(at: desk.folder.url) }
-        let journal = try await desk.open(kinds)
+        try rot("journal", "accepted", "bccepted", fixture)
+        #expect(throws: RepriseError(.corrupt, "")) { try Journal.ledger(at: fixture.folder.url) }
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.setAside != nil)
         #expect(try await journal.record(entry("b")) == .accepted)
         await journal.close()
-        let again = try await desk.open(kinds)
+        let again = try await fixture.open(kinds)
         #expect(again.opening.setAside == nil)
         #expect(try await again.ledger().accepted == 1)
         await again.close()
@@ -145,13 +149,13 @@ struct DamageTests {
 
     @Test("A number of the journal's own row that has rotted to nothing is damage, and set aside")
     func rottenRow() async throws {
-        let desk = try Desk()
-        await (try desk.open(kinds)).close()
+        let fixture = try JournalFixture()
+        await (try fixture.open(kinds)).close()
         let (whole, lax) = ("incarnation INTEGER NOT NULL", "incarnation INTEGER DEFAULT 0")
-        try rot("journal", whole, lax, desk)
-        try desk.sqlite("UPDATE journal SET incarnation = NULL")
-        try rot("journal", lax, whole, desk)
-        let journal = try await desk.open(kinds)
+        try rot("journal", whole, lax, fixture)
+        try fixture.sqlite("UPDATE journal SET incarnation = NULL")
+        try rot("journal", lax, whole, fixture)
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.setAside != nil)
         #expect(try await journal.record(entry("b")) == .accepted)
         await journal.close()
@@ -159,46 +163,47 @@ struct DamageTests {
 
     @Test("Tables that an app makes and changes break no seal, and are sealed by the next opening")
     func foreignTables() async throws {
-        let desk = try Desk()
-        await (try desk.open(kinds)).close()
-        try desk.sqlite("CREATE TABLE notes (text); ALTER TABLE notes ADD COLUMN time")
-        let second = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        await (try fixture.open(kinds)).close()
+        try fixture.sqlite("CREATE TABLE notes (text); ALTER TABLE notes ADD COLUMN time")
+        let second = try await fixture.open(kinds)
         #expect(second.opening.setAside == nil)
         await second.close()
-        try rot("notes", "time", "tile", desk)
-        let third = try await desk.open(kinds)
+        try rot("notes", "time", "tile", fixture)
+        let third = try await fixture.open(kinds)
         #expect(third.opening.setAside != nil)
         await third.close()
     }
 
     @Test("A suspicion that a check does not confirm moves nothing")
     func suspicion() async throws {
-        let desk = try Desk()
-        try await filled(desk)
-        try write([], desk, "suspect")
-        let journal = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        try await filled(fixture)
+        try write([], fixture, "suspect")
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.setAside == nil)
         #expect(try await journal.ledger().accepted == 2_000)
         await journal.close()
         #expect(
-            !FileManager.default.fileExists(atPath: desk.folder.appending("suspect").path))
+            !FileManager.default.fileExists(atPath: fixture.folder.appending("suspect").path))
     }
 
     @Test("A broken row is quarantined and counted as dead, and the rest goes on")
     func quarantine() async throws {
-        let desk = try Desk()
-        let first = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
         try await first.record([
-            entry("a"), entry("b", lane: "lane"), entry("c", lane: "lane"), entry("d"), entry("e"),
+            entry("a"), entry("b", partitionKey: "lane"), entry("c", partitionKey: "lane"),
+            entry("d"), entry("e"),
         ])
         await first.close()
-        try desk.sqlite(
+        try fixture.sqlite(
             """
             UPDATE entry SET id = 'not an id' WHERE id = 'b';
             UPDATE entry SET state = 77 WHERE id = 'd';
             UPDATE entry SET attempt = -9 WHERE id = 'e';
             """)
-        let journal = try await desk.open(kinds)
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.quarantined == 1)
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add($0.id.text) }
@@ -217,35 +222,35 @@ struct DamageTests {
 
     @Test("A journal of a newer version is refused and not touched")
     func newer() async throws {
-        let desk = try Desk()
-        try await filled(desk)
-        try desk.sqlite("INSERT INTO grdb_migrations VALUES ('journal/999')")
-        let before = try Data(contentsOf: desk.folder.appending("journal.sqlite"))
-        await #expect(throws: RepriseError(.journalNewer, "")) { try await desk.open(kinds) }
+        let fixture = try JournalFixture()
+        try await filled(fixture)
+        try fixture.sqlite("INSERT INTO grdb_migrations VALUES ('journal/999')")
+        let before = try Data(contentsOf: fixture.folder.appending("journal.sqlite"))
+        await #expect(throws: RepriseError(.journalNewer, "")) { try await fixture.open(kinds) }
         #expect(throws: RepriseError(.journalNewer, "")) {
-            try Journal.ledger(at: desk.folder.url)
+            try Journal.ledger(at: fixture.folder.url)
         }
-        #expect(try Data(contentsOf: desk.folder.appending("journal.sqlite")) == before)
-        #expect(aside(desk).isEmpty)
+        #expect(try Data(contentsOf: fixture.folder.appending("journal.sqlite")) == before)
+        #expect(aside(fixture).isEmpty)
     }
 
     @Test("The database of another program is refused and not touched")
     func foreign() async throws {
-        let desk = try Desk()
-        try desk.sqlite("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
-        let before = try Data(contentsOf: desk.folder.appending("journal.sqlite"))
-        await #expect(throws: RepriseError(.notAJournal, "")) { try await desk.open(kinds) }
-        #expect(try Data(contentsOf: desk.folder.appending("journal.sqlite")) == before)
+        let fixture = try JournalFixture()
+        try fixture.sqlite("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+        let before = try Data(contentsOf: fixture.folder.appending("journal.sqlite"))
+        await #expect(throws: RepriseError(.notAJournal, "")) { try await fixture.open(kinds) }
+        #expect(try Data(contentsOf: fixture.folder.appending("journal.sqlite")) == before)
     }
 
     @Test("A database file that a killed process had only begun is a new journal")
     func begun() async throws {
-        let desk = try Desk()
-        try write([], desk)
-        let first = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        try write([], fixture)
+        let first = try await fixture.open(kinds)
         #expect(first.opening.setAside == nil)
         await first.close()
-        let other = try Desk()
+        let other = try JournalFixture()
         try other.sqlite("CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
         let second = try await other.open(kinds)
         #expect(try await second.record(entry("a")) == .accepted)
@@ -254,22 +259,22 @@ struct DamageTests {
 
     @Test("A folder that is a file, and a database that is a folder, are refused")
     func wrongSort() async throws {
-        let desk = try Desk()
-        try write([1], desk, "file")
+        let fixture = try JournalFixture()
+        try write([1], fixture, "file")
         await #expect(throws: RepriseError(.notAJournal, "")) {
-            try await Journal.open(at: desk.folder.appending("file"), kinds: kinds)
+            try await Journal.open(at: fixture.folder.appending("file"), kinds: kinds)
         }
         await #expect(throws: RepriseError(.notAJournal, "")) {
-            try await Journal.open(at: desk.folder.appending("file/below"), kinds: kinds)
+            try await Journal.open(at: fixture.folder.appending("file/below"), kinds: kinds)
         }
         try FileManager.default.createDirectory(
-            at: desk.folder.appending("journal.sqlite"), withIntermediateDirectories: false)
-        await #expect(throws: RepriseError(.notAJournal, "")) { try await desk.open(kinds) }
+            at: fixture.folder.appending("journal.sqlite"), withIntermediateDirectories: false)
+        await #expect(throws: RepriseError(.notAJournal, "")) { try await fixture.open(kinds) }
         #expect(throws: RepriseError(.notAJournal, "")) {
-            try Journal.ledger(at: desk.folder.url)
+            try Journal.ledger(at: fixture.folder.url)
         }
         #expect(throws: RepriseError(.notAJournal, "")) {
-            try Journal.ledger(at: desk.folder.appending("nothing"))
+            try Journal.ledger(at: fixture.folder.appending("nothing"))
         }
     }
 

@@ -23,50 +23,50 @@ struct LedgerTests {
 
     @Test("Promise 5: the ledger of a running owner is read without a lock and without a write")
     func running() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let owner = try ChildProcess(
-            .sibling("JournalWriter"), ["hold", desk.folder.url.path])
+            .sibling("JournalWriter"), ["hold", fixture.folder.url.path])
         #expect(owner.readLine() == "open 1")
         for number in 1...5 {
             owner.writeLine("id-\(number)")
             #expect(owner.readLine() == "accepted id-\(number)")
             owner.signal(SIGSTOP)  // so that whatever changes is our doing
-            let before = try Snapshot(desk.folder.url)
-            let ledger = try Journal.ledger(at: desk.folder.url)
+            let before = try Snapshot(fixture.folder.url)
+            let ledger = try Journal.ledger(at: fixture.folder.url)
             #expect(ledger.accepted == Int64(number))
             #expect(ledger.pending == Int64(number))
-            #expect(try Snapshot(desk.folder.url) == before)
+            #expect(try Snapshot(fixture.folder.url) == before)
             owner.signal(SIGCONT)
         }
         owner.kill()
 
         // A killed owner: nobody has repaired anything yet, and we do not either.
-        let before = try Snapshot(desk.folder.url)
-        #expect(try Journal.ledger(at: desk.folder.url).accepted == 5)
-        #expect(try Snapshot(desk.folder.url) == before)
+        let before = try Snapshot(fixture.folder.url)
+        #expect(try Journal.ledger(at: fixture.folder.url).accepted == 5)
+        #expect(try Snapshot(fixture.folder.url) == before)
     }
 
     @Test("The ledger of a closed journal, and of a copy of its files, can be read")
     func closed() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         try await journal.record([entry("a"), entry("b")])
         let copy = try TemporaryFolder()
         for name in ["journal.sqlite", "journal.sqlite-wal"] {
             try FileManager.default.copyItem(
-                at: desk.folder.appending(name), to: copy.appending(name))
+                at: fixture.folder.appending(name), to: copy.appending(name))
         }
         await journal.close()
-        let before = try Snapshot(desk.folder.url)
-        #expect(try Journal.ledger(at: desk.folder.url).accepted == 2)
-        #expect(try Snapshot(desk.folder.url) == before)
+        let before = try Snapshot(fixture.folder.url)
+        #expect(try Journal.ledger(at: fixture.folder.url).accepted == 2)
+        #expect(try Snapshot(fixture.folder.url) == before)
 
         let untouched = try Snapshot(copy.url)
         #expect(try Journal.ledger(at: copy.url).accepted == 2)
         #expect(try Snapshot(copy.url) == untouched)
         let alone = try TemporaryFolder()
         try FileManager.default.copyItem(
-            at: desk.folder.appending("journal.sqlite"), to: alone.appending("journal.sqlite"))
+            at: fixture.folder.appending("journal.sqlite"), to: alone.appending("journal.sqlite"))
         #expect(try Journal.ledger(at: alone.url).accepted == 2)
     }
 
@@ -74,10 +74,10 @@ struct LedgerTests {
         "A reader that reads again and again while the owner writes sees sums that add up and only grow"
     )
     func meanwhile() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind", parallel: 8)])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind", parallel: 8)])
         await journal.handle("kind") { _ in }
-        let url = desk.folder.url
+        let url = fixture.folder.url
         let reader = Task.detached {
             var last: Int64 = 0
             var count = 0

@@ -50,9 +50,9 @@ private let first = """
 struct MigrationTests {
     @Test("A journal of every earlier version opens with all that was in it", arguments: versions)
     func opens(version: (name: String, sql: String)) async throws {
-        let desk = try Desk()
-        try desk.sqlite(version.sql)
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        try fixture.sqlite(version.sql)
+        let journal = try await fixture.open([EntryKind("kind")])
         #expect(journal.incarnation > 7)
         #expect(journal.opening.interrupted == 1)
         let ledger = try await journal.ledger()
@@ -71,8 +71,8 @@ struct MigrationTests {
 
     @Test("The newest version is the last one that this suite knows")
     func complete() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([])
         let newest = try await journal.read { db in
             try String.fetchAll(db, sql: "SELECT identifier FROM grdb_migrations")
         }

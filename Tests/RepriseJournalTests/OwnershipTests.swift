@@ -9,48 +9,48 @@ import Testing
 struct OwnershipTests {
     private let kinds = [EntryKind("held")]
 
-    private func hold(_ desk: Desk) throws -> ChildProcess {
-        try ChildProcess(.sibling("JournalWriter"), ["hold", desk.folder.url.path])
+    private func hold(_ fixture: JournalFixture) throws -> ChildProcess {
+        try ChildProcess(.sibling("JournalWriter"), ["hold", fixture.folder.url.path])
     }
 
     @Test(
         "A second opening in the same process is refused while the first is open, and taken after")
     func secondInProcess() async throws {
-        let desk = try Desk()
-        let first = try await desk.open(kinds)
-        await #expect(throws: RepriseError(.journalOwned, "")) { try await desk.open(kinds) }
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
+        await #expect(throws: RepriseError(.journalOwned, "")) { try await fixture.open(kinds) }
         await first.close()
-        let second = try await desk.open(kinds)
+        let second = try await fixture.open(kinds)
         #expect(second.incarnation > first.incarnation)
         await second.close()
     }
 
     @Test("A second owner is refused and told the process that is the first")
     func secondOwner() async throws {
-        let desk = try Desk()
-        let owner = try hold(desk)
+        let fixture = try JournalFixture()
+        let owner = try hold(fixture)
         #expect(owner.readLine() == "open 1")
         do {
-            _ = try await desk.open(kinds)
+            _ = try await fixture.open(kinds)
             Issue.record("it was opened twice")
         } catch let error as RepriseError {
             #expect(error.code == .journalOwned)
             #expect(error.message.contains("\(owner.id)"))
         }
         owner.kill()
-        let journal = try await desk.open(kinds)
+        let journal = try await fixture.open(kinds)
         #expect(journal.incarnation == 2)
         await journal.close()
     }
 
     @Test("Promise 1: a frozen owner whose journal was taken over cannot commit when it wakes")
     func takeOver() async throws {
-        let desk = try Desk()
-        let owner = try hold(desk)
+        let fixture = try JournalFixture()
+        let owner = try hold(fixture)
         #expect(owner.readLine() == "open 1")
         owner.writeLine("early")
         #expect(owner.readLine() == "accepted early")
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.takeOver = true
         configuration.busyTimeout = .milliseconds(100)
         var taken: Journal?
@@ -58,7 +58,7 @@ struct OwnershipTests {
             owner.signal(SIGSTOP)
             do {
                 taken = try await Journal.open(
-                    at: desk.folder.url, kinds: kinds, configuration: configuration)
+                    at: fixture.folder.url, kinds: kinds, configuration: configuration)
             } catch let error as RepriseError where error.code == .busy {
                 owner.signal(SIGCONT)  // frozen inside a transaction: SQLite's own lock stands
             }
@@ -75,32 +75,32 @@ struct OwnershipTests {
         // The former owner going away does not open the door to a third.
         owner.closeInput()
         #expect(owner.wait() == .exit(0))
-        await #expect(throws: RepriseError(.journalOwned, "")) { try await desk.open(kinds) }
+        await #expect(throws: RepriseError(.journalOwned, "")) { try await fixture.open(kinds) }
         try await journal.record(entry("still ours".replacing(" ", with: "-"), "held"))
         await journal.close()
     }
 
     @Test("A journal that was taken over hands nothing over, writes no mirror and says why")
     func lost() async throws {
-        let desk = try Desk()
-        let first = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
         let seen = Seen<String>()
         await first.handle("held") { seen.add($0.id.text) }
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.takeOver = true
         let second = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
-        let mirror = Mirror<Int>(in: desk.folder.url)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
+        let mirror = Mirror<Int>(in: fixture.folder.url)
         try await second.replace(mirror, with: 2)
         try await second.record(entry("a", "held"))
         let lost = RepriseError(.ownershipLost, "")
         await #expect(throws: lost) { try await first.record(entry("b", "held")) }
         await #expect(throws: lost) { try await first.write { _ in } }
         await #expect(throws: lost) { try await first.replace(mirror, with: 1) }
-        try Spool(at: desk.folder.url).record(entry("c", "held"))
+        try Spool(at: fixture.folder.url).record(entry("c", "held"))
         await #expect(throws: lost) { try await first.mergeSpool() }
         await #expect(throws: lost) { try await first.retry(EntryID("a")) }
-        await first.open(.ui)
+        await first.setReady(.ui)
         await first.close()
         #expect(seen.count == 0)
         #expect(try mirror.read()?.value == 2)
@@ -112,9 +112,9 @@ struct OwnershipTests {
         "What was ever interrupted and runs out of time is unconfirmed, not expired, though a later attempt failed"
     )
     func interruptedThenLate() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let kinds = [EntryKind("kind", bound: .init(after: .seconds(3_600), then: .expire))]
-        let first = try await desk.open(kinds)
+        let first = try await fixture.open(kinds)
         let started = Seen<String>()
         await first.handle("kind") { entry in
             started.add(entry.id.text)
@@ -123,17 +123,17 @@ struct OwnershipTests {
         try await first.record(entry("a"))
         try await eventually("it is in hand") { started.count == 1 }
 
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.takeOver = true
         let second = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
         await second.handle("kind") { entry in
             started.add(entry.id.text)
-            throw HandOverFailure.retry(after: .seconds(7_200), "Not now.")
+            throw DispatchFailure.retry(after: .seconds(7_200), "Not now.")
         }
         try await eventually("the second attempt has failed") { started.count == 2 }
         try await second.write { _ in }  // behind the turn that wrote the failure
-        desk.time.advance(by: .seconds(3_601))
+        fixture.time.advance(by: .seconds(3_601))
         try await eventually("it has ended") { try await second.ledger().pending == 0 }
         let outcomes = try await second.ledger().outcomes
         #expect(outcomes[.unconfirmed] == 1 && outcomes[.expired] ?? 0 == 0, "\(outcomes)")
@@ -145,12 +145,12 @@ struct OwnershipTests {
         "Promise 4: what was in hand when the owner died is pending again, unconfirmed, or known to be applied"
     )
     func interrupted() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let kinds = [
             EntryKind("again"), EntryKind("never", onInterruption: .never),
             EntryKind("asked", onInterruption: .never, parallel: 2),
         ]
-        let first = try await desk.open(kinds)
+        let first = try await fixture.open(kinds)
         let started = Seen<String>()
         for kind in kinds {
             await first.handle(kind.name) { entry in
@@ -163,10 +163,10 @@ struct OwnershipTests {
         ])
         try await eventually("all are in hand") { started.count == 4 }
 
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.takeOver = true
         let second = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
         #expect(second.opening.interrupted == 4)
         #expect(try await second.ledger().pending == 4)
         let seen = Seen<String>()
@@ -188,14 +188,14 @@ struct OwnershipTests {
 
     @Test("A journal that is let go of without being closed gives its lock back")
     func letGo() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         do {
-            let journal = try await desk.open(kinds)
+            let journal = try await fixture.open(kinds)
             await journal.handle("held") { _ in }
             try await journal.record(entry("a", "held"))
         }
         try await eventually("the lock is free") {
-            guard let journal = try? await desk.open(kinds) else { return false }
+            guard let journal = try? await fixture.open(kinds) else { return false }
             await journal.close()
             return true
         }
@@ -203,15 +203,15 @@ struct OwnershipTests {
 
     @Test("While another process holds SQLite's lock a write says busy, and all goes on after")
     func busy() async throws {
-        let desk = try Desk()
-        var configuration = desk.configuration
+        let fixture = try JournalFixture()
+        var configuration = fixture.configuration
         configuration.busyTimeout = .milliseconds(20)
         configuration.timekeeper = SystemTimekeeper()
         let journal = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
         try await journal.record(entry("a", "held"))
         let holding = try ChildProcess(
-            .sibling("JournalWriter"), ["lock", desk.folder.appending("journal.sqlite").path])
+            .sibling("JournalWriter"), ["lock", fixture.folder.appending("journal.sqlite").path])
         #expect(holding.readLine() == "locked")
         await #expect(throws: RepriseError(.busy, "")) {
             try await journal.record(entry("b", "held"))
@@ -228,20 +228,20 @@ struct OwnershipTests {
         "Promise 6: an entry whose process dies every time becomes a dead letter at a written limit"
     )
     func poison() async throws {
-        let desk = try Desk()
-        var journal: Journal? = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        var journal: Journal? = try await fixture.open([EntryKind("kind")])
         try await journal?.record(entry("a"))
         await journal?.close()
-        try desk.sqlite(
+        try fixture.sqlite(
             """
             UPDATE entry SET state = 3, incarnation = 1, attempt = 49,
             interruptions = \(JournalLimits.interruptions - 2)
             """)
-        journal = try await desk.open([EntryKind("kind")])
+        journal = try await fixture.open([EntryKind("kind")])
         #expect(try await journal?.ledger().pending == 1)
         await journal?.close()
-        try desk.sqlite("UPDATE entry SET state = 3")
-        journal = try await desk.open([EntryKind("kind")])
+        try fixture.sqlite("UPDATE entry SET state = 3")
+        journal = try await fixture.open([EntryKind("kind")])
         #expect(try await journal?.deadLetters().map(\.id.text) == ["a"])
         #expect(try await journal?.ledger().isBalanced == true)
         await journal?.close()

@@ -20,12 +20,12 @@ struct PrivacyTests {
 
     @Test("Its database, log, index, mirror, spool and lock are the owner's alone")
     func modes() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
         try await journal.record(entry("a", "note"))
-        try await journal.replace(Mirror<Int>(in: desk.folder.url), with: 1)
-        try Spool(at: desk.folder.url).record(NewEntry(kind: "note", payload: []))
-        let files = try Self.files(desk.folder.url)
+        try await journal.replace(Mirror<Int>(in: fixture.folder.url), with: 1)
+        try Spool(at: fixture.folder.url).record(NewEntry(kind: "note", payload: []))
+        let files = try Self.files(fixture.folder.url)
         let names = Set(files.map(\.lastPathComponent))
         #expect(names.isSuperset(of: ["journal.sqlite", "journal.sqlite-wal", "mirror.json"]))
         #expect(files.contains { $0.path.contains("/spool/") })
@@ -37,16 +37,16 @@ struct PrivacyTests {
 
     @Test("Those of a journal that everybody could read are put right by the next opening")
     func repaired() async throws {
-        let desk = try Desk()
-        let first = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
         try await first.record(entry("a", "note"))
         await first.close()
-        for file in try Self.files(desk.folder.url) where file.path.contains("journal.sqlite") {
+        for file in try Self.files(fixture.folder.url) where file.path.contains("journal.sqlite") {
             #expect(chmod(file.path, 0o644) == 0)
         }
-        let second = try await desk.open(kinds)
+        let second = try await fixture.open(kinds)
         try await second.record(entry("b", "note"))
-        for file in try Self.files(desk.folder.url) where file.path.contains("journal.sqlite") {
+        for file in try Self.files(fixture.folder.url) where file.path.contains("journal.sqlite") {
             #expect(try Self.mode(file) == 0o600, "\(file.lastPathComponent)")
         }
         await second.close()
@@ -54,9 +54,9 @@ struct PrivacyTests {
 
     @Test("Who has it open itself is not told to end a process")
     func ownProcess() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
-        let error = try await #require(throws: RepriseError.self) { try await desk.open(kinds) }
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
+        let error = try await #require(throws: RepriseError.self) { try await fixture.open(kinds) }
         #expect(error.code == .journalOwned && error.message.contains("this process"))
         #expect(error.remedy?.contains("End that process") == false)
         await journal.close()

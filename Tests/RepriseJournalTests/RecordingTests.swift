@@ -9,24 +9,24 @@ import Testing
 struct RecordingTests {
     @Test("Promise 1: what was recorded is there after the journal is closed and opened again")
     func durable() async throws {
-        let desk = try Desk()
-        let first = try await desk.open([EntryKind("kind")])
-        #expect(try await first.record(entry("a", lane: "lane")) == .accepted)
+        let fixture = try JournalFixture()
+        let first = try await fixture.open([EntryKind("kind")])
+        #expect(try await first.record(entry("a", partitionKey: "lane")) == .accepted)
         await first.close()
-        let second = try await desk.open([EntryKind("kind")])
+        let second = try await fixture.open([EntryKind("kind")])
         let found = try #require(try await second.entry(EntryID("a")))
         #expect(found.payload == Array("a".utf8))
-        #expect(found.lane == "lane")
+        #expect(found.partitionKey == "lane")
         #expect(found.state == .pending)
-        #expect(found.recordedAt == desk.time.wall())
+        #expect(found.recordedAt == fixture.time.wall())
         #expect(second.incarnation > first.incarnation)
         await second.close()
     }
 
     @Test("Promise 1: the writer commits with synchronous FULL in write-ahead mode")
     func synchronousFull() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([])
         let (synchronous, mode) = try await journal.write { db in
             (
                 try Int.fetchOne(db, sql: "PRAGMA synchronous"),
@@ -40,8 +40,8 @@ struct RecordingTests {
 
     @Test("Promise 4: the same id by two paths is one entry, and the second arrival is counted")
     func merged() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         #expect(try await journal.record([entry("a"), entry("a")]) == [.accepted, .duplicate])
         #expect(try await journal.record(entry("a")) == .duplicate)
         let ledger = try await journal.ledger()
@@ -54,8 +54,8 @@ struct RecordingTests {
 
     @Test("A call with one bad entry records none of them")
     func allOrNone() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         await #expect(throws: RepriseError(.unknownKind, "")) {
             try await journal.record([entry("a"), entry("b", "other")])
         }
@@ -68,8 +68,8 @@ struct RecordingTests {
         "Promise 6: a payload, a name or a batch beyond its limit is refused, and at its limit taken"
     )
     func limits() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         var large = try entry("a")
         large.payload = [UInt8](repeating: 1, count: JournalLimits.payloadBytes)
         #expect(try await journal.record(large) == .accepted)
@@ -79,8 +79,10 @@ struct RecordingTests {
         var source = try entry("b")
         source.source = String(repeating: "s", count: 65)
         await #expect(throws: RepriseError(.tooLarge, "")) { try await journal.record(source) }
-        let lane = try entry("c", lane: String(repeating: "l", count: 129))
-        await #expect(throws: RepriseError(.tooLarge, "")) { try await journal.record(lane) }
+        let partitionKey = try entry("c", partitionKey: String(repeating: "l", count: 129))
+        await #expect(throws: RepriseError(.tooLarge, "")) {
+            try await journal.record(partitionKey)
+        }
         let many = (0...JournalLimits.entriesPerRecord).map { _ in
             NewEntry(kind: "kind", payload: [])
         }
@@ -90,17 +92,17 @@ struct RecordingTests {
 
     @Test("Promise 6: at the limit of pending entries a new one is refused, a duplicate recognised")
     func full() async throws {
-        let desk = try Desk()
-        var configuration = desk.configuration
+        let fixture = try JournalFixture()
+        var configuration = fixture.configuration
         configuration.pendingLimit = 2
         let kinds = [EntryKind("kind", requires: [.ui])]
         let journal = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
         try await journal.record([entry("a"), entry("b")])
         await #expect(throws: RepriseError(.full, "")) { try await journal.record(entry("c")) }
         #expect(try await journal.record(entry("a")) == .duplicate)
         await journal.handle("kind") { _ in }
-        await journal.open(.ui)
+        await journal.setReady(.ui)
         try await eventually("room is made by what ends") {
             try await journal.ledger().pending == 0
         }
@@ -111,8 +113,8 @@ struct RecordingTests {
     @Test("Writes made at the same time: one that fails undoes itself alone")
     func groups() async throws {
         struct Refused: Error {}
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         let failures = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<200 {
                 group.addTask {
@@ -139,8 +141,8 @@ struct RecordingTests {
 
     @Test("After close every call says that the journal is closed")
     func closed() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open([EntryKind("kind")])
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
         await journal.close()
         await journal.close()
         await #expect(throws: RepriseError(.closed, "")) { try await journal.record(entry("a")) }
@@ -149,19 +151,19 @@ struct RecordingTests {
 
     @Test("Two kinds of one name, and a name that is too long, are refused")
     func badKinds() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         await #expect(throws: RepriseError(.badConfiguration, "")) {
-            try await desk.open([EntryKind("a"), EntryKind("a")])
+            try await fixture.open([EntryKind("a"), EntryKind("a")])
         }
         await #expect(throws: RepriseError(.badConfiguration, "")) {
-            try await desk.open([EntryKind(String(repeating: "a", count: 65))])
+            try await fixture.open([EntryKind(String(repeating: "a", count: 65))])
         }
     }
 
     @Test("What a door's schema adds is there, recovered at each opening and part of the ledger")
     func schema() async throws {
-        let desk = try Desk()
-        let door = JournalSchema(
+        let fixture = try JournalFixture()
+        let feature = JournalSchema(
             name: "door",
             migrations: [
                 { db in try db.execute(sql: "CREATE TABLE doorOpening (incarnation INTEGER)") },
@@ -179,10 +181,10 @@ struct RecordingTests {
                 return sum
             })
         for opening in 1...3 {
-            let journal = try await desk.open([], schemas: [door])
+            let journal = try await fixture.open([], schemas: [feature])
             #expect(try await journal.ledger().accepted == Int64(opening))
             await journal.close()
         }
-        #expect(try Journal.ledger(at: desk.folder.url, schemas: [door]).pending == 3)
+        #expect(try Journal.ledger(at: fixture.folder.url, schemas: [feature]).pending == 3)
     }
 }

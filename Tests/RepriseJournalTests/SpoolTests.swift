@@ -9,27 +9,27 @@ import Testing
 struct SpoolTests {
     private let kinds = [EntryKind("kind")]
 
-    private func files(_ desk: Desk, _ folder: String = "spool") -> [String] {
+    private func files(_ fixture: JournalFixture, _ folder: String = "spool") -> [String] {
         let found = try? FileManager.default.contentsOfDirectory(
-            atPath: desk.folder.appending(folder).path)
+            atPath: fixture.folder.appending(folder).path)
         return (found ?? []).sorted()
     }
 
     @Test(
         "Promise 1: what an extension left is merged in the order recorded, and its files are gone")
     func merged() async throws {
-        let desk = try Desk()
-        let spool = Spool(at: desk.folder.url, timekeeper: desk.time)
+        let fixture = try JournalFixture()
+        let spool = Spool(at: fixture.folder.url, timekeeper: fixture.time)
         for number in 1...100 {
-            var new = try entry("id-\(number)", lane: "lane")
+            var new = try entry("id-\(number)", partitionKey: "lane")
             new.source = "extension"
             try spool.record(new)
-            desk.time.advance(by: .milliseconds(1))
+            fixture.time.advance(by: .milliseconds(1))
         }
-        #expect(files(desk).count == 100)
-        let journal = try await desk.open(kinds)
+        #expect(files(fixture).count == 100)
+        let journal = try await fixture.open(kinds)
         #expect(journal.opening.spool.accepted == 100)
-        #expect(files(desk).isEmpty)
+        #expect(files(fixture).isEmpty)
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add($0.id.text) }
         try await eventually("all are handed over") { seen.count == 100 }
@@ -43,10 +43,10 @@ struct SpoolTests {
 
     @Test("An id that came by the spool and by another path is one entry")
     func duplicate() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
         try await journal.record(entry("a"))
-        try Spool(at: desk.folder.url).record(entry("a"))
+        try Spool(at: fixture.folder.url).record(entry("a"))
         let report = try await journal.mergeSpool()
         #expect(report.duplicates == 1)
         #expect(try await journal.ledger().accepted == 1)
@@ -58,11 +58,11 @@ struct SpoolTests {
     @Test(
         "A file that is there again after its merge is not recorded again, not even as a duplicate")
     func removedLate() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
-        try Spool(at: desk.folder.url).record(entry("a"))
-        let name = try #require(files(desk).first)
-        let file = desk.folder.appending("spool/\(name)")
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
+        try Spool(at: fixture.folder.url).record(entry("a"))
+        let name = try #require(files(fixture).first)
+        let file = fixture.folder.appending("spool/\(name)")
         let bytes = try Data(contentsOf: file)
         try await journal.mergeSpool()
         // As a kill between the commit and the removal leaves it.
@@ -72,17 +72,17 @@ struct SpoolTests {
         }
         let report = try await journal.mergeSpool()
         #expect(report == SpoolReport())
-        #expect(files(desk).isEmpty)
+        #expect(files(fixture).isEmpty)
         #expect(try await journal.ledger().duplicates == 0)
         await journal.close()
     }
 
     @Test("Bad files are moved aside with a reason and never block the rest")
     func bad() async throws {
-        let desk = try Desk()
-        let spool = Spool(at: desk.folder.url)
+        let fixture = try JournalFixture()
+        let spool = Spool(at: fixture.folder.url)
         try spool.record(entry("before"))
-        let folder = desk.folder.appending("spool")
+        let folder = fixture.folder.appending("spool")
         let valid =
             #"{"version":1,"id":"x","kind":"kind","source":"s","payload":"","recordedAt":0}"#
         let contents = [
@@ -108,13 +108,13 @@ struct SpoolTests {
         try Data("half".utf8).write(to: folder.appendingPathComponent(".tmp-half"))
         try spool.record(entry("after"))
 
-        let journal = try await desk.open(kinds)
+        let journal = try await fixture.open(kinds)
         let report = journal.opening.spool
         #expect(report.accepted == 2)
         #expect(Set(report.rejected.map(\.name)) == Set(contents.keys + ["0-folder", "0-link"]))
         #expect(report.rejected.allSatisfy { !$0.reason.isEmpty })
-        #expect(files(desk) == [".tmp-half"])
-        #expect(files(desk, "aside").count == report.rejected.count)
+        #expect(files(fixture) == [".tmp-half"])
+        #expect(files(fixture, "aside").count == report.rejected.count)
         let counted = try await journal.read { db in
             try Int.fetchOne(db, sql: "SELECT rejected FROM journal")
         }
@@ -125,43 +125,43 @@ struct SpoolTests {
 
     @Test("A bad file is moved aside whatever its name is, and whatever lies there already")
     func badNames() async throws {
-        let desk = try Desk()
-        try Spool(at: desk.folder.url).record(entry("good"))
+        let fixture = try JournalFixture()
+        try Spool(at: fixture.folder.url).record(entry("good"))
         let long = "0-" + String(repeating: "é", count: 126)
-        let folder = desk.folder.appending("spool")
-        let journal = try await desk.open(kinds)
+        let folder = fixture.folder.appending("spool")
+        let journal = try await fixture.open(kinds)
         for round in 1...2 {
             try Data("bad".utf8).write(to: folder.appendingPathComponent(long))
             // A folder cannot take the place of one that is not empty.
             try FileManager.default.createDirectory(
                 at: folder.appendingPathComponent("1-folder/inside"),
                 withIntermediateDirectories: true)
-            try Spool(at: desk.folder.url).record(entry("good-\(round)"))
+            try Spool(at: fixture.folder.url).record(entry("good-\(round)"))
             let report = try await journal.mergeSpool()
             #expect(report.accepted == 1)
             #expect(report.rejected.map(\.name) == [long, "1-folder"])
-            #expect(files(desk).isEmpty)
-            #expect(files(desk, "aside").count == 2 * round)
+            #expect(files(fixture).isEmpty)
+            #expect(files(fixture, "aside").count == 2 * round)
         }
         await journal.close()
     }
 
     @Test("A name that SQLite would cut at its NUL is refused")
     func zeroBytes() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
         var source = try entry("a")
         source.source = "a\u{0}b"
-        let lane = try entry("b", lane: "a\u{0}b")
-        for new in [source, lane] {
+        let partitionKey = try entry("b", partitionKey: "a\u{0}b")
+        for new in [source, partitionKey] {
             #expect(throws: RepriseError(.malformed, "")) {
-                try Spool(at: desk.folder.url).record(new)
+                try Spool(at: fixture.folder.url).record(new)
             }
             await #expect(throws: RepriseError(.malformed, "")) { try await journal.record(new) }
         }
         let record =
             #"{"version":1,"id":"x","kind":"kind","source":"a\u0000","payload":"","recordedAt":0}"#
-        let folder = desk.folder.appending("spool")
+        let folder = fixture.folder.appending("spool")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data(record.utf8).write(to: folder.appendingPathComponent("0"))
         #expect(try await journal.mergeSpool().rejected.map(\.name) == ["0"])
@@ -170,32 +170,32 @@ struct SpoolTests {
 
     @Test("A half-written file is left alone while it may be somebody's, and goes after an hour")
     func halfWritten() async throws {
-        let desk = try Desk()
-        try Spool(at: desk.folder.url).record(entry("a"))
+        let fixture = try JournalFixture()
+        try Spool(at: fixture.folder.url).record(entry("a"))
         let names = ["spool/.tmp-new", "spool/.tmp-old", ".tmp-old", "owner.lock.old"]
-        for name in names { try Data("x".utf8).write(to: desk.folder.appending(name)) }
+        for name in names { try Data("x".utf8).write(to: fixture.folder.appending(name)) }
         for name in names where name.hasSuffix("old") {
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -3_700)],
-                ofItemAtPath: desk.folder.appending(name).path)
+                ofItemAtPath: fixture.folder.appending(name).path)
         }
-        let journal = try await desk.open(kinds)
-        #expect(files(desk) == [".tmp-new"])
-        #expect(!files(desk, "").contains { $0.hasSuffix("old") })
+        let journal = try await fixture.open(kinds)
+        #expect(files(fixture) == [".tmp-new"])
+        #expect(!files(fixture, "").contains { $0.hasSuffix("old") })
         await journal.close()
     }
 
     @Test("Promise 6: a spool at its limit of files refuses, and a record that is too large too")
     func limits() throws {
-        let desk = try Desk()
-        let spool = Spool(at: desk.folder.url)
+        let fixture = try JournalFixture()
+        let spool = Spool(at: fixture.folder.url)
         var large = try entry("a")
         large.payload = [UInt8](repeating: 0, count: JournalLimits.payloadBytes + 1)
         #expect(throws: RepriseError(.tooLarge, "")) { try spool.record(large) }
         large.payload.removeLast()
         try spool.record(large)
         for number in 1..<JournalLimits.spoolFiles {
-            let file = desk.folder.appending("spool/\(number).json")
+            let file = fixture.folder.appending("spool/\(number).json")
             #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
         }
         #expect(throws: RepriseError(.full, "")) { try spool.record(entry("b")) }
@@ -203,31 +203,31 @@ struct SpoolTests {
 
     @Test("A full journal leaves the rest of the spool where it is, and takes it later")
     func fullJournal() async throws {
-        let desk = try Desk()
-        let spool = Spool(at: desk.folder.url)
+        let fixture = try JournalFixture()
+        let spool = Spool(at: fixture.folder.url)
         for number in 1...3 { try spool.record(entry("id-\(number)")) }
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.pendingLimit = 2
         let journal = try await Journal.open(
-            at: desk.folder.url, kinds: [EntryKind("kind", requires: [.ui])],
+            at: fixture.folder.url, kinds: [EntryKind("kind", requires: [.ui])],
             configuration: configuration)
         #expect(journal.opening.spool.stopped?.code == .full)
-        #expect(files(desk).count == 3)
+        #expect(files(fixture).count == 3)
         await journal.close()
-        let larger = try await desk.open(kinds)
+        let larger = try await fixture.open(kinds)
         #expect(larger.opening.spool.accepted == 3)
         await larger.close()
     }
 
     @Test("Spool and mirror can be in a folder that is shared, and the journal stays in its own")
     func shared() async throws {
-        let desk = try Desk()
+        let fixture = try JournalFixture()
         let shared = try TemporaryFolder()
-        var configuration = desk.configuration
+        var configuration = fixture.configuration
         configuration.sharedFolder = shared.url
         try Spool(at: shared.url).record(entry("a"))
         let journal = try await Journal.open(
-            at: desk.folder.url, kinds: kinds, configuration: configuration)
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
         #expect(journal.opening.spool.accepted == 1)
         await journal.close()
         let names = try FileManager.default.contentsOfDirectory(atPath: shared.url.path)
@@ -238,9 +238,9 @@ struct SpoolTests {
 
     @Test("A reader of the mirror sees the value before or the value after, never a half one")
     func mirror() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
-        let mirror = Mirror<Mutes>(in: desk.folder.url)
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
+        let mirror = Mirror<Mutes>(in: fixture.folder.url)
         #expect(try mirror.read() == nil)
         let path = mirror
         let values = (0...60).map { Mutes(muted: Array(repeating: "channel-\($0)", count: $0)) }
@@ -259,20 +259,20 @@ struct SpoolTests {
         reader.cancel()
         #expect(try await reader.value > 0)
         #expect(try mirror.read()?.value == values.last)
-        #expect(try mirror.read()?.writtenAt == desk.time.wall().milliseconds)
+        #expect(try mirror.read()?.writtenAt == fixture.time.wall().milliseconds)
         await journal.close()
     }
 
     @Test("A mirror that is too large, damaged or newer is a typed error")
     func badMirror() async throws {
-        let desk = try Desk()
-        let journal = try await desk.open(kinds)
-        let mirror = Mirror<String>(in: desk.folder.url, version: 1)
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open(kinds)
+        let mirror = Mirror<String>(in: fixture.folder.url, version: 1)
         let large = String(repeating: "x", count: JournalLimits.mirrorBytes)
         await #expect(throws: RepriseError(.tooLarge, "")) {
             try await journal.replace(mirror, with: large)
         }
-        try await journal.replace(Mirror<String>(in: desk.folder.url, version: 2), with: "new")
+        try await journal.replace(Mirror<String>(in: fixture.folder.url, version: 2), with: "new")
         #expect(throws: RepriseError(.journalNewer, "")) { try mirror.read() }
         try Data("{".utf8).write(to: mirror.file)
         #expect(throws: RepriseError(.malformed, "")) { try mirror.read() }

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// A journal in a folder of its own, with clocks that the test moves.
-struct Desk {
+struct JournalFixture {
     let folder: TemporaryFolder
     let time: ManualTimekeeper
 
@@ -66,8 +66,9 @@ func eventually(
 }
 
 func entry(
-    _ id: String, _ kind: String = "kind", lane: String? = nil, delay: Duration? = nil
+    _ id: String, _ kind: String = "kind", partitionKey: String? = nil, delay: Duration? = nil
 ) throws -> NewEntry {
     NewEntry(
-        id: try EntryID(id), kind: kind, payload: Array(id.utf8), lane: lane, delay: delay)
+        id: try EntryID(id), kind: kind, payload: Array(id.utf8), partitionKey: partitionKey,
+        delay: delay)
 }

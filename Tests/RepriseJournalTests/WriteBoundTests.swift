@@ -35,14 +35,14 @@ struct WriteBoundTests {
 
     @Test("Promise 6: closing waits two seconds for a handler, stops it, and waits two more")
     func closing() async throws {
-        let desk = try Desk()
-        var configuration = desk.configuration
+        let fixture = try JournalFixture()
+        var configuration = fixture.configuration
         configuration.closeGrace = Journal.Configuration().closeGrace
         let journal = try await Journal.open(
-            at: desk.folder.url, kinds: [EntryKind("kind")], configuration: configuration)
+            at: fixture.folder.url, kinds: [EntryKind("kind")], configuration: configuration)
         let deaf = Seen<CheckedContinuation<Void, Never>>()
         let (stopped, closed) = (Seen<Duration>(), Seen<Duration>())
-        await journal.handle("kind") { [time = desk.time] _ in
+        await journal.handle("kind") { [time = fixture.time] _ in
             await withTaskCancellationHandler {
                 await withCheckedContinuation { deaf.add($0) }
             } onCancel: {
@@ -51,17 +51,17 @@ struct WriteBoundTests {
         }
         try await journal.record(entry("a"))
         try await eventually("it is in hand") { deaf.count == 1 }
-        let began = desk.time.uptime()
-        let closing = Task { [time = desk.time] in
+        let began = fixture.time.uptime()
+        let closing = Task { [time = fixture.time] in
             await journal.close()
             closed.add(time.uptime())
         }
         for wait in 1...2 {
             let end = began + .seconds(2 * wait)
-            try await eventually("it waits") { desk.time.sleepers.contains(end) }
-            desk.time.advance(by: .milliseconds(1_999))
+            try await eventually("it waits") { fixture.time.sleepers.contains(end) }
+            fixture.time.advance(by: .milliseconds(1_999))
             #expect(stopped.count == wait - 1)
-            desk.time.advance(by: .milliseconds(1))
+            fixture.time.advance(by: .milliseconds(1))
             try await eventually("that is over") {
                 wait == 1 ? stopped.count == 1 : closed.count == 1
             }
@@ -70,14 +70,14 @@ struct WriteBoundTests {
         #expect(stopped.all == [began + .seconds(2)])
         #expect(closed.all == [began + .seconds(4)])
         for continuation in deaf.all { continuation.resume() }
-        let again = try await desk.open([EntryKind("kind")])
+        let again = try await fixture.open([EntryKind("kind")])
         #expect(try await again.entry(EntryID("a"))?.state == .pending)
         await again.close()
     }
 
     @Test("Promise 6: what was recorded before sign-in moves 32 entries at a time")
     func adoption() async throws {
-        let (anonymous, account) = (try Desk(), try Desk())
+        let (anonymous, account) = (try JournalFixture(), try JournalFixture())
         let kind = EntryKind("draft", requires: [.ui])
         let (source, target) = (try await anonymous.open([kind]), try await account.open([kind]))
         try await source.record((0..<100).map { try entry("id-\($0)", "draft") })

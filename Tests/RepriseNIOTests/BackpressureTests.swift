@@ -13,7 +13,7 @@ struct BackpressureTests {
 
     @Test("a reader that does not read holds up the peer, and loses nothing")
     func slowReader() async throws {
-        let written = Seen<Int>()
+        let written = SeenSockets<Int>()
         try await TestServer.webSocket { peer in
             try await peer.executeThenClose { inbound, outbound in
                 for number in 0..<Self.chunks {
@@ -46,7 +46,7 @@ struct BackpressureTests {
         #expect(!inbox.isFull)
         inbox.deliver([[]])
         #expect(inbox.isFull)
-        let isDrained = Seen<Bool>()
+        let isDrained = SeenSockets<Bool>()
         _ = try await inbox.take { Task { await isDrained.note(true) } }
         #expect(!inbox.isFull)
         try await isDrained.wait(for: 1)
@@ -58,7 +58,7 @@ struct BackpressureTests {
             try await peer.executeThenClose { _, _ in try await Task.sleep(for: .seconds(60)) }
         } test: { url in
             let socket = try await dial(url)
-            let written = Seen<Int>()
+            let written = SeenSockets<Int>()
             let writing = Task {
                 for number in 0..<Self.chunks {
                     try await socket.send([[UInt8](repeating: 0x20, count: Self.chunk)])
@@ -74,7 +74,7 @@ struct BackpressureTests {
 
     @Test("close works while the reader has left a full inbox behind")
     func closeWhenFull() async throws {
-        let closed = Seen<Bool>()
+        let closed = SeenSockets<Bool>()
         try await TestServer.webSocket { peer in
             try await peer.executeThenClose { inbound, outbound in
                 let data = ByteBuffer(repeating: 0x20, count: Self.chunk)
@@ -95,7 +95,7 @@ struct BackpressureTests {
     }
 
     /// How much was written when nothing more has been for a while.
-    private static func settled(_ written: Seen<Int>) async throws -> Int {
+    private static func settled(_ written: SeenSockets<Int>) async throws -> Int {
         try await written.wait(for: 1)
         var last = 0
         while true {

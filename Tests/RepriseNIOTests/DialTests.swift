@@ -12,7 +12,7 @@ struct DialTests {
 
     @Test("the request asks for our subprotocol, at the URL's path, and names the host")
     func request() async throws {
-        let head = Seen<String>()
+        let head = SeenSockets<String>()
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, _ in
                 for try await part in inbound {
@@ -108,7 +108,7 @@ struct DialTests {
 
     @Test("silence ends at the timeout, and no connection is left behind")
     func silence() async throws {
-        let ended = Seen<Bool>()
+        let ended = SeenSockets<Bool>()
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, _ in
                 for try await _ in inbound {}
@@ -122,7 +122,7 @@ struct DialTests {
 
     @Test("a cancelled dial ends at once")
     func cancelled() async throws {
-        let arrived = Seen<Bool>()
+        let arrived = SeenSockets<Bool>()
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, _ in
                 for try await _ in inbound { await arrived.note(true) }
@@ -145,7 +145,7 @@ struct DialTests {
 }
 
 /// What the other side has seen, for the test to wait for.
-actor Seen<Value: Sendable> {
+actor SeenSockets<Value: Sendable> {
     private(set) var all: [Value] = []
 
     func note(_ value: Value) { all.append(value) }

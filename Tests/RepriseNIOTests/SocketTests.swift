@@ -20,7 +20,7 @@ struct SocketTests {
 
     /// Sends what it is told, then notes what comes back until it is asked to hang up.
     private static func sending(
-        _ frames: [WebSocketFrame], raw: [UInt8] = [], noting seen: Seen<WebSocketFrame>
+        _ frames: [WebSocketFrame], raw: [UInt8] = [], noting seen: SeenSockets<WebSocketFrame>
     ) -> @Sendable (FramePeer) async throws -> Void {
         { peer in
             try await peer.executeThenClose { inbound, outbound in
@@ -52,7 +52,7 @@ struct SocketTests {
 
     @Test("every frame is masked, each with another key")
     func masks() async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         try await TestServer.webSocket(serve: Self.sending([], noting: seen)) { url in
             let socket = try await dial(url)
             try await socket.send([[UInt8]](repeating: Array("same".utf8), count: 64))
@@ -88,7 +88,7 @@ struct SocketTests {
 
     @Test("fragments become one message, and a ping between them is answered")
     func fragments() async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         let frames: [WebSocketFrame] = [
             .text("Hel", fin: false),
             WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer(string: "are you there")),
@@ -108,7 +108,7 @@ struct SocketTests {
 
     @Test("what came before the peer's close frame is read, then the end, then its code")
     func peerCloses() async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         let frames: [WebSocketFrame] = [.text("a"), .text("b"), .close(4100)]
         try await TestServer.webSocket(serve: Self.sending(frames, noting: seen)) { url in
             let socket = try await dial(url)
@@ -152,7 +152,7 @@ struct SocketTests {
             ([0x81, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], nil),  // negative
         ] as [([UInt8], UInt16?)])
     func violations(bytes: [UInt8], code: UInt16?) async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         try await TestServer.webSocket(
             serve: Self.sending([.text("before")], raw: bytes, noting: seen)
         ) {
@@ -169,7 +169,7 @@ struct SocketTests {
 
     @Test("many small fragments do not get past the bound on a message")
     func fragmentsTooLarge() async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         let part = ByteBuffer(repeating: 0x20, count: 65_536)
         let frames =
             [.text("", fin: false)]
@@ -184,7 +184,7 @@ struct SocketTests {
 
     @Test("close sends what waits, then the code; the reader ends; a second close does nothing")
     func closes() async throws {
-        let seen = Seen<WebSocketFrame>()
+        let seen = SeenSockets<WebSocketFrame>()
         try await TestServer.webSocket { peer in
             try await peer.executeThenClose { inbound, outbound in
                 for try await frame in inbound {
@@ -224,7 +224,7 @@ struct SocketTests {
 
     @Test("a connection that was forgotten is closed")
     func forgotten() async throws {
-        let ended = Seen<Bool>()
+        let ended = SeenSockets<Bool>()
         try await TestServer.webSocket { peer in
             try await peer.executeThenClose { inbound, _ in
                 for try await _ in inbound {}

@@ -153,7 +153,7 @@ func dial(_ url: String, timeout: Duration = .seconds(5)) async throws -> any So
     var dialer = NIODialer(timeout: timeout)
     // A busy machine must not make a test fail; that a second is enough elsewhere has a test of its
     // own.
-    dialer.closePatience = .seconds(10)
+    dialer.closeTimeout = .seconds(10)
     return try await dialer.dial(
         url: url, protocol: TestServer.subprotocol, maximumFrameBytes: 1_048_576)
 }

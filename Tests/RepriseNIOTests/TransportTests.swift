@@ -8,7 +8,7 @@ import Testing
 @Suite("HTTP with bodies of any size", .timeLimit(.minutes(1)))
 struct TransportTests {
     /// What came of an exchange.
-    private struct Seen: Sendable {
+    private struct SeenSockets: Sendable {
         var head: HTTPHead?
         var body: [UInt8] = []
         var error: (any Error)?
@@ -16,8 +16,8 @@ struct TransportTests {
         var code: RepriseError.Code? { (error as? RepriseError)?.code }
     }
 
-    private func exchange(_ call: HTTPCall) async -> Seen {
-        let seen = Mutex(Seen())
+    private func exchange(_ call: HTTPCall) async -> SeenSockets {
+        let seen = Mutex(SeenSockets())
         do {
             try await NIOTransport().exchange(call) { head in
                 seen.withLock { $0.head = head }
@@ -120,7 +120,7 @@ struct TransportTests {
     @Test(
         "bounds silence, not the whole: a byte now and then is enough, a stop in the middle is not")
     func boundsSilence() async throws {
-        let patience = Duration.milliseconds(1_500)
+        let timeout = Duration.milliseconds(1_500)
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, outbound in
                 for try await part in inbound {
@@ -134,11 +134,11 @@ struct TransportTests {
                 }
             }
         } test: { url in
-            let slow = await exchange(HTTPCall(url: Self.http(url), patience: patience))
+            let slow = await exchange(HTTPCall(url: Self.http(url), timeout: timeout))
             #expect(slow.error == nil)
             #expect(slow.body.count == 8)
             let stopped = await exchange(
-                HTTPCall(url: Self.http(url, "/stops"), patience: patience))
+                HTTPCall(url: Self.http(url, "/stops"), timeout: timeout))
             #expect(stopped.code == .timedOut)
             #expect(stopped.body.count == 4)
         }
@@ -147,7 +147,7 @@ struct TransportTests {
     @Test("leaves the time out in which the caller is at work")
     func leavesTheCallerOut() async throws {
         try await closing("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") { url in
-            try await NIOTransport().exchange(HTTPCall(url: url, patience: .milliseconds(700))) {
+            try await NIOTransport().exchange(HTTPCall(url: url, timeout: .milliseconds(700))) {
                 _ in
                 try await Task.sleep(for: .milliseconds(1_200))
             } chunk: { _ in

@@ -116,7 +116,7 @@ struct ChromiumTests {
     @Test(
         "a page that never loads, a call that is not answered, one call too many and too large an answer are typed errors"
     )
-    func patience() async throws {
+    func timeout() async throws {
         let address = try await Self.browser.value.address
         let webViews = ChromiumWebViews(address: address, app: "tests")
         let hanging = Self.page("for (;;) {}")

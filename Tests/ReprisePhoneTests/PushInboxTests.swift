@@ -146,8 +146,8 @@ struct PushInboxTests {
             _ = inbox.arrived(push, for: .init(), isOnline: true, rules: rules, at: Self.at(0))
         }
         let later = inbox.timePassed(rules: rules, at: Self.at(3_600))
-        #expect(later == (rule == .handedOver ? [.wake(pushes[1])] : []))
-        #expect(inbox.userOpened() == (rule == .handedOver ? [] : [.wake(pushes[1])]))
+        #expect(later == (rule == .dispatched ? [.wake(pushes[1])] : []))
+        #expect(inbox.userOpened() == (rule == .dispatched ? [] : [.wake(pushes[1])]))
     }
 
     @Test(

@@ -26,19 +26,19 @@ struct KilledLedgerTests {
         let folder = try TemporaryFolder()
         let kinds = [EntryKind("kind")]
         let journal = try await Journal.open(
-            at: folder.url, kinds: kinds, schemas: [Self.door(versions: 1)])
+            at: folder.url, kinds: kinds, schemas: [Self.feature(versions: 1)])
         try await journal.record(NewEntry(kind: "kind", payload: []))
         await journal.close()
-        let sum = try Journal.ledger(at: folder.url, schemas: [Self.door(versions: 2)])
+        let sum = try Journal.ledger(at: folder.url, schemas: [Self.feature(versions: 2)])
         #expect(sum.accepted == 4 && sum.isBalanced)
         // An older owner refuses tables that are newer than it knows.
         await
             (try await Journal.open(
-                at: folder.url, kinds: kinds, schemas: [Self.door(versions: 1)])).close()
+                at: folder.url, kinds: kinds, schemas: [Self.feature(versions: 1)])).close()
     }
 
     /// A door that has had one thing, and since its second version two that have left it.
-    private static func door(versions: Int) -> JournalSchema {
+    private static func feature(versions: Int) -> JournalSchema {
         let all: [JournalSchema.Migration] = [
             { db in try db.execute(sql: "CREATE TABLE doorThing AS SELECT 1 AS id") },
             { db in try db.execute(sql: "CREATE TABLE doorRetired AS SELECT 2 AS count") },

@@ -21,14 +21,14 @@ struct PlannerModelTests {
     private struct Model {
         var limit: Int
         var entities: [String: RemindedEntity] = [:]
-        var marks: [ReminderMark.Key: ReminderMark] = [:]
+        var marks: [ReminderOverride.Key: ReminderOverride] = [:]
 
         func occurrences(
             _ entity: RemindedEntity, _ reminder: Reminder, _ count: Int, _ now: WallTime,
             _ zone: TimeZone
         ) -> [PlannedReminder] {
             let all = reminder.schedule.occurrences(after: now, in: zone).lazy.filter {
-                let key = ReminderMark.Key(
+                let key = ReminderOverride.Key(
                     entity: entity.id, reminder: reminder.id, occurrence: $0.local)
                 return marks[key] == nil
             }
@@ -151,7 +151,8 @@ struct PlannerModelTests {
                 for key in planner.pastMarks(at: now) { planner.unmark(key) }
                 model.marks = model.marks.filter { $0.value.until > now }
                 // One is taken back before its time.
-                let names = { (key: ReminderMark.Key) in (key.entity, key.reminder, key.occurrence)
+                let names = { (key: ReminderOverride.Key) in
+                    (key.entity, key.reminder, key.occurrence)
                 }
                 let keys = model.marks.keys.sorted { names($0) < names($1) }
                 if let key = keys.randomElement(using: &dice) {
@@ -179,7 +180,7 @@ struct PlannerModelTests {
         let next = planner.plan(at: now, in: zone).next
         guard let one = next.randomElement(using: &dice) else { return }
         let seconds = Int.random(in: 60...200_000, using: &dice)
-        let mark = ReminderMark(
+        let mark = ReminderOverride(
             entity: one.entity, reminder: one.reminder.id, occurrence: one.occurrence.local,
             what: Bool.random(using: &dice) ? .skip : .snooze,
             until: one.at.advanced(by: .seconds(seconds)))

@@ -19,9 +19,9 @@ struct PlannerTests {
     }
 
     private static func mark(
-        _ what: ReminderMark.What, _ occurrence: String, until: WallTime, entity: String = "a"
-    ) -> ReminderMark {
-        ReminderMark(
+        _ what: ReminderOverride.What, _ occurrence: String, until: WallTime, entity: String = "a"
+    ) -> ReminderOverride {
+        ReminderOverride(
             entity: entity, reminder: "r", occurrence: occurrence, what: what, until: until)
     }
 
@@ -120,7 +120,7 @@ struct PlannerTests {
         // device is asked just after its midnight.
         let end = WallTime(milliseconds: 1_792_969_200_000)
         let now = end.advanced(by: .seconds(-25 * 3_600 + 60))
-        let skip = ReminderMark.skipOfToday("a", reminder: "r", at: now, in: Self.berlin)
+        let skip = ReminderOverride.skipOfToday("a", reminder: "r", at: now, in: Self.berlin)
         #expect(skip.until == end && skip.occurrence == "2026-10-25")
         try planner.mark(skip)
         let plan = planner.plan(at: now, in: Self.berlin)
@@ -138,7 +138,7 @@ struct PlannerTests {
 
         // All of the entity.
         try planner.mark(
-            ReminderMark.skipOfToday("a", reminder: nil, at: now, in: Self.berlin))
+            ReminderOverride.skipOfToday("a", reminder: nil, at: now, in: Self.berlin))
         let all = planner.plan(at: now, in: Self.berlin)
         #expect(all.planned.first?.occurrence.local == "2026-10-26T00:30")
         planner.unmark(skip.key)

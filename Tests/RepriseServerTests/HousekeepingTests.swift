@@ -24,7 +24,7 @@ struct HousekeepingTests {
         try await store.fill(room, 5)
         let keeping = Self.housekeeping(
             store.log, RetentionPolicy(age: .seconds(3_600)), clock)
-        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        var calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         await keeping.pass(&calendar)
         #expect(try await store.log.state(of: room).floor == 0)
 
@@ -84,7 +84,7 @@ struct HousekeepingTests {
         try await store.reopen()
         let room = try ChannelName("room")
         try await store.fill(room, 5)
-        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        var calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         let closed = Self.housekeeping(store.log, RetentionPolicy(count: 2), clock)
         await store.close()
         await closed.pass(&calendar)

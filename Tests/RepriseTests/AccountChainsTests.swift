@@ -7,7 +7,7 @@ import Testing
 /// Says what it did, with its key.
 private struct Noting: Worker {
     static let identifier = "noting"
-    let seen: Seen
+    let seen: SeenWork
 
     func run(_ input: String, _ work: WorkContext) async throws -> String {
         seen.add("\(work.key) \(input)")
@@ -15,7 +15,7 @@ private struct Noting: Worker {
     }
 }
 
-private final class Seen: Sendable {
+private final class SeenWork: Sendable {
     private let lines = Mutex<[String]>([])
     var all: [String] { lines.withLock { $0 } }
     func add(_ line: String) { lines.withLock { $0.append(line) } }
@@ -28,7 +28,7 @@ struct AccountChainsTests {
     private static let upload = Chain<String>("upload") { name in
         let prepare = Work("prepare", Noting.self) { _ in "prepare \(name)" }
         prepare
-        Wait(for: .session)
+        WaitFor(for: .session)
         Work("send", Noting.self) { done in "send, after \(try done[prepare])" }
     }
 
@@ -50,7 +50,7 @@ struct AccountChainsTests {
     )
     func adoption() async throws {
         let folder = try TemporaryFolder()
-        let seen = Seen()
+        let seen = SeenWork()
         var configuration = Reprise.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [Self.upload]
@@ -78,7 +78,7 @@ struct AccountChainsTests {
             try await after.status(id)?.tasks[1].hold == "readiness:session"
         }
         #expect(try await after.status(id)?.name == "1.jpg")
-        await reprise.open(.session)
+        await reprise.setReady(.session)
         try await Self.until("both are done") {
             var states: [ChainState?] = []
             for id in [id, other] { states.append(try await after.status(id)?.state) }

@@ -126,7 +126,7 @@ struct AccountKillTests {
         let home = try await open(folder, seen)
         if life.change != nil { #expect(await home.user?.text == "ada") }
         let reprise = try await home.signIn(as: try UserID("ada"))
-        await reprise.open(.ui)
+        await reprise.setReady(.ui)
         let deadline = ContinuousClock.now + .seconds(20)
         while try await reprise.ledger().pending > 0, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(2))

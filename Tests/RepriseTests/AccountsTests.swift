@@ -54,7 +54,7 @@ struct AccountsTests {
         #expect(sum.accepted == 100 && sum.pending == 100 && sum.isBalanced)
         let seen = Mutex<[EntryID]>([])
         await reprise.journal.handle("draft") { entry in seen.withLock { $0.append(entry.id) } }
-        await reprise.open(.ui)
+        await reprise.setReady(.ui)
         while try await reprise.ledger().pending > 0 { try await Task.sleep(for: .milliseconds(2)) }
         #expect(seen.withLock { $0 } == drafts)
         await home.close()

@@ -25,7 +25,7 @@ struct AddressTests {
                 tokens: { _ in throw RepriseError(.unauthorized, "none") })
         }
         #expect(!FileManager.default.fileExists(atPath: place.path))
-        let fetcher = NoFetcher()
+        let fetcher = UnusedFetcher()
         await #expect(throws: RepriseError(.badAddress, "")) {
             try await Self.forms(CatalogueSource(server: address, fetcher: fetcher))
         }
@@ -62,7 +62,7 @@ struct AddressTests {
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration)
         let running = Task {
-            try await reprise.forms?.run(webViews: NoWebViews(), catalogue: catalogue)
+            try await reprise.forms?.run(webViews: UnusedWebViews(), catalogue: catalogue)
         }
         // One that runs on is cut off, and has thrown nothing.
         let limit = Task {
@@ -87,13 +87,13 @@ struct AddressTests {
     }
 }
 
-private struct NoFetcher: HTTPFetcher {
+private struct UnusedFetcher: HTTPFetcher {
     func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
         throw RepriseError(.unreachable, "nothing is there")
     }
 }
 
-private struct NoWebViews: WebViewHost {
+private struct UnusedWebViews: WebViewHost {
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         throw RepriseError(.unavailable, "nobody sees it")
     }

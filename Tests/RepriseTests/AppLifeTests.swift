@@ -16,7 +16,7 @@ struct AppLifeTests {
         let folder = try TemporaryFolder()
         let reprise = try await Reprise.open(
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
-            configuration: Self.allDoors)
+            configuration: Self.allFeatures)
         let running = try await Self.run(reprise)
         for round in 0..<12 {
             let endsInFront = !round.isMultiple(of: 2)
@@ -45,7 +45,8 @@ struct AppLifeTests {
         let folder = try TemporaryFolder()
         let home = try await RepriseAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
-            configuration: Self.allDoors, tokens: { _ in throw RepriseError(.unavailable, "none") })
+            configuration: Self.allFeatures,
+            tokens: { _ in throw RepriseError(.unavailable, "none") })
         for round in 0..<8 {
             let endsInFront = !round.isMultiple(of: 2)
             await home.background(granted: .zero)
@@ -99,16 +100,16 @@ struct AppLifeTests {
     // MARK: An app of all doors
 
     private static let trivial = Chain<Int>("trivial") { number in
-        Work("one", Trivial.self) { _ in .init(number: number) }
+        Work("one", TrivialWorker.self) { _ in .init(number: number) }
     }
 
-    private static var allDoors: Reprise.Configuration {
+    private static var allFeatures: Reprise.Configuration {
         var configuration = Reprise.Configuration()
         configuration.forms = Forms.Configuration()
         configuration.reminders = Reminders.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [trivial]
-        configuration.chains?.workers = [Trivial()]
+        configuration.chains?.workers = [TrivialWorker()]
         configuration.notices = Notices.Configuration()
         return configuration
     }
@@ -145,7 +146,7 @@ struct AppLifeTests {
     }
 }
 
-private struct Trivial: Worker {
+private struct TrivialWorker: Worker {
     struct Input: Codable, Sendable { var number: Int }
     static let identifier = "trivial"
 

@@ -3,7 +3,7 @@ import Reprise
 import RepriseTesting
 import Testing
 
-private actor Backend {
+private actor BackendActor {
     func token(for user: UserID, fresh: Bool) async throws -> String {
         "YQ.Yg.\(user.text.utf8.count)"
     }
@@ -21,7 +21,7 @@ struct DocumentedTests {
     func accounts() async throws {
         let temporary = try TemporaryFolder()
         let folder = temporary.appending("home")
-        let (backend, screen) = (Backend(), Screen())
+        let (backend, screen) = (BackendActor(), Screen())
         let dialer = MemoryDialer()
         let home = try await RepriseAccounts.open(
             at: folder, server: "https://chat.example.org", dialer: dialer,

@@ -47,8 +47,8 @@ struct ReadingArticleTests {
             let state = try await api.state(of: request.channel)
             try await store.replaceAll(with: state, at: request.position)
         }
-        let insight = await general.insight
-        print(insight.state, insight.missing, insight.rate, insight.duplicates)
+        let diagnostics = await general.diagnostics
+        print(diagnostics.state, diagnostics.missing, diagnostics.rate, diagnostics.duplicates)
         let server = MemoryServer()
         try server.fill("general", with: 200)
         server.faults.order = .streams(4, seed: 7)

@@ -150,7 +150,7 @@ struct ReceivedTests {
         try await former.received(tap)
         await former.close()
         try await owner.journal.mergeSpool()
-        await owner.open(.ui)
+        await owner.setReady(.ui)
         let log = "SELECT presented FROM noticesTap WHERE entry = ?"
         for await routed in try #require(owner.notices).taps {
             try await routed.presented()

@@ -33,9 +33,9 @@ struct ChainsBench {
     }
 
     private let chain = Chain<Plan>("bench") { plan in
-        if plan.waits { Wait(for: Readiness("never")) }
+        if plan.waits { WaitFor(for: Readiness("never")) }
         for step in 0..<plan.steps {
-            Together {
+            Parallel {
                 for place in 0..<plan.width {
                     Work("\(step)-\(place)", Trivial.self) { _ in place }
                 }
@@ -80,9 +80,9 @@ struct ChainsBench {
     private func start(_ count: Int, _ plan: Plan, _ chains: Chains) async throws {
         let chain = chain
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<64 {
+            for partitionKey in 0..<64 {
                 group.addTask {
-                    for _ in stride(from: lane, to: count, by: 64) {
+                    for _ in stride(from: partitionKey, to: count, by: 64) {
                         try await chains.start(chain, input: plan)
                     }
                 }

@@ -126,7 +126,7 @@ struct FormsBench {
                     times.add(from: opened.at, to: both.first.at)
                     // The door hears of it after us; what it has not would come again in the next
                     // life.
-                    while await forms.insight.inHand > 0 {
+                    while await forms.diagnostics.inFlight > 0 {
                         try await Task.sleep(for: .milliseconds(1))
                     }
                 }

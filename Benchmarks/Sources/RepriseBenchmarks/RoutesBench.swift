@@ -25,7 +25,7 @@ struct RoutesBench {
             guard let reminders = reprise.reminders else {
                 throw BenchmarkError("there are no reminders")
             }
-            await reprise.open(.ui)
+            await reprise.setReady(.ui)
             var times = FormsBench.Times()
             var taps = reminders.routes.makeAsyncIterator()
             for life in 0..<lives {
@@ -70,17 +70,17 @@ struct RoutesBench {
                 guard known.withLock({ $0[id] }) != nil else { return }
                 sender.yield(MonotonicTime.now)
             }
-            await journal.open(.journal)
+            await journal.setReady(.journal)
             var times = FormsBench.Times()
             var arrived = arrivals.makeAsyncIterator()
             for round in 0..<rounds {
                 try await journal.record(
                     NewEntry(kind: "bare", source: "bench", payload: Array("\(round % 200)".utf8)))
                 let start = MonotonicTime.now
-                await journal.open(.store)
+                await journal.setReady(.store)
                 guard let end = await arrived.next() else { throw BenchmarkError("no entry") }
                 times.add(from: start, to: end)
-                await journal.close(.store)
+                await journal.setNotReady(.store)
             }
             await journal.close()
             return times

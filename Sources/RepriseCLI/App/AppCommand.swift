@@ -12,7 +12,7 @@ struct AppCommand: AsyncParsableCommand {
         subcommands: [
             ChainsAppCommand.self, FormsAppCommand.self, GoalsAppCommand.self,
             NoticesAppCommand.self, NoticesExtensionCommand.self, RemindersAppCommand.self,
-            SeedNoticesCommand.self,
+            OriginalNoticesCommand.self,
         ])
 }
 
@@ -72,9 +72,9 @@ struct FormsAppCommand: AsyncParsableCommand {
             try await FormsApp(phone: phone, server: server, isOlder: older, isNever: never)
                 .run(webViews)
         case .optionalChaining:
-            await SeedFormsApp(.first, phone: phone, server: server, webViews).run()
+            await OriginalFormsApp(.first, phone: phone, server: server, webViews).run()
         case .waitThreeSeconds:
-            await SeedFormsApp(.atItsBest, phone: phone, server: server, webViews).run()
+            await OriginalFormsApp(.atItsBest, phone: phone, server: server, webViews).run()
         }
     }
 }

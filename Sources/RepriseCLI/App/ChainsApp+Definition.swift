@@ -12,7 +12,7 @@ extension ChainsApp {
             "demo", version: version, compatibleWith: version == 3 ? [1] : []
         ) { input in
             for step in ChainsPlan.named(input.plan, version: version).steps {
-                Together {
+                Parallel {
                     for task in step {
                         switch task.sort {
                         case .mark, .once: Self.mark(task, input.number)
@@ -20,7 +20,7 @@ extension ChainsApp {
                         case .copy: Self.copy(task, input.number)
                         case .download: Self.download(task, input.number, server)
                         case .transfer: Self.transfer(task, server)
-                        case .wait: Wait(for: .session, name: task.name)
+                        case .wait: WaitFor(for: .session, name: task.name)
                         }
                     }
                 }
@@ -28,9 +28,11 @@ extension ChainsApp {
         }
     }
 
-    private static func copy(_ task: ChainsPlan.Task, _ chain: Int) -> Work<Seen<CopyFileWorker>> {
-        Work(task.name, Seen<CopyFileWorker>.self) { _ in
-            Seen<CopyFileWorker>.Input(
+    private static func copy(_ task: ChainsPlan.Task, _ chain: Int) -> Work<
+        SeenWorker<CopyFileWorker>
+    > {
+        Work(task.name, SeenWorker<CopyFileWorker>.self) { _ in
+            SeenWorker<CopyFileWorker>.Input(
                 task: task, chain: chain,
                 inner: CopyFileWorker.Input(
                     SandboxPath("files", "source"), to: SandboxPath("files", task.name)))
@@ -39,9 +41,9 @@ extension ChainsApp {
 
     private static func download(
         _ task: ChainsPlan.Task, _ chain: Int, _ server: String
-    ) -> Work<Seen<DownloadWorker>> {
-        Work(task.name, Seen<DownloadWorker>.self) { _ in
-            Seen<DownloadWorker>.Input(
+    ) -> Work<SeenWorker<DownloadWorker>> {
+        Work(task.name, SeenWorker<DownloadWorker>.self) { _ in
+            SeenWorker<DownloadWorker>.Input(
                 task: task, chain: chain,
                 inner: DownloadWorker.Input(
                     url: server + "/film", to: SandboxPath("files", task.name)))
@@ -68,10 +70,10 @@ extension ChainsApp {
             return Mark.Input(task: task, chain: chain, read: try done[before].utf8.count)
         }
         .retry(attempts: 3, Backoff(base: .milliseconds(50), longest: .milliseconds(200)))
-        guard task.hasUndo else { return work }
-        return work.undo(with: Mark.self) { _ in
-            let undo = ChainsPlan.Task(name: "undo-\(task.name)", milliseconds: 300)
-            return Mark.Input(task: undo, chain: chain)
+        guard task.hasCompensation else { return work }
+        return work.compensation(with: Mark.self) { _ in
+            let compensation = ChainsPlan.Task(name: "undo-\(task.name)", milliseconds: 300)
+            return Mark.Input(task: compensation, chain: chain)
         }
     }
 }

@@ -23,7 +23,7 @@ struct ChainsApp: Sendable {
     func run() async throws {
         try host.makeFiles()
         let definition = definition
-        let room = JournalRoom()
+        let room = JournalCapacity()
         let reprise = try await Reprise.open(
             at: host.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration(definition, room))
@@ -55,11 +55,11 @@ struct ChainsApp: Sendable {
 
     private func start(_ chain: Chain<Input>, _ chains: Chains) async throws {
         if try await chains.list(limit: 1).isEmpty {
-            let (plan, count, lanes) = (host.plan, host.chains, min(50, host.chains))
+            let (plan, count, partitionKeys) = (host.plan, host.chains, min(50, host.chains))
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for lane in 0..<lanes {
+                for partitionKey in 0..<partitionKeys {
                     group.addTask {
-                        for number in stride(from: lane, to: count, by: lanes) {
+                        for number in stride(from: partitionKey, to: count, by: partitionKeys) {
                             try await chains.start(
                                 chain, input: Input(plan: plan, number: number), name: "c\(number)")
                         }
@@ -98,7 +98,7 @@ struct ChainsApp: Sendable {
     }
 
     private func configuration(
-        _ definition: Chain<Input>, _ room: JournalRoom
+        _ definition: Chain<Input>, _ room: JournalCapacity
     ) -> Reprise.Configuration {
         let standard = StandardWorkers(
             sandbox: Sandbox(["files": host.files]), transport: NIOTransport(),
@@ -111,9 +111,9 @@ struct ChainsApp: Sendable {
         for worker in standard.all {
             switch worker {
             case let copy as CopyFileWorker:
-                chains.workers.append(Seen(worker: copy, effects: host.effects))
+                chains.workers.append(SeenWorker(worker: copy, effects: host.effects))
             case let download as DownloadWorker:
-                chains.workers.append(Seen(worker: download, effects: host.effects))
+                chains.workers.append(SeenWorker(worker: download, effects: host.effects))
             default: break
             }
         }
@@ -145,7 +145,7 @@ struct Mark: Worker {
 }
 
 /// A built-in worker that is seen: it leaves a line when its effect has taken place.
-struct Seen<W: Worker>: Worker {
+struct SeenWorker<W: Worker>: Worker {
     struct Input: Codable, Sendable {
         var task: ChainsPlan.Task
         var chain: Int
@@ -168,7 +168,7 @@ private struct NoTransfers: Worker {
     static let identifier = TransferWorker.identifier
 
     func run(_ input: TransferWorker.Input, _ work: WorkContext) async throws -> Int {
-        throw HandOverFailure.permanent("There is no phone.")
+        throw DispatchFailure.permanent("There is no phone.")
     }
 }
 

@@ -49,7 +49,7 @@ struct ChainsAppCommand: AsyncParsableCommand {
         do {
             switch algorithm {
             case .reprise: try await ChainsApp(host: host, takesOver: takeOver).run()
-            case .singleValue: try await SeedChainsApp(host: host).run()
+            case .singleValue: try await OriginalChainsApp(host: host).run()
             }
         } catch let error as RepriseError {
             await host.report("stopped", "\(error.code)")

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// The effects of the demo's tasks, in a file outside of any journal: each ``WitnessLine`` by one
+/// The effects of the demo's tasks, in a file outside of any journal: each ``CheckerLine`` by one
 /// system call on a file opened with O_APPEND.
 ///
 /// The checker's evidence: its lines have happened, whatever a store reports.
@@ -45,7 +45,7 @@ struct ChainsEffects: Sendable {
 
     func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
         let now = Int64(clock.uptime() / .microseconds(1))
-        let bytes = try WitnessLine.bytes("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
+        let bytes = try CheckerLine.bytes("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
         let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
         guard count == bytes.count else {
             throw CommandFailure(.diskFailed, "The file of effects cannot be written.")

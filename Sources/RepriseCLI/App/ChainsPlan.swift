@@ -28,11 +28,22 @@ struct ChainsPlan: Sendable {
         /// Hangs after its effect, once, so that it can be killed before the record.
         var hangs = false
         /// Whether it has a compensation.
-        var hasUndo = false
+        var hasCompensation = false
         /// How many bytes come of it.
         var bytes = 0
         /// The task whose output it reads.
         var reads: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case name
+            case sort
+            case milliseconds
+            case fails
+            case hangs
+            case hasCompensation = "hasUndo"
+            case bytes
+            case reads
+        }
     }
 
     var steps: [[Task]]
@@ -83,8 +94,8 @@ extension ChainsPlan {
             ChainsPlan([[Task(name: "first")], [Task(name: "flaky", fails: 2)]])
         case "compensated":
             ChainsPlan([
-                [Task(name: "book-flight", milliseconds: 20, hasUndo: true)],
-                [Task(name: "book-hotel", milliseconds: 20, hasUndo: true)],
+                [Task(name: "book-flight", milliseconds: 20, hasCompensation: true)],
+                [Task(name: "book-hotel", milliseconds: 20, hasCompensation: true)],
                 [Task(name: "book-car", fails: 99)],
             ])
         case "corrupted":

@@ -10,7 +10,7 @@ import Synchronization
 struct Fill: Worker {
     static let identifier = "demo.fill"
     let host: ChainsHost
-    let room: JournalRoom
+    let room: JournalCapacity
 
     func run(_ input: Mark.Input, _ work: WorkContext) async throws -> String {
         let saved = work.saved(as: String.self)
@@ -35,7 +35,7 @@ struct Fill: Worker {
 }
 
 /// The space into which an app's journal may grow.
-final class JournalRoom: Sendable {
+final class JournalCapacity: Sendable {
     private let owner = Mutex<Journal?>(nil)
 
     var journal: Journal? {

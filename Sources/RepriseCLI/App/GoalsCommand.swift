@@ -6,7 +6,7 @@ import ReprisePhone
 
 /// A change of the goals in the demo's app: by a person in the app, or by a process outside of it.
 struct GoalsCommand: Codable, Hashable, Sendable {
-    enum Deed: String, Codable, Sendable {
+    enum Action: String, Codable, Sendable {
         /// Goals are made, or edited.
         case save
         /// One is deleted by hand.
@@ -23,7 +23,7 @@ struct GoalsCommand: Codable, Hashable, Sendable {
         case importAll
     }
 
-    var `do`: Deed
+    var `do`: Action
     var ids: [String]?
     var goals: [Goal]?
     /// For an import with new ids: the new id of each old one.

@@ -74,7 +74,7 @@ struct NoticesApp: Sendable {
         }
         try await phone.notifications.setCategories([Self.category])
         if let pushToken { try await notices.registered(pushToken: pushToken) }
-        if phone.launch.isForeground { await reprise.open(.ui) }
+        if phone.launch.isForeground { await reprise.setReady(.ui) }
         let screen = NoticesScreen(reprise)
         for channel in channels {
             try await reprise.channel(channel).read("log") { [phone] message in
@@ -208,13 +208,13 @@ private struct NoticesLife: AppLife {
 
     func foreground() async {
         let rest = reprise.enter(.foreground)
-        await reprise.open(.ui)
+        await reprise.setReady(.ui)
         await rest()
     }
 
     func background(granted: Duration) async {
         let rest = reprise.enter(.background(granted: granted))
-        await reprise.close(.ui)
+        await reprise.setNotReady(.ui)
         try? await screen.closes()
         await rest()
     }

@@ -56,8 +56,9 @@ struct RemindersAppCommand: AsyncParsableCommand {
                 phone: phone, folder: folder, goals: goals, owner: owner, screen: screen,
                 diesAfterChanges: dieAfterChanges
             ).run()
-        case .first: await SeedRemindersApp(.first, phone: phone, folder: folder, goals).run()
-        case .repaired: await SeedRemindersApp(.repaired, phone: phone, folder: folder, goals).run()
+        case .first: await OriginalRemindersApp(.first, phone: phone, folder: folder, goals).run()
+        case .repaired:
+            await OriginalRemindersApp(.repaired, phone: phone, folder: folder, goals).run()
         }
     }
 }
@@ -85,7 +86,7 @@ struct RemindersApp: Sendable {
         let taps = GoalTaps(phone: phone, reminders: reminders)
         if let response = phone.launch.response { await taps.received(response) }
         try await phone.notifications.setCategories(settings.categories)
-        if phone.launch.isForeground { await reprise.open(.ui) }
+        if phone.launch.isForeground { await reprise.setReady(.ui) }
         let store = ReportingGoals(goals: goals, phone: phone)
         let notifications: any UserNotifications =
             diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
@@ -145,7 +146,7 @@ enum GoalActions {
 private struct ReportingGoals: ReminderStore {
     let goals: GoalStore
     let phone: PhoneApp
-    private let signal = Announcer(false)
+    private let signal = StateBroadcaster(false)
 
     init(goals: GoalStore, phone: PhoneApp) {
         self.goals = goals
@@ -209,13 +210,13 @@ private struct GoalsLife: AppLife {
 
     func foreground() async {
         let rest = reprise.enter(.foreground)
-        await reprise.open(.ui)
+        await reprise.setReady(.ui)
         await rest()
     }
 
     func background(granted: Duration) async {
         let rest = reprise.enter(.background(granted: granted))
-        await reprise.close(.ui)
+        await reprise.setNotReady(.ui)
         await rest()
     }
 

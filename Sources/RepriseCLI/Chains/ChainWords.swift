@@ -3,7 +3,7 @@ import RepriseCore
 
 extension ChainState {
     /// Its word in a list.
-    var word: String { "\(self)" }
+    var word: String { self == .suspended ? "parked" : "\(self)" }
 }
 
 extension ChainRecord {
@@ -36,15 +36,15 @@ extension ChainRecord {
 extension ChainTaskRecord {
     /// Its word in a list.
     var word: String {
-        switch undo {
+        switch compensation {
         case .intended, .held: return "undoing"
-        case .undone: return "undone"
+        case .compensated: return "undone"
         case .failed: return "not undone"
         case .some(.none), nil: break
         }
         switch state {
         case .blocked: return "blocked"
-        case .intended: return isInHand ? "running" : nextAttempt == nil ? "ready" : "retrying"
+        case .intended: return isInFlight ? "running" : nextAttempt == nil ? "ready" : "retrying"
         case .held: return "held"
         case .succeeded: return "succeeded"
         case .failed: return "failed"

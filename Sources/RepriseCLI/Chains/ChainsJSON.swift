@@ -89,7 +89,7 @@ enum ChainsJSON {
         string("note", task.note, to: &json)
         string("error", task.error, to: &json)
         content("input", task.input, to: &json)
-        content("undoInput", task.undoInput, to: &json)
+        content("undoInput", task.compensationInput, to: &json)
         content("output", task.output, to: &json)
         content("checkpoint", task.checkpoint, to: &json)
     }

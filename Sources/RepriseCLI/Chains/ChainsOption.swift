@@ -11,7 +11,7 @@ struct ChainsOption: ParsableArguments {
     @Flag(help: "Print JSON, an object a line.") var json = false
 
     var viewer: ChainViewer {
-        ChainViewer(at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas)
+        ChainViewer(at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas)
     }
 }
 

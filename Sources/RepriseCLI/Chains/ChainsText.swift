@@ -96,7 +96,7 @@ struct ChainsText {
             ("error", task.error), ("progress", task.shownProgress),
             ("saved", Self.words(task.checkpoint)),
             ("in", Self.words(task.input)), ("out", Self.words(task.output)),
-            ("undo in", Self.words(task.undoInput)),
+            ("undo in", Self.words(task.compensationInput)),
         ]
         for case (let name, let value?) in details {
             lines.append(
@@ -129,7 +129,7 @@ struct ChainsText {
         let word = (state?.word ?? "unknown").left(width)
         switch state {
         case .failed, .quarantined, .failing, nil: return terminal.paint(word, .red)
-        case .parked, .paused, .cancelling: return terminal.paint(word, .yellow)
+        case .suspended, .paused, .cancelling: return terminal.paint(word, .yellow)
         case .running: return terminal.paint(word, .green)
         case .queued, .succeeded, .cancelled: return word
         }

@@ -14,7 +14,7 @@ struct ChatBody: Hashable, Sendable {
     init(text: String) { self.text = text }
 
     init(_ json: [UInt8]) {
-        text = (try? JSONMembers(json))?.text("text") ?? MessagePrinter.words(json)
+        text = (try? HTTPMembers(json))?.text("text") ?? MessagePrinter.words(json)
     }
 
     var json: String {

@@ -10,10 +10,10 @@ struct ChatKeyboard: Sendable {
     let room: ChatRoom
     let terminal: RawTerminal
     /// Rung by the room, by keys, and by a change of the window's size.
-    let bell: Bell
+    let bell: WakeUp
     private let line = TypedLine()
 
-    init(room: ChatRoom, terminal: RawTerminal, bell: Bell) {
+    init(room: ChatRoom, terminal: RawTerminal, bell: WakeUp) {
         self.room = room
         self.terminal = terminal
         self.bell = bell
@@ -33,7 +33,7 @@ struct ChatKeyboard: Sendable {
     private func type() async throws {
         var decoder = KeyDecoder()
         while true {
-            let bytes = try await LineReader.read(STDIN_FILENO)
+            let bytes = try await InputLineReader.read(STDIN_FILENO)
             guard !bytes.isEmpty else { return }
             try await room.attended()
             for key in decoder.decode(bytes) {

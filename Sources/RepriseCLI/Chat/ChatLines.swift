@@ -13,13 +13,13 @@ struct ChatLines: Sendable {
     let room: ChatRoom
     let channel: Channel
     /// How long the end of the input waits for the server to take what was typed.
-    let patience: Duration
+    let timeout: Duration
     private let printer = LinePrinter()
 
-    init(room: ChatRoom, channel: Channel, patience: Duration) {
+    init(room: ChatRoom, channel: Channel, timeout: Duration) {
         self.room = room
         self.channel = channel
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// Prints messages, from the end of the last run.
@@ -32,7 +32,7 @@ struct ChatLines: Sendable {
     /// - Returns: how many are not: they are sent at the next start.
     func run() async throws -> Int {
         do { try await publish() } catch is CancellationError {}
-        let end = ContinuousClock.now + patience
+        let end = ContinuousClock.now + timeout
         while try await channel.outbox.waiting() > 0, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(10))
         }
@@ -40,7 +40,7 @@ struct ChatLines: Sendable {
     }
 
     private func publish() async throws {
-        let reader = LineReader(descriptor: STDIN_FILENO)
+        let reader = InputLineReader(descriptor: STDIN_FILENO)
         while let line = try await reader.next() {
             let text = String(decoding: line, as: UTF8.self)
             guard text.contains(where: { !$0.isWhitespace }) else { continue }

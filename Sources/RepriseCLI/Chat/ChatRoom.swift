@@ -10,7 +10,7 @@ actor ChatRoom {
 
     let channel: Channel
     private let user: String
-    private let bell: Bell
+    private let bell: WakeUp
     var snapshot: ChatSnapshot
     /// The others' positions.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
@@ -23,7 +23,7 @@ actor ChatRoom {
     ///   - channel: the channel.
     ///   - user: the participant.
     ///   - bell: rung when the snapshot has changed.
-    init(_ channel: Channel, user: String, bell: Bell) {
+    init(_ channel: Channel, user: String, bell: WakeUp) {
         self.channel = channel
         self.user = user
         self.bell = bell

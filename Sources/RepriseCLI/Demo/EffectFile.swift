@@ -3,7 +3,7 @@ import RepriseCore
 
 /// The observer outside the journal: a file to which a handler appends a line for each dispatch.
 ///
-/// A line is one write with O_APPEND, and a ``WitnessLine``: a killed process has written it whole
+/// A line is one write with O_APPEND, and a ``CheckerLine``: a killed process has written it whole
 /// or not at all.
 final class EffectFile: Sendable {
     private let descriptor: Int32
@@ -19,7 +19,7 @@ final class EffectFile: Sendable {
     deinit { close(descriptor) }
 
     func append(seq: Int64, id: EntryID, attempt: Int) throws {
-        try FileOutput.write(WitnessLine.bytes("\(seq) \(id) \(attempt)"), to: descriptor)
+        try FileOutput.write(CheckerLine.bytes("\(seq) \(id) \(attempt)"), to: descriptor)
     }
 }
 

@@ -77,7 +77,7 @@ struct KillReport: Sendable {
                 "from the last restart to caught up", ours.after.map(\.shown) ?? never,
                 naive.after.map(\.shown) ?? never),
             "",
-            verdict(terminal),
+            disposition(terminal),
             "",
             Self.explanation,
             "A burst went out at about \(perSecond.grouped) messages/s, by the median.",
@@ -85,7 +85,7 @@ struct KillReport: Sendable {
         ].joined(separator: "\n")
     }
 
-    private func verdict(_ terminal: Terminal) -> String {
+    private func disposition(_ terminal: Terminal) -> String {
         hasPassed
             ? terminal.paint(
                 "Nothing lost, nothing repeated in the transaction, after \(kills + 1) kills.",

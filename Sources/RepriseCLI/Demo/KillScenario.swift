@@ -6,7 +6,7 @@ import RepriseWire
 /// same moments.
 struct KillScenario: Sendable {
     /// How long the devices have after the last burst.
-    private static let patience = Duration.seconds(30)
+    private static let timeout = Duration.seconds(30)
     /// How long nothing must have changed before a device is taken to have all that it will ever
     /// get.
     private static let rest = Duration.seconds(2)
@@ -21,7 +21,7 @@ struct KillScenario: Sendable {
     ///
     /// - Returns: the outcome of every message.
     func play() async throws -> KillReport {
-        let stage = try DemoStage()
+        let stage = try DemoFixture()
         do {
             let report = try await play(on: stage)
             await stage.clear()
@@ -32,7 +32,7 @@ struct KillScenario: Sendable {
         }
     }
 
-    private func play(on stage: DemoStage) async throws -> KillReport {
+    private func play(on stage: DemoFixture) async throws -> KillReport {
         var generator = SeededGenerator(seed: seed)
         let schedule = KillSchedule(messages: messages, deviceKills: kills, using: &generator)
         let traffic = Traffic(text: text)
@@ -43,7 +43,7 @@ struct KillScenario: Sendable {
         try watch.note("both devices listen; \(Traffic.connections) connections publish")
         let url = await stage.url
         let publishing = Task {
-            try await traffic.run(server: url, channel: ChannelName(DemoStage.channel))
+            try await traffic.run(server: url, channel: ChannelName(DemoFixture.channel))
         }
         defer { publishing.cancel() }
         try await bursts(schedule, stage, traffic, &watch)
@@ -56,7 +56,7 @@ struct KillScenario: Sendable {
     }
 
     private func bursts(
-        _ schedule: KillSchedule, _ stage: DemoStage, _ traffic: Traffic, _ watch: inout Watch
+        _ schedule: KillSchedule, _ stage: DemoFixture, _ traffic: Traffic, _ watch: inout Watch
     ) async throws {
         var stored = 0
         var kill = 0
@@ -87,7 +87,7 @@ struct KillScenario: Sendable {
 
     /// Waits until both devices have everything, or nothing changes any more.
     private func settle(_ watch: inout Watch) async throws {
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + Self.timeout
         var lastChange = ContinuousClock.now
         while ContinuousClock.now < end {
             if try watch.look() { lastChange = .now }
@@ -95,6 +95,6 @@ struct KillScenario: Sendable {
             if ContinuousClock.now - lastChange > Self.rest, watch.hasOurs { break }
             try await Task.sleep(for: .milliseconds(10))
         }
-        try watch.note(watch.verdict)
+        try watch.note(watch.disposition)
     }
 }

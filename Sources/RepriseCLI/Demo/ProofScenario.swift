@@ -21,20 +21,20 @@ struct ProofScenario: Sendable {
         try say("")
         try say(Terminal.output.paint("2. The seeds' own algorithms, under the same eyes", .bold))
         var judgements: [ProofReport.Judgement] = []
-        var told: (baseline: Baseline, conviction: Conviction)?
+        var told: (baseline: Baseline, detection: Detection)?
         for baseline in Baseline.all where !Task.isCancelled {
-            let conviction = baseline.convict(choosingFrom: 1)
-            let judgement = ProofReport.Judgement(baseline, conviction)
+            let detection = baseline.detect(choosingFrom: 1)
+            let judgement = ProofReport.Judgement(baseline, detection)
             judgements.append(judgement)
             try say(judgement.row(Terminal.output))
-            if let conviction, conviction.lines.count < told?.conviction.lines.count ?? .max {
-                told = (baseline, conviction)
+            if let detection, detection.lines.count < told?.detection.lines.count ?? .max {
+                told = (baseline, detection)
             }
         }
         if let told {
             try say("")
             try say(Terminal.output.paint("3. One of them, from beginning to end", .bold))
-            try say(told.baseline.account(of: told.conviction))
+            try say(told.baseline.account(of: told.detection))
         }
         return ProofReport(
             seed: seed, results: results, judgements: judgements, took: .now - began)
@@ -57,13 +57,13 @@ struct ProofReport: Sendable {
         var seed: UInt64?
         var broke: String?
 
-        init(_ baseline: Baseline, _ conviction: Conviction?) {
+        init(_ baseline: Baseline, _ detection: Detection?) {
             self.baseline = baseline.name
             does = baseline.does
-            convicted = conviction != nil
-            tried = conviction?.tried
-            seed = conviction?.whole.seed
-            broke = conviction?.violation.description
+            convicted = detection != nil
+            tried = detection?.tried
+            seed = detection?.whole.seed
+            broke = detection?.violation.description
         }
 
         func row(_ terminal: Terminal) -> String {
@@ -71,10 +71,10 @@ struct ProofReport: Sendable {
             guard let seed, let broke else {
                 return name + terminal.paint("acquitted: the proof cannot fail here", .red)
             }
-            let verdict = "convicted by seed \(seed): "
-            let room = 80 - 24 - verdict.count
+            let disposition = "convicted by seed \(seed): "
+            let room = 80 - 24 - disposition.count
             let what = broke.count > room ? broke.prefix(max(0, room - 1)) + "…" : broke[...]
-            return name + terminal.paint(verdict, .yellow) + what
+            return name + terminal.paint(disposition, .yellow) + what
         }
     }
 
@@ -121,10 +121,10 @@ struct ProofReport: Sendable {
                         : terminal.paint("  every promise held", .green)))
         }
         for judgement in judgements {
-            let verdict = judgement.convicted ? "  convicted" : "  acquitted"
+            let disposition = judgement.convicted ? "  convicted" : "  acquitted"
             lines.append(
                 judgement.baseline.left(24) + (judgement.tried ?? 0).grouped.right(12)
-                    + "".right(12) + verdict)
+                    + "".right(12) + disposition)
         }
         lines += [
             "",

@@ -31,7 +31,7 @@ struct TapTally: Sendable {
 }
 
 /// Waits for a scenario's conditions; no wait is for a fixed time.
-struct DemoPatience: Sendable {
+struct DemoTimeout: Sendable {
     /// Timeout after which the demo reports that it is stuck.
     static let most = Duration.seconds(30)
 

@@ -18,12 +18,13 @@ final class Traffic: Sendable {
 
     private let state = Mutex(State())
     private let text: DemoText
-    private let lanes: [(stream: AsyncStream<[UInt8]>, input: AsyncStream<[UInt8]>.Continuation)]
+    private let partitionKeys:
+        [(stream: AsyncStream<[UInt8]>, input: AsyncStream<[UInt8]>.Continuation)]
 
     init(text: DemoText) {
         self.text = text
         // Unbounded stream: it holds at most one burst, which the caller waits for.
-        lanes = (0..<Self.connections).map { _ in
+        partitionKeys = (0..<Self.connections).map { _ in
             let (stream, input) = AsyncStream<[UInt8]>.makeStream()
             return (stream, input)
         }
@@ -51,12 +52,12 @@ final class Traffic: Sendable {
             return state.number + 1
         }
         for number in first..<(first + count) {
-            lanes[number % lanes.count].input.yield(text.body(number))
+            partitionKeys[number % partitionKeys.count].input.yield(text.body(number))
         }
     }
 
     /// Ends the input.
-    func end() { for lane in lanes { lane.input.finish() } }
+    func end() { for partitionKey in partitionKeys { partitionKey.input.finish() } }
 
     /// Returns when everything that was given to the connections is acknowledged, or nothing more
     /// will be.
@@ -82,12 +83,12 @@ final class Traffic: Sendable {
     func run(server: String, channel: ChannelName) async throws {
         defer { release(isOver: true) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in lanes {
+            for partitionKey in partitionKeys {
                 let queue = PublishQueue(channel: channel) { id, seq in
                     self.acknowledged(id, seq)
                 }
                 let publisher = Publisher(server: server, dialer: NIODialer(), queue: queue)
-                group.addTask { try await publisher.run(lane.stream) }
+                group.addTask { try await publisher.run(partitionKey.stream) }
             }
             try await group.waitForAll()
         }

@@ -3,11 +3,11 @@ import RepriseCore
 /// Follows the two effect files beside the list of what was acknowledged.
 struct Watch {
     /// Timeout for a device's step, normally under a second, before it is killed anyway.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     private let traffic: Traffic
     private let timeline: Timeline
-    private let stage: DemoStage
+    private let stage: DemoFixture
     private var ours: EffectLog
     private var naive: EffectLog
     private var lastRestart = ContinuousClock.now
@@ -15,7 +15,7 @@ struct Watch {
     private var naiveAfter: Duration?
     private var linesAtStart = 0
 
-    init(stage: DemoStage, traffic: Traffic, timeline: Timeline) {
+    init(stage: DemoFixture, traffic: Traffic, timeline: Timeline) {
         self.stage = stage
         self.traffic = traffic
         self.timeline = timeline
@@ -28,7 +28,7 @@ struct Watch {
     /// Whether both have.
     var isComplete: Bool { hasOurs && naive.ids.count >= traffic.count }
 
-    var verdict: String {
+    var disposition: String {
         switch (oursAfter, naiveAfter) {
         case (.some, .some): "both have everything"
         case (.some, nil): "reprise has everything; naive gets no more"
@@ -52,7 +52,7 @@ struct Watch {
 
     /// Returns when our device has handled so many messages since it was started.
     mutating func waitUntilOursHasHandled(_ count: Int) async throws {
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + Self.timeout
         while ours.lines - linesAtStart < count, ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(1))
             _ = try look()

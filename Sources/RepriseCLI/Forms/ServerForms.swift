@@ -36,16 +36,16 @@ struct ServerForms: Sendable {
     ///   - new: the replacement.
     /// - Returns: the server's response.
     /// - Throws: ``RepriseError``, ``CommandFailure``.
-    func replace(_ former: Current?, by new: FormsCatalogue) async throws -> JSONMembers {
+    func replace(_ former: Current?, by new: FormsCatalogue) async throws -> HTTPMembers {
         let condition = former.map { ["if-match": $0.tag] } ?? ["if-none-match": "*"]
         let answer = try await api.exchange(
             "PUT", Self.path, query: ["company": company], headers: condition, body: new.bytes)
         guard answer.status == 200 || answer.status == 201 else { throw api.failure(answer) }
-        return try JSONMembers(answer.body)
+        return try HTTPMembers(answer.body)
     }
 
     private static func code(of answer: HTTPAnswer) -> String? {
-        (try? JSONMembers(answer.body))?.raw("error").flatMap { try? JSONMembers($0) }?
+        (try? HTTPMembers(answer.body))?.raw("error").flatMap { try? HTTPMembers($0) }?
             .text("code")
     }
 }
@@ -70,7 +70,7 @@ enum FormsDifference {
 
     /// Each form as the bytes it came as.
     private static func contents(of catalogue: FormsCatalogue) -> [String: [UInt8]] {
-        guard let forms = try? JSONMembers(catalogue.bytes).list("forms") else { return [:] }
+        guard let forms = try? HTTPMembers(catalogue.bytes).list("forms") else { return [:] }
         return Dictionary(
             zip(catalogue.forms.map(\.id), forms), uniquingKeysWith: { first, _ in first })
     }

@@ -112,7 +112,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         return writer.bytes
     }
 
-    private static func cells(_ channel: JSONMembers) -> [String] {
+    private static func cells(_ channel: HTTPMembers) -> [String] {
         [
             channel.text("channelId") ?? "?", channel.integer("unread").map(\.grouped) ?? "–",
             channel.integer("head").map(\.grouped) ?? "–", channel.text("visibility") ?? "?",
@@ -120,7 +120,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         ]
     }
 
-    private static func description(_ channel: JSONMembers) -> String {
+    private static func description(_ channel: HTTPMembers) -> String {
         var lines: [(String, String?)] = [
             ("channel", channel.text("channelId")), ("title", channel.text("title")),
             ("visibility", channel.text("visibility")), ("history", channel.text("history")),

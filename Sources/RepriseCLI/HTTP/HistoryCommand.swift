@@ -68,7 +68,7 @@ struct HistoryCommand: AsyncParsableCommand {
             for gone in try page.list("gone") { try tell(gone) }
             let messages = try page.list("messages")
             for message in messages { try write(message) }
-            guard let newest = try messages.last.map({ try JSONMembers($0) })?.integer("seq"),
+            guard let newest = try messages.last.map({ try HTTPMembers($0) })?.integer("seq"),
                 newest > from
             else { return }
             rest -= Int64(messages.count)
@@ -76,7 +76,7 @@ struct HistoryCommand: AsyncParsableCommand {
         }
     }
 
-    private func page(_ api: ServerAPI, after: Int64, _ limit: Int64) async throws -> JSONMembers {
+    private func page(_ api: ServerAPI, after: Int64, _ limit: Int64) async throws -> HTTPMembers {
         let answer = try await api.send(
             "GET", ["v1", "channels", channel, "messages"],
             query: ["after": String(after), "limit": String(limit)])
@@ -86,7 +86,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
     private func write(_ message: [UInt8]) throws {
         guard !json else { return try StandardOutput.write(Listing.line(message)) }
-        let members = try JSONMembers(message)
+        let members = try HTTPMembers(message)
         let time = members.integer("timestamp").map { WallTime(milliseconds: $0).dayAndTime } ?? ""
         let place = "\(members.integer("seq") ?? 0)".right(6) + "  " + time
         let author = members.text("from").map { " \($0)" } ?? ""
@@ -101,7 +101,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
     private func tell(_ gone: [UInt8]) throws {
         guard !json else { return try StandardOutput.write(Listing.line(gone)) }
-        let members = try JSONMembers(gone)
+        let members = try HTTPMembers(gone)
         guard let after = members.integer("after"), let through = members.integer("through") else {
             return
         }

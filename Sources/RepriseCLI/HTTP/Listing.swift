@@ -4,7 +4,7 @@ import RepriseCore
 struct Listing: Sendable {
     let isJSON: Bool
     let header: [String]
-    let cells: @Sendable (JSONMembers) -> [String]
+    let cells: @Sendable (HTTPMembers) -> [String]
 
     /// Prints everything.
     ///
@@ -32,7 +32,7 @@ struct Listing: Sendable {
             } else if isJSON {
                 for element in elements { try StandardOutput.write(Self.line(element)) }
             } else {
-                let rows = try elements.map { cells(try JSONMembers($0)).map(\.printable) }
+                let rows = try elements.map { cells(try HTTPMembers($0)).map(\.printable) }
                 try write(rows, &widths)
             }
             after = page.text("next")

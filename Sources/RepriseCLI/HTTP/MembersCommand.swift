@@ -68,7 +68,7 @@ struct MembersCommand: AsyncParsableCommand {
         }
     }
 
-    private static func cells(_ member: JSONMembers) -> [String] {
+    private static func cells(_ member: HTTPMembers) -> [String] {
         [
             member.text("user") ?? "?", member.text("role") ?? "?",
             member.integer("since").map { WallTime(milliseconds: $0).dayAndTime } ?? "–",

@@ -22,13 +22,13 @@ struct ServerAPI: Sendable {
     /// - Throws: ``RepriseError``; ``CommandFailure``.
     func send(
         _ method: String, _ path: [String], query: [String: String?] = [:], body: [UInt8]? = nil
-    ) async throws -> JSONMembers? {
+    ) async throws -> HTTPMembers? {
         let answer = try await exchange(method, path, query: query, body: body)
         guard (200..<300).contains(answer.status) else {
             throw failure(answer)
         }
         guard !answer.body.isEmpty else { return nil }
-        guard let members = try? JSONMembers(answer.body) else { throw notReprise }
+        guard let members = try? HTTPMembers(answer.body) else { throw notReprise }
         return members
     }
 
@@ -88,7 +88,7 @@ struct ServerAPI: Sendable {
     /// The server's error, in its own words.
     func failure(_ answer: HTTPAnswer) -> any Error {
         let status = answer.status
-        let error = (try? JSONMembers(answer.body))?.raw("error").flatMap { try? JSONMembers($0) }
+        let error = (try? HTTPMembers(answer.body))?.raw("error").flatMap { try? HTTPMembers($0) }
         guard let words = error?.text("message") else {
             return RepriseError(
                 .notReprise, "What answers there is not a Reprise server (HTTP status \(status)).",

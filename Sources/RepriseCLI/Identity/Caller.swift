@@ -77,7 +77,7 @@ private enum TokenSubject {
         let claims = String(token.secret.split(separator: ".")[1])
             .replacing("-", with: "+").replacing("_", with: "/")
         let padded = claims + String(repeating: "=", count: (4 - claims.count % 4) % 4)
-        guard let json = Data(base64Encoded: padded), let members = try? JSONMembers(Array(json)),
+        guard let json = Data(base64Encoded: padded), let members = try? HTTPMembers(Array(json)),
             let subject = members.text("sub"), let user = try? UserID(subject)
         else {
             throw CommandFailure(.badInput, "The token does not say whose it is: no sub in it.")

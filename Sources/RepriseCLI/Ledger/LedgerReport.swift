@@ -42,10 +42,10 @@ struct LedgerReport {
         lines.append(Self.row("pending", sum.pending))
         let total = sum.pending + sum.outcomes.values.reduce(0, +)
         lines.append(String(repeating: "-", count: 30))
-        let verdict =
+        let disposition =
             sum.isBalanced
             ? terminal.paint("balanced", .green) : terminal.paint("does not add up", .red)
-        lines.append(Self.row("sum", total) + "   " + verdict)
+        lines.append(Self.row("sum", total) + "   " + disposition)
         lines += ["", Self.row("duplicates", sum.duplicates), Self.row("lost", lost)]
         for loss in sum.lost {
             let count = loss.count.map(\.grouped) ?? "an unknown number"

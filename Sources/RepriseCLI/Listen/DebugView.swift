@@ -6,11 +6,11 @@ import RepriseWire
 struct DebugView: Sendable {
     struct Row: Sendable {
         let channel: String
-        let insight: ChannelInsight
+        let diagnostics: ChannelDiagnostics
 
         /// The coverage, as ranges.
         var coverage: String {
-            let ranges = insight.coverage.ranges.map { "\($0.after + 1)-\($0.through)" }
+            let ranges = diagnostics.coverage.ranges.map { "\($0.after + 1)-\($0.through)" }
             return ranges.isEmpty ? "nothing" : ranges.joined(separator: ",")
         }
     }
@@ -30,14 +30,15 @@ struct DebugView: Sendable {
         var lines = [state.printable.fitting(80), head]
         for row in rows {
             lines.append(
-                row.channel.fitting(13).left(14) + row.insight.state.word.left(12)
-                    + row.coverage.fitting(13).left(14) + row.insight.head.grouped.right(8)
-                    + row.insight.missing.grouped.right(7) + Self.rate(row.insight.rate).right(7)
-                    + row.insight.received.grouped.right(10)
-                    + row.insight.duplicates.grouped.right(7))
+                row.channel.fitting(13).left(14) + row.diagnostics.state.word.left(12)
+                    + row.coverage.fitting(13).left(14) + row.diagnostics.head.grouped.right(8)
+                    + row.diagnostics.missing.grouped.right(7)
+                    + Self.rate(row.diagnostics.rate).right(7)
+                    + row.diagnostics.received.grouped.right(10)
+                    + row.diagnostics.duplicates.grouped.right(7))
         }
         for row in rows {
-            guard let error = row.insight.lastError else { continue }
+            guard let error = row.diagnostics.lastError else { continue }
             lines.append("\(row.channel): \(error)".printable.fitting(80))
         }
         if let lastError { lines.append("last error: \(lastError)".printable.fitting(80)) }
@@ -73,21 +74,21 @@ struct DebugView: Sendable {
         json.key("channel")
         json.string(row.channel)
         json.key("mode")
-        json.string(row.insight.state.word)
+        json.string(row.diagnostics.state.word)
         json.key("coverage")
         json.string(row.coverage)
         let counts: [(StaticString, Int64)] = [
-            ("head", row.insight.head), ("missing", row.insight.missing),
-            ("received", row.insight.received), ("duplicates", row.insight.duplicates),
-            ("repairs", row.insight.repairs), ("requests", row.insight.requests),
+            ("head", row.diagnostics.head), ("missing", row.diagnostics.missing),
+            ("received", row.diagnostics.received), ("duplicates", row.diagnostics.duplicates),
+            ("repairs", row.diagnostics.repairs), ("requests", row.diagnostics.requests),
         ]
         for (name, count) in counts {
             json.key(name)
             json.integer(count)
         }
         json.key("rate")
-        json.raw(Array(Self.rate(row.insight.rate).filter { $0 != "," }.utf8))
-        if let error = row.insight.lastError {
+        json.raw(Array(Self.rate(row.diagnostics.rate).filter { $0 != "," }.utf8))
+        if let error = row.diagnostics.lastError {
             json.key("lastError")
             json.string(error)
         }

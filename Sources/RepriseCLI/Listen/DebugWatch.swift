@@ -40,11 +40,11 @@ struct DebugWatch: Sendable {
     }
 
     private func view() async throws -> DebugView {
-        let connection = await reprise.channels.insight
+        let connection = await reprise.channels.diagnostics
         var rows: [DebugView.Row] = []
         for name in channels {
-            let insight = try await reprise.channel(name).insight
-            rows.append(DebugView.Row(channel: name, insight: insight))
+            let diagnostics = try await reprise.channel(name).diagnostics
+            rows.append(DebugView.Row(channel: name, diagnostics: diagnostics))
         }
         return DebugView(
             connection: connection.state, reconnects: connection.reconnects,

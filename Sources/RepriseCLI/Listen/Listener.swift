@@ -24,7 +24,7 @@ struct Listener: Sendable {
     /// - Returns: whether everything was printed.
     /// - Throws: ``BrokenPipe``; ``RepriseError``.
     func run() async throws -> Bool {
-        let closed = Bell()
+        let closed = WakeUp()
         for name in channels {
             try await reprise.channel(name).read(Self.reader) { message in
                 do { try printer.print(message) } catch {

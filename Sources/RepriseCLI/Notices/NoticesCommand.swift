@@ -36,7 +36,7 @@ struct NoticesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try NoticesReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas, limit: limit)
+            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas, limit: limit)
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }

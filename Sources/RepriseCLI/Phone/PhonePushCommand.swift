@@ -107,7 +107,7 @@ struct PhonePushCommand: AsyncParsableCommand {
         }
         guard let data else { return writer.bytes }
         let text = Array(data.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
-        guard let members = try? JSONMembers(text), members.raw("aps") == nil else {
+        guard let members = try? HTTPMembers(text), members.raw("aps") == nil else {
             throw CommandFailure(.badInput, "--data is not a JSON object of the app's own members.")
         }
         let inner = text.dropFirst().dropLast()

@@ -4,7 +4,7 @@ struct MessageSource: AsyncSequence, Sendable {
 
     enum Origin: Sendable {
         case texts([String])
-        case lines(LineReader)
+        case lines(InputLineReader)
     }
 
     let origin: Origin
@@ -13,7 +13,7 @@ struct MessageSource: AsyncSequence, Sendable {
 
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var texts: [String] = []
-        fileprivate var reader: LineReader?
+        fileprivate var reader: InputLineReader?
         fileprivate let isJSON: Bool
         private var taken = 0
 

@@ -57,9 +57,9 @@ final class PublishQueue: Sendable {
     }
 
     /// Rung when a message may fit.
-    let room = Bell()
+    let room = WakeUp()
     private let state: Mutex<State>
-    private let work = Mutex(Bell())
+    private let work = Mutex(WakeUp())
     private let onAcknowledged: @Sendable (EntryID, Int64) -> Void
 
     init(channel: ChannelName, onAcknowledged: @escaping @Sendable (EntryID, Int64) -> Void) {
@@ -106,8 +106,8 @@ final class PublishQueue: Sendable {
     ///
     /// - Returns: rung when work may be available; a bell serves one connection, because it ends
     ///   with its sleeper.
-    func connected() -> Bell {
-        let bell = Bell()
+    func connected() -> WakeUp {
+        let bell = WakeUp()
         work.withLock { $0 = bell }
         state.withLock { state in
             state.isConnected = true

@@ -15,7 +15,7 @@ struct Publisher: Sendable {
     /// The publisher's identity; asked for a token at each connection.
     var caller: Caller?
     /// How long to go on trying without any progress, once there has been a connection.
-    var patience = Duration.seconds(60)
+    var timeout = Duration.seconds(60)
     /// Whether to retry although no connection has succeeded yet.
     var startsWithoutServer = false
     var onReconnect: @Sendable (any Error) -> Void = { _ in }
@@ -66,7 +66,7 @@ struct Publisher: Sendable {
                 queue.disconnected()
                 trouble.failed(
                     after: .now - start, acknowledged: queue.progress.acknowledged, at: .now)
-                guard trouble.hasConnected || startsWithoutServer, trouble.duration < patience
+                guard trouble.hasConnected || startsWithoutServer, trouble.duration < timeout
                 else { throw error }
                 onReconnect(error)
                 let wait = backoff.delay(failures: trouble.failures, jitter: .random(in: 0..<1))
@@ -130,7 +130,7 @@ struct Publisher: Sendable {
 
     private struct Finished: Error {}
 
-    private func write(to socket: WireConnection, _ bell: Bell) async throws {
+    private func write(to socket: WireConnection, _ bell: WakeUp) async throws {
         while true {
             try Task.checkCancellation()
             switch queue.next() {
@@ -149,7 +149,7 @@ struct Publisher: Sendable {
             let progress = queue.progress
             let quiet = ContinuousClock.now - progress.lastNews
             guard progress.isWaiting else { continue }
-            if let refusal = progress.refusal, quiet > patience {
+            if let refusal = progress.refusal, quiet > timeout {
                 throw CommandFailure(
                     .unavailable, "The server stores nothing: \(refusal.printable) Try again later."
                 )

@@ -38,8 +38,8 @@ struct RemindersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reading = try ReminderSurveyReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas,
+        let reading = try ReminderReconciliationReading.read(
+            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas,
             decisions: decisions ? (json ? 2_000 : 100) : 0)
         if json {
             try StandardOutput.write(RemindersJSON.object(reading, next: next))
@@ -47,7 +47,7 @@ struct RemindersCommand: AsyncParsableCommand {
             let text = RemindersText(reading, next: next, terminal: .output)
             try StandardOutput.write(text.lines.joined(separator: "\n"))
         }
-        if !reading.difference.isEmpty || reading.survey?.fault != nil {
+        if !reading.difference.isEmpty || reading.reconciliation?.fault != nil {
             throw ExitCode(ExitStatus.incomplete.rawValue)
         }
     }

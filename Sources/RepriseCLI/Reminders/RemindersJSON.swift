@@ -4,11 +4,15 @@ import RepriseWire
 
 /// Surveys and routes for programs, each on one line.
 enum RemindersJSON {
-    static func object(_ reading: ReminderSurveyReading, next: Int) -> String {
+    static func object(_ reading: ReminderReconciliationReading, next: Int) -> String {
         var writer = JSONWriter()
         writer.object { json in
             json.key("survey")
-            if let survey = reading.survey { json.value(survey) } else { json.null() }
+            if let reconciliation = reading.reconciliation {
+                json.value(reconciliation)
+            } else {
+                json.null()
+            }
             json.key("counts")
             json.object { json in
                 json.member("desired", Int64(reading.desired))
@@ -76,20 +80,21 @@ extension JSONWriter {
         if let number { integer(number) } else { null() }
     }
 
-    fileprivate mutating func value(_ survey: ReminderSurveyReading.Survey) {
+    fileprivate mutating func value(_ reconciliation: ReminderReconciliationReading.Reconciliation)
+    {
         object { json in
-            json.member("at", survey.at.milliseconds)
-            json.member("cause", survey.cause)
-            json.member("permission", survey.permission)
-            json.member("zone", survey.zone)
-            json.member("entities", Int64(survey.entities))
-            json.member("reminders", Int64(survey.reminders))
-            json.member("guaranteedUntil", survey.guaranteedUntil?.milliseconds)
-            json.member("fault", survey.fault)
+            json.member("at", reconciliation.at.milliseconds)
+            json.member("cause", reconciliation.cause)
+            json.member("permission", reconciliation.permission)
+            json.member("zone", reconciliation.zone)
+            json.member("entities", Int64(reconciliation.entities))
+            json.member("reminders", Int64(reconciliation.reminders))
+            json.member("guaranteedUntil", reconciliation.guaranteedUntil?.milliseconds)
+            json.member("fault", reconciliation.fault)
         }
     }
 
-    fileprivate mutating func value(_ row: ReminderSurveyReading.Row) {
+    fileprivate mutating func value(_ row: ReminderReconciliationReading.Row) {
         object { json in
             json.member("id", row.id)
             json.member("entity", row.entity)
@@ -104,7 +109,7 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func value(_ mark: ReminderSurveyReading.Mark) {
+    fileprivate mutating func value(_ mark: ReminderReconciliationReading.Mark) {
         object { json in
             json.member("what", mark.what)
             json.member("entity", mark.entity)
@@ -114,7 +119,7 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func value(_ decision: ReminderSurveyReading.Decision) {
+    fileprivate mutating func value(_ decision: ReminderReconciliationReading.Decision) {
         object { json in
             json.member("at", decision.at.milliseconds)
             json.member("what", decision.what)

@@ -2,41 +2,45 @@ import RepriseReminders
 
 /// A survey for a person: at most 80 columns wide.
 struct RemindersText {
-    private let reading: ReminderSurveyReading
+    private let reading: ReminderReconciliationReading
     private let next: Int
     private let terminal: Terminal
 
-    init(_ reading: ReminderSurveyReading, next: Int, terminal: Terminal) {
+    init(_ reading: ReminderReconciliationReading, next: Int, terminal: Terminal) {
         self.reading = reading
         self.next = next
         self.terminal = terminal
     }
 
     var lines: [String] {
-        guard let survey = reading.survey else {
+        guard let reconciliation = reading.reconciliation else {
             return [
                 "No survey was made yet: no app has run its reminders on this journal.",
                 "An app makes one when it calls `reprise.reminders.run(…)`.",
             ]
         }
-        return about(survey) + ["", counts] + difference + upcoming(survey) + marks + decisions
+        return about(reconciliation) + ["", counts] + difference + upcoming(reconciliation) + marks
+            + decisions
     }
 
-    private func about(_ survey: ReminderSurveyReading.Survey) -> [String] {
+    private func about(_ reconciliation: ReminderReconciliationReading.Reconciliation) -> [String] {
         var lines = [
-            row("survey", "\(survey.at.dayAndTime), cause: \(survey.cause)"),
-            row("allowed", allowed(survey.permission)),
-            row("the device", "is in \(survey.zone)"),
-            row("reminders", "\(survey.reminders.grouped) of \(survey.entities.grouped) entities"),
+            row("survey", "\(reconciliation.at.dayAndTime), cause: \(reconciliation.cause)"),
+            row("allowed", allowed(reconciliation.permission)),
+            row("the device", "is in \(reconciliation.zone)"),
+            row(
+                "reminders",
+                "\(reconciliation.reminders.grouped) of \(reconciliation.entities.grouped) entities"
+            ),
             row(
                 "guaranteed",
-                survey.guaranteedUntil.map {
+                reconciliation.guaranteedUntil.map {
                     "until \($0.dayAndTime), without the app being opened"
                 }
                     ?? (reading.desired == 0
                         ? "nothing is planned" : "for ever: all that is left has a place")),
         ]
-        if let fault = survey.fault {
+        if let fault = reconciliation.fault {
             lines.append(terminal.paint(row("fault", fault), .red))
         }
         return lines
@@ -73,13 +77,15 @@ struct RemindersText {
             }
     }
 
-    private func upcoming(_ survey: ReminderSurveyReading.Survey) -> [String] {
+    private func upcoming(_ reconciliation: ReminderReconciliationReading.Reconciliation)
+        -> [String]
+    {
         let rows = reading.rows.filter { $0.status != "extra" }.prefix(next)
         guard !rows.isEmpty else { return [] }
         return header("Next \(rows.count)")
             + rows.map { row in
                 var notes: [String] = []
-                if row.zone != survey.zone { notes.append(row.zone) }
+                if row.zone != reconciliation.zone { notes.append(row.zone) }
                 if row.wall != row.local { notes.append("for \(Self.when(row.local))") }
                 if row.status != "pending" { notes.append(row.status) }
                 let note = notes.isEmpty ? "" : "  (\(notes.joined(separator: ", ")))"
@@ -115,7 +121,7 @@ struct RemindersText {
         local.replacing("T", with: " ", maxReplacements: 1)
     }
 
-    private static func name(_ row: ReminderSurveyReading.Row) -> String {
+    private static func name(_ row: ReminderReconciliationReading.Row) -> String {
         "\(row.entity)/\(row.reminder)  “\(row.title)”"
     }
 

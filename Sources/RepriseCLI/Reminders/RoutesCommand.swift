@@ -34,7 +34,7 @@ struct RoutesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let routes = try ReminderRouteReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.doorSchemas, limit: limit)
+            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas, limit: limit)
         if routes.isEmpty, !json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }

@@ -7,7 +7,7 @@ import ServiceLifecycle
 /// ServiceLifecycle listens only once its services run: until then a signal would end the process.
 enum EndingSignals {
     /// How long after the first signal a process that is still there is ended, whatever it does.
-    static let patience: Duration = .milliseconds(4_900)
+    static let timeout: Duration = .milliseconds(4_900)
 
     private static let (arrivals, arrived) = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
@@ -28,7 +28,7 @@ enum EndingSignals {
             var byte: UInt8 = 0
             while read(reading, &byte, 1) < 0, errno == EINTR {}
             arrived.yield()
-            Thread.sleep(forTimeInterval: patience.inSeconds)
+            Thread.sleep(forTimeInterval: timeout.inSeconds)
             endNow()
         }
     }

@@ -12,7 +12,7 @@ enum InputWatch {
 
     /// Returns when standard input has ended, or the task is cancelled.
     static func untilEnd() async {
-        let reader = LineReader(descriptor: STDIN_FILENO)
+        let reader = InputLineReader(descriptor: STDIN_FILENO)
         while let line = try? await reader.next() { _ = line }
     }
 

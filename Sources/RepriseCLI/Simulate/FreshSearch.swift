@@ -88,13 +88,13 @@ struct FreshSearch: Sendable {
             result.schedules += report.schedules
             guard let seed = report.failure?.schedule.seed else { break }
             guard
-                let conviction = workload.conviction(
+                let detection = workload.detection(
                     of: mutation, seeds: seed..<seed + 1, tier: tier)
             else { continue }
             let find = Find(
-                seed: seed, promise: conviction.violation.promise.rawValue,
-                violation: conviction.violation.what,
-                replay: conviction.replay(of: workload, mutation: mutation, tier: tier))
+                seed: seed, promise: detection.violation.promise.rawValue,
+                violation: detection.violation.what,
+                replay: detection.replay(of: workload, mutation: mutation, tier: tier))
             result.finds.append(find)
             try say(Self.told(find, Terminal.output))
         } while result.finds.count < Self.most && end.map { ContinuousClock.now < $0 } ?? true
@@ -124,10 +124,10 @@ struct FreshSearch: Sendable {
     }
 
     private func line(_ result: Result, _ terminal: Terminal) -> String {
-        let verdict =
+        let disposition =
             result.finds.isEmpty
             ? terminal.paint("holds ", .green) : terminal.paint("BROKEN", .red)
-        return result.workload.left(11) + verdict + "  " + result.schedules.grouped.right(11)
+        return result.workload.left(11) + disposition + "  " + result.schedules.grouped.right(11)
             + " schedules  " + Int(result.schedulesPerSecond).grouped.right(7)
             + "/s on \(jobs) threads"
     }

@@ -5,7 +5,7 @@ import Synchronization
 /// Plays each wrong driver until the workload that should convict it does.
 struct MutationSearch: Sendable {
     /// Which seed convicts a mutation first, and of which promise; nil: none did.
-    struct Verdict: Encodable, Sendable {
+    struct Disposition: Encodable, Sendable {
         var mutation: String
         var workload: String
         var schedules: Int
@@ -15,7 +15,12 @@ struct MutationSearch: Sendable {
 
     struct Report: Encodable {
         var convicted: Int
-        var verdicts: [Verdict]
+        var dispositions: [Disposition]
+
+        private enum CodingKeys: String, CodingKey {
+            case convicted
+            case dispositions = "verdicts"
+        }
     }
 
     let workloads: [any Workload]
@@ -27,7 +32,7 @@ struct MutationSearch: Sendable {
     /// In the order in which `--list` has them.
     func run() async throws -> Report {
         let interrupted = Mutex(false)
-        var verdicts: [Verdict] = []
+        var dispositions: [Disposition] = []
         for mutation in Mutation.allCases where !Task.isCancelled {
             guard let workload = workloads.first(where: { $0.name == mutation.workload }) else {
                 continue
@@ -41,26 +46,26 @@ struct MutationSearch: Sendable {
                 interrupted.withLock { $0 = true }
             }
             guard !Task.isCancelled else { break }
-            let verdict = Verdict(
+            let disposition = Disposition(
                 mutation: mutation.rawValue, workload: workload.name, schedules: report.schedules,
                 seed: report.failure?.schedule.seed,
                 promise: report.failure?.violation.promise.rawValue)
-            verdicts.append(verdict)
-            if !isQuiet { try StandardOutput.write(verdict.text(Terminal.output)) }
+            dispositions.append(disposition)
+            if !isQuiet { try StandardOutput.write(disposition.text(Terminal.output)) }
         }
-        let convicted = verdicts.count { $0.seed != nil }
-        if !isQuiet { try StandardOutput.write(Self.sum(verdicts, convicted)) }
-        return Report(convicted: convicted, verdicts: verdicts)
+        let convicted = dispositions.count { $0.seed != nil }
+        if !isQuiet { try StandardOutput.write(Self.sum(dispositions, convicted)) }
+        return Report(convicted: convicted, dispositions: dispositions)
     }
 
-    private static func sum(_ verdicts: [Verdict], _ convicted: Int) -> String {
-        let latest = verdicts.compactMap(\.seed).max()
-        return "\n\(convicted) of \(verdicts.count) convicted"
+    private static func sum(_ dispositions: [Disposition], _ convicted: Int) -> String {
+        let latest = dispositions.compactMap(\.seed).max()
+        return "\n\(convicted) of \(dispositions.count) convicted"
             + (latest.map { ", the latest at seed \($0)." } ?? ".")
     }
 }
 
-extension MutationSearch.Verdict {
+extension MutationSearch.Disposition {
     fileprivate func text(_ terminal: Terminal) -> String {
         let found = seed.map { "seed \($0)".left(11) + (promise ?? "") }
         return mutation.left(33) + workload.left(11)

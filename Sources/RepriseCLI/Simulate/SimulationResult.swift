@@ -9,7 +9,7 @@ struct SimulationResult: Sendable {
     var took: Duration
     var tier: String
     var jobs: Int
-    var conviction: Conviction?
+    var detection: Detection?
     /// The command that replays the conviction.
     var replay: String?
 
@@ -19,10 +19,11 @@ struct SimulationResult: Sendable {
     // MARK: For people
 
     func text(_ terminal: Terminal) -> String {
-        let verdict = hasFailed ? terminal.paint("BROKEN", .red) : terminal.paint("holds", .green)
+        let disposition =
+            hasFailed ? terminal.paint("BROKEN", .red) : terminal.paint("holds", .green)
         var lines = [
             terminal.paint(workload, .bold)
-                + ": \(verdict), \(report.schedules.grouped) schedules in \(took.shown), "
+                + ": \(disposition), \(report.schedules.grouped) schedules in \(took.shown), "
                 + "\(Int(rate).grouped)/s on \(jobs) threads (\(tier))"
         ]
         if report.schedules > 0 {
@@ -34,7 +35,7 @@ struct SimulationResult: Sendable {
                     + "\((report.virtualSeconds.sum / 3_600).grouped) h virtual")
             lines += met
         }
-        if let conviction, let replay { lines += Self.told(conviction, replay, terminal) }
+        if let detection, let replay { lines += Self.told(detection, replay, terminal) }
         return lines.joined(separator: "\n")
     }
 
@@ -75,10 +76,10 @@ struct SimulationResult: Sendable {
     private static let shownLines = 60
 
     private static func told(
-        _ conviction: Conviction, _ replay: String, _ terminal: Terminal
+        _ detection: Detection, _ replay: String, _ terminal: Terminal
     ) -> [String] {
-        var lines = ["", terminal.paint("Seed \(conviction.whole.seed), shrunk:", .bold)]
-        let timeline = conviction.lines.timeline()
+        var lines = ["", terminal.paint("Seed \(detection.whole.seed), shrunk:", .bold)]
+        let timeline = detection.lines.timeline()
         let left = timeline.count - shownLines
         if left > 0 { lines.append("  (the last \(shownLines) lines of \(timeline.count))") }
         lines += timeline.suffix(shownLines)
@@ -120,9 +121,9 @@ struct SimulationSummary: Encodable {
                     uniqueKeysWithValues: result.report.schedulesWith.map { ($0.rawValue, $1) }),
                 schedulesHaving: Dictionary(
                     uniqueKeysWithValues: result.report.schedulesHaving.map { ($0.rawValue, $1) }),
-                seed: result.conviction?.whole.seed,
-                promise: result.conviction?.violation.promise.rawValue,
-                violation: result.conviction?.violation.what, replay: result.replay)
+                seed: result.detection?.whole.seed,
+                promise: result.detection?.violation.promise.rawValue,
+                violation: result.detection?.violation.what, replay: result.replay)
         }
     }
 }

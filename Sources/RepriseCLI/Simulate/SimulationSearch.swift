@@ -35,7 +35,7 @@ struct SimulationSearch: Sendable {
         campaign.isOver = {
             stop.isRaised || budget.map { ContinuousClock.now - began >= $0 } ?? false
         }
-        let progress = Progress(name: workload.name, count: count, budget: budget)
+        let progress = SearchProgress(name: workload.name, count: count, budget: budget)
         let report = await withTaskCancellationHandler { [campaign, isQuiet] in
             await campaign.run { report in if !isQuiet { progress.show(report) } }
         } onCancel: {
@@ -47,16 +47,16 @@ struct SimulationSearch: Sendable {
             jobs: jobs)
         if let failure = report.failure {
             let seed = failure.schedule.seed
-            result.conviction = workload.conviction(
+            result.detection = workload.detection(
                 of: mutation, seeds: seed..<seed + 1, tier: tier)
-            result.replay = result.conviction?.replay(
+            result.replay = result.detection?.replay(
                 of: workload, mutation: mutation, tier: tier)
         }
         return result
     }
 }
 
-extension Conviction {
+extension Detection {
     /// The command that plays it again.
     func replay(of workload: any Workload, mutation: Mutation?, tier: Tier) -> String {
         var command = "reprise simulate --workload \(workload.name) "
@@ -77,7 +77,7 @@ final class SearchStop: Sendable {
 }
 
 /// One line that is replaced, at most ten times a second.
-private final class Progress: Sendable {
+private final class SearchProgress: Sendable {
     private let name: String
     private let count: UInt64?
     private let budget: Duration?

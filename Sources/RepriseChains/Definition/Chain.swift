@@ -7,8 +7,8 @@ import RepriseCore
 /// let importPhotos = Chain<ImportInput>("import-photos", version: 2, compatibleWith: [1]) { input in
 ///     let list = Work("list", ListFiles.self) { _ in .init(folder: input.folder) }
 ///     list
-///     Together { for file in input.files { Work("copy-\(file)", CopyFile.self) { _ in .init(from: file) } } }
-///     Wait(for: .session)
+///     Parallel { for file in input.files { Work("copy-\(file)", CopyFile.self) { _ in .init(from: file) } } }
+///     WaitFor(for: .session)
 ///     Work("send", Upload.self) { done in .init(files: try done[list].files) }.retry(attempts: 5)
 /// }
 /// ```
@@ -90,12 +90,12 @@ public struct ChainStep: Sendable {
     }
 
     /// Tasks that run in parallel are a step.
-    public static func buildExpression(_ together: Together) -> [ChainStep] {
+    public static func buildExpression(_ together: Parallel) -> [ChainStep] {
         together.tasks.isEmpty ? [] : [ChainStep(tasks: together.tasks)]
     }
 
     /// A wait is a step.
-    public static func buildExpression(_ wait: Wait) -> [ChainStep] {
+    public static func buildExpression(_ wait: WaitFor) -> [ChainStep] {
         [ChainStep(tasks: [wait.task])]
     }
 
@@ -119,7 +119,7 @@ public struct ChainStep: Sendable {
 }
 
 /// Tasks that run in parallel: at most 256.
-public struct Together: Sendable {
+public struct Parallel: Sendable {
     let tasks: [PlannedTask]
 
     /// Collects tasks; the step after them begins when all have succeeded.

@@ -17,7 +17,7 @@ package enum WaitTarget: Hashable, Sendable {
 }
 
 /// The compensation of a task.
-package struct PlannedUndo: Sendable {
+package struct PlannedCompensation: Sendable {
     package let worker: String
     package let input: @Sendable (ChainOutputs) throws -> [UInt8]
 }
@@ -32,7 +32,7 @@ package struct PlannedTask: Sendable {
     package var attempts = 3
     package var backoff = Backoff()
     package var deadline: Duration?
-    package var undo: PlannedUndo?
+    package var compensation: PlannedCompensation?
 
     init(
         name: String, worker: String,
@@ -50,7 +50,7 @@ package struct PlannedTask: Sendable {
         let parts = [
             name, worker ?? "", wait?.text ?? "", "\(attempts)", "\(backoff.base.milliseconds)",
             "\(backoff.longest.milliseconds)", deadline.map { "\($0.milliseconds)" } ?? "",
-            undo?.worker ?? "",
+            compensation?.worker ?? "",
         ]
         for part in parts {
             let bytes = Array(part.utf8)
@@ -85,7 +85,7 @@ public struct ChainPlan: Sendable {
 
     /// The workers that it needs.
     package var workers: Set<String> {
-        Set(tasks.compactMap(\.worker) + tasks.compactMap(\.undo?.worker))
+        Set(tasks.compactMap(\.worker) + tasks.compactMap(\.compensation?.worker))
     }
 
     private static func check(name: String, steps: [[PlannedTask]]) throws {
@@ -108,7 +108,7 @@ public struct ChainPlan: Sendable {
         }
         var names: Set<String> = []
         for task in steps.joined() {
-            for text in [task.name, task.worker, task.undo?.worker].compactMap({ $0 })
+            for text in [task.name, task.worker, task.compensation?.worker].compactMap({ $0 })
                 + [name]
                 + [task.wait?.text.drop { $0 != ":" }.dropFirst()].compactMap({ $0 })
                 .map(String.init)

@@ -56,18 +56,18 @@ public struct Work<W: Worker>: Sendable {
     ///   - worker: the type of the compensating worker.
     ///   - input: makes its input from the outputs of this task and earlier ones.
     /// - Returns: the task with this rule.
-    public func undo<U: Worker>(
+    public func compensation<U: Worker>(
         with worker: U.Type, _ input: @escaping @Sendable (ChainOutputs) throws -> U.Input
     ) -> Self {
         var copy = self
-        copy.task.undo = PlannedUndo(
+        copy.task.compensation = PlannedCompensation(
             worker: U.identifier, input: { try ChainJSON.encode(try input($0)) })
         return copy
     }
 }
 
 /// A step that waits for a condition, at no cost.
-public struct Wait: Sendable {
+public struct WaitFor: Sendable {
     var task: PlannedTask
 
     /// Waits until a condition of the app holds.

@@ -22,18 +22,18 @@ struct WorkerRegistry: Sendable {
                     .badConfiguration, "Two workers are named \(identifier).",
                     remedy: "Give each worker an identifier of its own.")
             }
-            givesUp[identifier] = Self.giveUp(worker)
+            givesUp[identifier] = Self.onAbandon(worker)
         }
     }
 
     subscript(_ identifier: String) -> Run? { runs[identifier] }
 
-    func giveUp(_ identifier: String) -> GiveUp? { givesUp[identifier] }
+    func onAbandon(_ identifier: String) -> GiveUp? { givesUp[identifier] }
 
-    private static func giveUp<W: Worker>(_ worker: W) -> GiveUp {
+    private static func onAbandon<W: Worker>(_ worker: W) -> GiveUp {
         { input, key in
             guard let input = try? ChainJSON.decode(W.Input.self, from: input) else { return }
-            await worker.giveUp(input, key: key)
+            await worker.onAbandon(input, key: key)
         }
     }
 
@@ -43,12 +43,12 @@ struct WorkerRegistry: Sendable {
             do {
                 decoded = try ChainJSON.decode(W.Input.self, from: input)
             } catch {
-                throw HandOverFailure.permanent(
+                throw DispatchFailure.permanent(
                     "The input is not what \(W.identifier) takes: \(error)")
             }
             let output = try ChainJSON.encode(try await worker.run(decoded, work))
             guard output.count <= ChainsLimits.outputBytes else {
-                throw HandOverFailure.permanent(
+                throw DispatchFailure.permanent(
                     "tooLarge: the output has \(output.count) bytes, and at most "
                         + "\(ChainsLimits.outputBytes) are kept.")
             }

@@ -17,18 +17,19 @@ extension ChainDecision {
         attempt: Int = 0
     ) -> ChainDecision {
         var decision = ChainDecision(chain, .ended(.superseded, reason: "parked"), facts)
-        if chain.machine.state != .parked {
+        if chain.machine.state != .suspended {
             decision.writes.log.append((nil, "Parked: \(chain.trouble ?? "")"))
         }
-        decision.writes.reason = chain.parkedReason
-        decision.add(chain.machine.parked())
-        decision.writes.state = .parked
+        decision.writes.reason = chain.suspendedReason
+        decision.add(chain.machine.suspended())
+        decision.writes.state = .suspended
         if let payload, chain.tasks.indices.contains(payload.place),
             chain.tasks[payload.place].round == payload.round,
-            chain.machine.handedOver(payload.place, isUndo: payload.isUndo) != .stale
+            chain.machine.dispatched(payload.place, isCompensation: payload.isCompensation)
+                != .stale
         {
             decision.hold(payload, "parked", attempt: attempt)
-            decision.add(chain.machine.held(payload.place, isUndo: payload.isUndo))
+            decision.add(chain.machine.held(payload.place, isCompensation: payload.isCompensation))
         }
         return decision
     }
@@ -39,7 +40,7 @@ extension ChainDecision {
     ) -> ChainDecision {
         let verb = command.command
         // Without its definition the compensations are unknown: it must not end without them.
-        if let stranded = strand(command, chain, facts) { return stranded }
+        if let unrecoverable = strand(command, chain, facts) { return unrecoverable }
         let takesBack = [.failing, .cancelling].contains(chain.machine.state)
         if chain.trouble != nil,
             takesBack || [.resume, .retry, .begin, .look, .release].contains(verb),
@@ -55,7 +56,7 @@ extension ChainDecision {
             return ChainDecision(chain, .applied, facts, isBare: true)
         }
         if verb == .retry, chain.plan == nil {
-            let failure = HandOverFailure.permanent(chain.trouble ?? "It cannot go on.")
+            let failure = DispatchFailure.permanent(chain.trouble ?? "It cannot go on.")
             return ChainDecision(chain, .failed(failure), facts, isBare: true)
         }
         var decision = ChainDecision(chain, .applied, facts)
@@ -64,7 +65,7 @@ extension ChainDecision {
     }
 
     private mutating func obey(_ command: ChainCommand) {
-        if chain.machine.state == .parked, chain.trouble == nil {
+        if chain.machine.state == .suspended, chain.trouble == nil {
             writes.reason = chain.reasonToTakeBack
         }
         switch command.command {
@@ -78,7 +79,8 @@ extension ChainDecision {
         case .look:
             // The app may now have what a suspended chain needs.
             add(
-                chain.machine.state == .parked ? chain.machine.resumed() : chain.machine.decide())
+                chain.machine.state == .suspended ? chain.machine.resumed() : chain.machine.decide()
+            )
         case .release: release(command.task)
         case .late: late(command.task)
         }
@@ -106,12 +108,12 @@ extension ChainDecision {
         let reason = "timedOut: What it waits for did not come in time."
         end(place, .failed, error: reason)
         writes.reason = "\(chain.tasks[place].name): \(reason)"
-        guard chain.isStranded, chain.machine.state == .running else {
+        guard chain.isUnrecoverable, chain.machine.state == .running else {
             return add(chain.machine.ended(place, as: .failed))
         }
         // Suspended first: else its effects would stay for ever.
-        add(chain.machine.parked() + chain.machine.ended(place, as: .failed))
-        writes.reason = chain.parkedReason
+        add(chain.machine.suspended() + chain.machine.ended(place, as: .failed))
+        writes.reason = chain.suspendedReason
     }
 }
 

@@ -10,12 +10,13 @@ extension ChainDecision {
     static func strand(
         _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision? {
-        guard chain.isStranded, [.running, .paused, .parked].contains(chain.machine.state) else {
+        guard chain.isUnrecoverable, [.running, .paused, .suspended].contains(chain.machine.state)
+        else {
             return nil
         }
         switch command.command {
         case .cancel:
-            return chain.machine.state == .parked && chain.machine.isToTakeBack
+            return chain.machine.state == .suspended && chain.machine.isToTakeBack
                 ? leave(chain, facts) : strand(chain, facts, isLate: false)
         case .late where command.task == nil:
             return chain.machine.isToTakeBack
@@ -34,12 +35,12 @@ extension ChainDecision {
             let error = "timedOut: The chain was not done in time."
             decision.end(open, .failed, error: error)
             decision.writes.withdrawn += chain.entries(of: open)
-            decision.add(chain.machine.parked() + chain.machine.ended(open, as: .failed))
+            decision.add(chain.machine.suspended() + chain.machine.ended(open, as: .failed))
         }
-        decision.add(chain.machine.stranded())
-        decision.writes.state = .parked
-        decision.writes.reason = chain.parkedReason
-        decision.writes.log.append((nil, "Parked: \(chain.parkedReason ?? "")"))
+        decision.add(chain.machine.unrecoverable())
+        decision.writes.state = .suspended
+        decision.writes.reason = chain.suspendedReason
+        decision.writes.log.append((nil, "Parked: \(chain.suspendedReason ?? "")"))
         return decision
     }
 
@@ -48,10 +49,12 @@ extension ChainDecision {
         var decision = ChainDecision(chain, .applied, facts)
         let why = "Nothing more is taken back of what it did: \(chain.trouble ?? "")"
         for place in chain.tasks.indices {
-            guard [.intended, .held].contains(chain.machine.slots[place].undo) else { continue }
-            decision.writes.changes.append((place, .undone(.failed, error: "undo: \(why)")))
+            guard [.intended, .held].contains(chain.machine.slots[place].compensation) else {
+                continue
+            }
+            decision.writes.changes.append((place, .compensated(.failed, error: "undo: \(why)")))
             decision.writes.withdrawn += chain.entries(of: place)
-            decision.add(chain.machine.undone(place, .failed))
+            decision.add(chain.machine.compensated(place, .failed))
         }
         decision.writes.reason = "\(LiveChain.leftReason) \(why)"
         decision.writes.log.append((nil, why))
@@ -64,16 +67,16 @@ extension LiveChain {
     package static let leftReason = "It was cancelled twice."
 
     /// It may have effects, and this version of the app lacks their compensations.
-    var isStranded: Bool {
+    var isUnrecoverable: Bool {
         trouble != nil
             && tasks.indices.contains {
                 let slot = machine.slots[$0]
-                return slot.state == .succeeded && !tasks[$0].isWait && !slot.undo.isEnd
+                return slot.state == .succeeded && !tasks[$0].isWait && !slot.compensation.isEnd
             }
     }
 
     /// Why it is suspended, and what follows.
-    var parkedReason: String? {
+    var suspendedReason: String? {
         guard let trouble, let why = reasonToTakeBack else { return trouble }
         return "\(why) What it did is taken back when the app can: \(trouble) "
             + "Cancelled once more, it ends as it is."

@@ -13,7 +13,7 @@ extension ChainDecision {
     package static func begin(
         _ payload: IntentPayload, attempt: Int, of chain: LiveChain, _ facts: ChainFacts
     ) -> Beginning {
-        let (place, isUndo) = (payload.place, payload.isUndo)
+        let (place, isCompensation) = (payload.place, payload.isCompensation)
         // A task held now has not used an attempt.
         let attempt = max(attempt - 1, 0)
         // Each of its intents is held, not the first alone: the others would be lost with their
@@ -26,20 +26,21 @@ extension ChainDecision {
         func hold(_ why: String) -> Beginning {
             .decided(self.hold(payload, of: chain, why, attempt: attempt, facts))
         }
-        switch chain.machine.handedOver(place, isUndo: isUndo) {
+        switch chain.machine.dispatched(place, isCompensation: isCompensation) {
         case .stale: return .decided(look(chain, facts))
         case .hold(let why): return hold(why)
         case .run: break
         }
         guard chain.row.constraints.areMet(by: facts.conditions) else { return hold("conditions") }
-        if let deadline = chain.tasks[place].deadline, !isUndo, deadline <= facts.now(),
+        if let deadline = chain.tasks[place].deadline, !isCompensation, deadline <= facts.now(),
             facts.mayExpire()
         {
             let reason = "timedOut: It was not done in time."
             return .decided(fail(payload, of: chain, reason, nil, facts))
         }
         guard let task = chain.plan?.tasks[place],
-            let name = isUndo ? task.undo?.worker : task.worker, facts.hasWorker(name)
+            let name = isCompensation ? task.compensation?.worker : task.worker,
+            facts.hasWorker(name)
         else { return hold("parked") }
         return .run(worker: name)
     }
@@ -51,9 +52,9 @@ extension ChainDecision {
     ) -> ChainDecision {
         var decision = ChainDecision(chain, .applied, facts)
         let place = payload.place
-        if payload.isUndo {
-            decision.writes.changes.append((place, .undone(.undone, error: nil)))
-            decision.add(chain.machine.undone(place, .undone))
+        if payload.isCompensation {
+            decision.writes.changes.append((place, .compensated(.compensated, error: nil)))
+            decision.add(chain.machine.compensated(place, .compensated))
         } else {
             chain.keep(bytes, of: place)
             chain.recent[place] = output
@@ -75,7 +76,7 @@ extension ChainDecision {
             self.hold(payload, of: chain, why, attempt: attempt.ofEntry, facts)
         }
         switch attempt.stop {
-        case .late where payload.isUndo:
+        case .late where payload.isCompensation:
             let error = RepriseError(.timedOut, "Its effect was not taken back in time.")
             return tryAgain(payload, of: chain, error, attempt, facts)
         case .late:
@@ -87,7 +88,7 @@ extension ChainDecision {
         case .machine:
             switch chain.machine.state {
             case .paused: return hold("paused")
-            case .parked: return hold("parked")
+            case .suspended: return hold("parked")
             case .failing, .cancelling:
                 return cancelled(payload, of: chain, attempt, "It was told to stop.", facts)
             case .queued, .running, .succeeded, .failed, .cancelled, .quarantined:
@@ -114,7 +115,7 @@ extension ChainDecision {
         _ payload: IntentPayload, of chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision {
         let reason = "There was no time."
-        let actions = chain.machine.handedBack(payload.place)
+        let actions = chain.machine.requeued(payload.place)
         guard !actions.isEmpty else {
             return ChainDecision(chain, .back(reason: reason), facts, isBare: true)
         }
@@ -134,11 +135,11 @@ extension ChainDecision {
         let (place, reason) = (payload.place, "\(error)")
         let failures = chain.tasks[place].failures + 1
         var wait = task.backoff.delay(failures: failures, jitter: facts.jitter())
-        switch (error as? HandOverFailure)?.advice {
+        switch (error as? DispatchFailure)?.advice {
         case .permanent: return fail(payload, of: chain, reason, attempt, facts)
         case .notReady:
             var decision = ChainDecision(chain, .again(after: wait, reason: reason), facts)
-            decision.add(chain.machine.handedBack(place))
+            decision.add(chain.machine.requeued(place))
             return decision
         case .retry(let asked): wait = max(asked, .zero)
         case nil: break
@@ -146,14 +147,17 @@ extension ChainDecision {
         guard failures < task.attempts else {
             return fail(payload, of: chain, reason, attempt, facts)
         }
-        if let deadline = chain.tasks[place].deadline, !payload.isUndo {
+        if let deadline = chain.tasks[place].deadline, !payload.isCompensation {
             wait = min(wait, max(facts.wall().duration(to: deadline), .zero))
         }
         chain.tasks[place].failures = failures
         var decision = ChainDecision(chain, .again(after: wait, reason: reason), facts)
         decision.writes.changes.append(
-            (place, .failure(count: failures, error: reason, isUndo: payload.isUndo)))
-        decision.add(chain.machine.handedBack(place))
+            (
+                place,
+                .failure(count: failures, error: reason, isCompensation: payload.isCompensation)
+            ))
+        decision.add(chain.machine.requeued(place))
         return decision
     }
 
@@ -170,13 +174,14 @@ extension ChainDecision {
                 (
                     place,
                     .failure(
-                        count: chain.tasks[place].failures, error: reason, isUndo: payload.isUndo)
+                        count: chain.tasks[place].failures, error: reason,
+                        isCompensation: payload.isCompensation)
                 ))
         }
-        if payload.isUndo {
-            decision.writes.changes.append((place, .undone(.failed, error: "undo: \(reason)")))
+        if payload.isCompensation {
+            decision.writes.changes.append((place, .compensated(.failed, error: "undo: \(reason)")))
             decision.writes.log.append((place, "Its effect could not be taken back: \(reason)"))
-            decision.add(chain.machine.undone(place, .failed))
+            decision.add(chain.machine.compensated(place, .failed))
         } else {
             decision.end(
                 place, .failed, attempts: attempt?.attempts, started: attempt?.started,
@@ -207,19 +212,19 @@ extension ChainDecision {
         let place = payload.place
         var decision = ChainDecision(chain, .ended(.superseded, reason: "held: \(why)"), facts)
         decision.hold(payload, why, attempt: attempt)
-        if why == "conditions", !payload.isUndo { decision.remindOfDeadline(place) }
-        decision.add(chain.machine.held(place, isUndo: payload.isUndo))
+        if why == "conditions", !payload.isCompensation { decision.remindOfDeadline(place) }
+        decision.add(chain.machine.held(place, isCompensation: payload.isCompensation))
         return decision
     }
 
     /// The intent ends with its entry; its attempts so far are kept.
     mutating func hold(_ payload: IntentPayload, _ why: String, attempt: Int) {
-        let (place, isUndo) = (payload.place, payload.isUndo)
-        let count = isUndo ? \TaskRow.undoAttempts : \TaskRow.attempts
+        let (place, isCompensation) = (payload.place, payload.isCompensation)
+        let count = isCompensation ? \TaskRow.compensationAttempts : \TaskRow.attempts
         chain.tasks[place][keyPath: count] += attempt
         chain.tasks[place].hold = why
         let attempts = chain.tasks[place][keyPath: count]
         writes.changes.append(
-            (place, .held(why, isUndo: isUndo, attempts: attempts, deadline: nil)))
+            (place, .held(why, isCompensation: isCompensation, attempts: attempts, deadline: nil)))
     }
 }

@@ -21,14 +21,14 @@ package struct ChainDecision {
     /// An input that is being made.
     private struct Making {
         var place: Int
-        var isUndo: Bool
+        var isCompensation: Bool
         var isFirst: Bool
         var known: [String: [UInt8]] = [:]
         var need: Need?
     }
 
     package let chain: LiveChain
-    package let ending: Lent.Ending
+    package let ending: EntryDelivery.Ending
     /// Only the end of the entry is written.
     package let isBare: Bool
     package var writes: ChainWrites
@@ -44,7 +44,10 @@ package struct ChainDecision {
     private var left: [ChainMachine.Action] = []
     private var making: Making?
 
-    init(_ chain: LiveChain, _ ending: Lent.Ending, _ facts: ChainFacts, isBare: Bool = false) {
+    init(
+        _ chain: LiveChain, _ ending: EntryDelivery.Ending, _ facts: ChainFacts,
+        isBare: Bool = false
+    ) {
         (self.chain, self.ending, self.facts, self.isBare) = (chain, ending, facts, isBare)
         let row = chain.row
         writes = isBare ? ChainWrites(chain: row.seq, id: row.id, name: row.name) : chain.writes()
@@ -91,16 +94,16 @@ package struct ChainDecision {
     private mutating func carryOut(_ action: ChainMachine.Action) {
         switch action {
         case .intend(let place): intend(place)
-        case .undo(let place):
-            guard chain.plan?.tasks[place].undo != nil else { return }
-            making = Making(place: place, isUndo: true, isFirst: false)
+        case .compensation(let place):
+            guard chain.plan?.tasks[place].compensation != nil else { return }
+            making = Making(place: place, isCompensation: true, isFirst: false)
         case .stop(let place): stops.append(place)
         case .withdraw(let place):
             writes.withdrawn += chain.entries(of: place)
             end(place, .cancelled)
         case .reset(let place, let isTakenBack):
             if isTakenBack { chain.tasks[place].takenBack += 1 }
-            (chain.tasks[place].failures, chain.tasks[place].undoAttempts) = (0, 0)
+            (chain.tasks[place].failures, chain.tasks[place].compensationAttempts) = (0, 0)
             chain.tasks[place].round += 1
             (chain.tasks[place].deadline, chain.tasks[place].intendedAt) = (nil, nil)
             chain.tasks[place].hasInput = false
@@ -135,13 +138,13 @@ package struct ChainDecision {
         }
         if let wait = task.wait { return self.wait(wait, place, isFirst) }
         guard !chain.tasks[place].hasInput else {
-            return keepIntent(place, nil, isUndo: false, isFirst: isFirst)
+            return keepIntent(place, nil, isCompensation: false, isFirst: isFirst)
         }
-        making = Making(place: place, isUndo: false, isFirst: isFirst)
+        making = Making(place: place, isCompensation: false, isFirst: isFirst)
     }
 
     private mutating func keepIntent(
-        _ place: Int, _ input: [UInt8]?, isUndo: Bool, isFirst: Bool
+        _ place: Int, _ input: [UInt8]?, isCompensation: Bool, isFirst: Bool
     ) {
         chain.tasks[place].round += 1
         chain.tasks[place].hold = nil
@@ -151,7 +154,8 @@ package struct ChainDecision {
         }
         writes.intents.append(
             ChainWrites.Intent(
-                place: place, isUndo: isUndo, round: chain.tasks[place].round, input: input,
+                place: place, isCompensation: isCompensation, round: chain.tasks[place].round,
+                input: input,
                 deadline: chain.plan?.tasks[place].deadline, isFirst: isFirst))
     }
 
@@ -165,9 +169,9 @@ package struct ChainDecision {
         if case .entry(let kind) = target { awaited.insert(kind) }
         let deadline = isFirst ? chain.plan?.tasks[place].deadline : nil
         writes.changes.append(
-            (place, .held(target.text, isUndo: false, attempts: 0, deadline: deadline)))
+            (place, .held(target.text, isCompensation: false, attempts: 0, deadline: deadline)))
         if let deadline { remind(place, after: deadline) }
-        add(chain.machine.held(place, isUndo: false))
+        add(chain.machine.held(place, isCompensation: false))
     }
 
     /// Sets a timer for a waiting task's deadline, as no worker runs it.
@@ -199,7 +203,7 @@ package struct ChainDecision {
         guard let making, let task = chain.plan?.tasks[making.place] else { return nil }
         if let need = making.need { return need }
         let wanted = WantedOutputs(in: chain, known: making.known)
-        let input = making.isUndo ? task.undo?.input ?? task.input : task.input
+        let input = making.isCompensation ? task.compensation?.input ?? task.input : task.input
         let result = Result { try input(ChainOutputs { try wanted.find($0) }) }
         do {
             if let missing = wanted.missing {
@@ -230,20 +234,20 @@ package struct ChainDecision {
 
     private mutating func made(_ task: Making, _ input: [UInt8]) {
         making = nil
-        if task.isUndo {
+        if task.isCompensation {
             chain.tasks[task.place].failures = 0
-            writes.changes.append((task.place, .failure(count: 0, error: "", isUndo: true)))
+            writes.changes.append((task.place, .failure(count: 0, error: "", isCompensation: true)))
         }
-        keepIntent(task.place, input, isUndo: task.isUndo, isFirst: task.isFirst)
+        keepIntent(task.place, input, isCompensation: task.isCompensation, isFirst: task.isFirst)
     }
 
     private mutating func cannotMake(_ task: Making, _ error: any Error) {
         making = nil
         if let error = error as? ChainRow.Broken { return broken(error) }
         let place = task.place
-        guard !task.isUndo else {
-            writes.changes.append((place, .undone(.failed, error: "undo: \(error)")))
-            return add(chain.machine.undone(place, .failed))
+        guard !task.isCompensation else {
+            writes.changes.append((place, .compensated(.failed, error: "undo: \(error)")))
+            return add(chain.machine.compensated(place, .failed))
         }
         trouble = error
         let reason = "The input cannot be made: \(error)"

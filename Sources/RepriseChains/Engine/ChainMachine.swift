@@ -8,30 +8,31 @@ package struct ChainMachine: Sendable {
     package struct Slot: Hashable, Sendable {
         package var step: Int
         package var state: TaskState
-        package var undo: UndoState
-        package var canUndo: Bool
-        package var isInHand = false
+        package var compensation: CompensationState
+        package var canCompensate: Bool
+        package var isInFlight = false
         /// Its worker was cancelled.
         package var isStopped = false
 
         package init(
-            step: Int, state: TaskState = .blocked, undo: UndoState = .none, canUndo: Bool = false
+            step: Int, state: TaskState = .blocked, compensation: CompensationState = .none,
+            canCompensate: Bool = false
         ) {
             self.step = step
             self.state = state
-            self.undo = undo
-            self.canUndo = canUndo
+            self.compensation = compensation
+            self.canCompensate = canCompensate
         }
 
         /// Done, and not compensated.
-        var isDone: Bool { state == .succeeded && undo == .none }
+        var isDone: Bool { state == .succeeded && compensation == .none }
     }
 
     package enum Action: Hashable, Sendable {
         /// Write an intent: it should run.
         case intend(Int)
         /// Write an intent to take its effect back.
-        case undo(Int)
+        case compensation(Int)
         /// Its worker should stop.
         case stop(Int)
         /// It will not run: whatever it waits for.
@@ -43,7 +44,7 @@ package struct ChainMachine: Sendable {
     }
 
     /// The decision about a dispatched intent.
-    package enum Verdict: Hashable, Sendable {
+    package enum Disposition: Hashable, Sendable {
         case run
         /// Not now.
         case hold(String)
@@ -58,12 +59,12 @@ package struct ChainMachine: Sendable {
     /// The first step that is not done.
     private var current = 0
     /// No compensations are left beyond this index: each decision starts here, not at the end.
-    private var undoEnd: Int
+    private var compensationEnd: Int
 
     package init(state: ChainState, slots: [Slot]) {
         self.state = state
         self.slots = slots
-        undoEnd = slots.count
+        compensationEnd = slots.count
         var steps: [Range<Int>] = []
         for (place, slot) in slots.enumerated() {
             if let last = steps.last, slots[last.lowerBound].step == slot.step {
@@ -76,19 +77,22 @@ package struct ChainMachine: Sendable {
         moveOn()
     }
 
-    package var isInHand: Bool { slots.contains(where: \.isInHand) }
+    package var isInFlight: Bool { slots.contains(where: \.isInFlight) }
 
     // MARK: Intents
 
-    package mutating func handedOver(_ place: Int, isUndo: Bool) -> Verdict {
-        guard slots.indices.contains(place), !slots[place].isInHand else { return .stale }
+    package mutating func dispatched(_ place: Int, isCompensation: Bool) -> Disposition {
+        guard slots.indices.contains(place), !slots[place].isInFlight else { return .stale }
         let slot = slots[place]
-        guard isUndo ? slot.undo == .intended : slot.state == .intended else { return .stale }
+        guard isCompensation ? slot.compensation == .intended : slot.state == .intended else {
+            return .stale
+        }
         switch state {
         case .paused: return .hold("paused")
-        case .parked, .queued: return .hold("parked")
-        case .running where !isUndo, .failing where isUndo, .cancelling where isUndo:
-            slots[place].isInHand = true
+        case .suspended, .queued: return .hold("parked")
+        case .running where !isCompensation, .failing where isCompensation,
+            .cancelling where isCompensation:
+            slots[place].isInFlight = true
             slots[place].isStopped = false
             return .run
         case .running, .failing, .cancelling, .succeeded, .failed, .cancelled, .quarantined:
@@ -97,14 +101,14 @@ package struct ChainMachine: Sendable {
     }
 
     /// It returns to the queue unchanged, because it failed or time was over.
-    package mutating func handedBack(_ place: Int) -> [Action] {
-        slots[place].isInHand = false
+    package mutating func requeued(_ place: Int) -> [Action] {
+        slots[place].isInFlight = false
         return decide()
     }
 
-    package mutating func held(_ place: Int, isUndo: Bool) -> [Action] {
-        slots[place].isInHand = false
-        if isUndo { slots[place].undo = .held } else { slots[place].state = .held }
+    package mutating func held(_ place: Int, isCompensation: Bool) -> [Action] {
+        slots[place].isInFlight = false
+        if isCompensation { slots[place].compensation = .held } else { slots[place].state = .held }
         return decide()
     }
 
@@ -113,10 +117,10 @@ package struct ChainMachine: Sendable {
         guard slots.indices.contains(place) else { return decide() }
         switch state {
         case .running where slots[place].state == .held: slots[place].state = .blocked
-        case .failing where slots[place].undo == .held,
-            .cancelling where slots[place].undo == .held:
-            slots[place].undo = .none
-        case .running, .failing, .cancelling, .queued, .paused, .parked, .succeeded, .failed,
+        case .failing where slots[place].compensation == .held,
+            .cancelling where slots[place].compensation == .held:
+            slots[place].compensation = .none
+        case .running, .failing, .cancelling, .queued, .paused, .suspended, .succeeded, .failed,
             .cancelled, .quarantined:
             break
         }
@@ -124,15 +128,15 @@ package struct ChainMachine: Sendable {
     }
 
     package mutating func ended(_ place: Int, as outcome: TaskState) -> [Action] {
-        slots[place].isInHand = false
+        slots[place].isInFlight = false
         guard !slots[place].state.isEnd else { return decide() }
         slots[place].state = outcome
         return decide()
     }
 
-    package mutating func undone(_ place: Int, _ outcome: UndoState) -> [Action] {
-        slots[place].isInHand = false
-        slots[place].undo = outcome
+    package mutating func compensated(_ place: Int, _ outcome: CompensationState) -> [Action] {
+        slots[place].isInFlight = false
+        slots[place].compensation = outcome
         return decide()
     }
 
@@ -142,45 +146,45 @@ package struct ChainMachine: Sendable {
 
     package mutating func paused() -> [Action] { become(.paused, from: [.running]) }
 
-    package mutating func parked() -> [Action] {
-        become(.parked, from: [.queued, .running, .paused, .failing, .cancelling])
+    package mutating func suspended() -> [Action] {
+        become(.suspended, from: [.queued, .running, .paused, .failing, .cancelling])
     }
 
     package mutating func cancelled() -> [Action] {
-        become(.cancelling, from: [.queued, .running, .paused, .parked])
+        become(.cancelling, from: [.queued, .running, .paused, .suspended])
     }
 
     /// It is late, or cannot continue for another reason.
     package mutating func failed() -> [Action] {
-        become(.failing, from: [.queued, .running, .paused, .parked])
+        become(.failing, from: [.queued, .running, .paused, .suspended])
     }
 
     /// It should end, but its compensations are unknown: its tasks end, and it waits for a version
     /// that knows them.
-    package mutating func stranded() -> [Action] {
+    package mutating func unrecoverable() -> [Action] {
         var actions: [Action] = []
-        for place in currentPlaces where !slots[place].state.isEnd && !slots[place].isInHand {
+        for place in currentPlaces where !slots[place].state.isEnd && !slots[place].isInFlight {
             slots[place].state = .cancelled
             actions.append(.withdraw(place))
         }
-        return actions + parked()
+        return actions + suspended()
     }
 
     /// Whether its effects are being compensated, or must be.
     package var isToTakeBack: Bool {
-        slots.contains { $0.state == .failed || $0.state == .cancelled || $0.undo != .none }
+        slots.contains { $0.state == .failed || $0.state == .cancelled || $0.compensation != .none }
     }
 
     /// A paused or suspended chain continues with its results.
     package mutating func resumed() -> [Action] {
-        guard state == .paused || state == .parked else { return decide() }
+        guard state == .paused || state == .suspended else { return decide() }
         var actions: [Action] = []
         let isFailed = slots.contains { $0.state == .failed }
-        undoEnd = slots.count
+        compensationEnd = slots.count
         let isUndoing = isToTakeBack
         for place in slots.indices {
             if slots[place].state == .held { slots[place].state = .blocked }
-            if slots[place].undo == .held { slots[place].undo = .none }
+            if slots[place].compensation == .held { slots[place].compensation = .none }
         }
         state = isFailed ? .failing : isUndoing ? .cancelling : .running
         actions.append(.become(state))
@@ -190,18 +194,18 @@ package struct ChainMachine: Sendable {
     /// A failed or cancelled chain repeats what is not done.
     package mutating func retried() -> [Action] {
         switch state {
-        case .paused, .parked: return resumed()
+        case .paused, .suspended: return resumed()
         case .failed, .cancelled: break
         case .queued, .running, .failing, .cancelling, .succeeded, .quarantined: return decide()
         }
         var actions: [Action] = []
         for place in slots.indices where !slots[place].isDone {
             let slot = slots[place]
-            slots[place] = Slot(step: slot.step, canUndo: slot.canUndo)
+            slots[place] = Slot(step: slot.step, canCompensate: slot.canCompensate)
             guard slot.state != .blocked else { continue }
-            actions.append(.reset(place, isTakenBack: slot.undo == .undone))
+            actions.append(.reset(place, isTakenBack: slot.compensation == .compensated))
         }
-        (state, current, undoEnd) = (.running, 0, slots.count)
+        (state, current, compensationEnd) = (.running, 0, slots.count)
         actions.append(.become(.running))
         return actions + decide()
     }
@@ -216,7 +220,7 @@ package struct ChainMachine: Sendable {
     package var currentPlaces: Range<Int> { current < steps.count ? steps[current] : 0..<0 }
 
     /// The place of the current or next compensation.
-    package var undoPlace: Int? { undoEnd > 0 ? undoEnd - 1 : nil }
+    package var compensationPlace: Int? { compensationEnd > 0 ? compensationEnd - 1 : nil }
 
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
         guard from.contains(state) else { return decide() }
@@ -232,7 +236,7 @@ package struct ChainMachine: Sendable {
         case .running: goOn()
         case .failing: takeBack(then: .failed)
         case .cancelling: takeBack(then: .cancelled)
-        case .paused, .parked: stopAll()
+        case .paused, .suspended: stopAll()
         case .queued, .succeeded, .failed, .cancelled, .quarantined: []
         }
     }
@@ -264,7 +268,7 @@ package struct ChainMachine: Sendable {
 
     private mutating func stopAll() -> [Action] {
         var actions: [Action] = []
-        for place in slots.indices where slots[place].isInHand && !slots[place].isStopped {
+        for place in slots.indices where slots[place].isInFlight && !slots[place].isStopped {
             slots[place].isStopped = true
             actions.append(.stop(place))
         }
@@ -277,7 +281,7 @@ package struct ChainMachine: Sendable {
         for place in currentPlaces {
             let slot = slots[place]
             switch slot.state {
-            case .intended where slot.isInHand:
+            case .intended where slot.isInFlight:
                 isBusy = true
                 guard !slot.isStopped else { break }
                 slots[place].isStopped = true
@@ -291,18 +295,18 @@ package struct ChainMachine: Sendable {
         }
         guard !isBusy else { return actions }
         // One after the other, the newest first.
-        while undoEnd > 0 {
-            let place = undoEnd - 1
-            if slots[place].canUndo, slots[place].state == .succeeded {
-                switch slots[place].undo {
+        while compensationEnd > 0 {
+            let place = compensationEnd - 1
+            if slots[place].canCompensate, slots[place].state == .succeeded {
+                switch slots[place].compensation {
                 case .intended, .held: return actions
                 case .none:
-                    slots[place].undo = .intended
-                    return actions + [.undo(place)]
-                case .undone, .failed: break
+                    slots[place].compensation = .intended
+                    return actions + [.compensation(place)]
+                case .compensated, .failed: break
                 }
             }
-            undoEnd = place
+            compensationEnd = place
         }
         state = end
         return actions + [.become(end)]

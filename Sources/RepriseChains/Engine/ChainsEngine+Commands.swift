@@ -5,26 +5,26 @@ import RepriseJournal
 
 /// Commands: of the app, of a tool through the spool, and of the engine to itself.
 extension ChainsEngine {
-    func obey(_ lent: Lent) async {
-        guard let command = try? ChainCommand(lent.entry.payload) else {
-            return lent.end(HandOverFailure.permanent("malformed: It is no command."))
+    func obey(_ delivery: EntryDelivery) async {
+        guard let command = try? ChainCommand(delivery.entry.payload) else {
+            return delivery.end(DispatchFailure.permanent("malformed: It is no command."))
         }
         do {
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
-            guard let seq, let chain = try await chainOrQuarantine(seq, lent) else {
-                return lent.end(HandOverFailure.permanent("No chain has this id."))
+            guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
+                return delivery.end(DispatchFailure.permanent("No chain has this id."))
             }
             if let name = chain.nameWanted(for: command.command),
                 try await isTaken(name, chain)
             {
                 let reason = "Another chain of its name goes on."
-                return lent.end(
+                return delivery.end(
                     as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
             }
-            await carryOut(.obey(command, chain, facts), lent)
+            await carryOut(.obey(command, chain, facts), delivery)
         } catch {
             note(error)
-            lent.end(HandOverFailure.notReady("The chain cannot be read: \(error)"))
+            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
         }
     }
 
@@ -36,18 +36,20 @@ extension ChainsEngine {
         return chain.isTaken(name, by: others, live)
     }
 
-    private func chainOrQuarantine(_ seq: Int64, _ lent: Lent) async throws -> LiveChain? {
+    private func chainOrQuarantine(_ seq: Int64, _ delivery: EntryDelivery) async throws
+        -> LiveChain?
+    {
         do {
             return try await chain(seq)
         } catch let error as ChainRow.Broken {
-            quarantine(seq, error.description, lent)
+            quarantine(seq, error.description, delivery)
             return nil
         }
     }
 
     // MARK: Waits
 
-    func heard(_ news: JournalNews) async {
+    func heard(_ news: JournalEvent) async {
         switch news {
         case .opened(let readiness):
             await release(where: "t.hold = ?", ["readiness:\(readiness.name)"])

@@ -13,7 +13,7 @@ extension ChainsEngine {
             hasWorker: { [registry] in registry?[$0] != nil }, jitter: configuration.jitter)
     }
 
-    func carryOut(_ decision: ChainDecision, _ lent: Lent) async {
+    func carryOut(_ decision: ChainDecision, _ delivery: EntryDelivery) async {
         var decision = decision
         while let need = decision.next() { decision.supply(await outputs(need)) }
         awaited.formUnion(decision.awaited)
@@ -23,8 +23,8 @@ extension ChainsEngine {
         if decision.stopsAll {
             for key in running.keys where key.chain == chain.row.seq { stop(key, .machine) }
         }
-        guard !decision.isBare else { return lent.end(as: decision.ending) }
-        settle(lent, as: decision.ending, decision.writes)
+        guard !decision.isBare else { return delivery.end(as: decision.ending) }
+        settle(delivery, as: decision.ending, decision.writes)
     }
 
     private func outputs(_ need: ChainDecision.Need) async -> Result<[Int: [UInt8]], any Error> {
@@ -46,11 +46,13 @@ extension ChainsEngine {
     }
 
     /// Ends an entry together with its decisions.
-    private func settle(_ lent: Lent, as ending: Lent.Ending, _ writes: ChainWrites) {
+    private func settle(
+        _ delivery: EntryDelivery, as ending: EntryDelivery.Ending, _ writes: ChainWrites
+    ) {
         live[writes.chain]?.unsettled += 1
         let retention = configuration.retention
         let lost = lostWork(writes)
-        lent.end(
+        delivery.end(
             as: ending,
             alongside: { [journal] db in
                 try writes.perform(in: db, journal, retention: retention)
@@ -58,7 +60,7 @@ extension ChainsEngine {
             written: { [weak self, inbox] in
                 inbox.put(.written(writes.chain))
                 guard !lost.isEmpty else { return }
-                Task { await self?.giveUp(lost, of: writes.chain) }
+                Task { await self?.onAbandon(lost, of: writes.chain) }
             })
     }
 
@@ -68,18 +70,18 @@ extension ChainsEngine {
         guard let run = running.removeValue(forKey: key) else { return }  // it was given up
         for timer in run.timers { timer.cancel() }
         guard let chain = live[key.chain] else {
-            return run.lent.end(as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
+            return run.delivery.end(as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
         }
         switch result {
         case .success(let done):
             let decision = ChainDecision.succeeded(
                 key.payload, of: chain, done.bytes, done.output, run.attempt, facts)
-            await carryOut(decision, run.lent)
+            await carryOut(decision, run.delivery)
         case .failure(let error):
             let code = (error as? RepriseError)?.code
             if code == .ownershipLost || code == .closed { return note(error) }
             await carryOut(
-                .failed(key.payload, of: chain, error, run.attempt, facts), run.lent)
+                .failed(key.payload, of: chain, error, run.attempt, facts), run.delivery)
         }
     }
 
@@ -88,6 +90,6 @@ extension ChainsEngine {
             return
         }
         for timer in run.timers { timer.cancel() }
-        await carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.lent)
+        await carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.delivery)
     }
 }

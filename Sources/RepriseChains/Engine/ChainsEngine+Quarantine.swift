@@ -7,12 +7,12 @@ import Synchronization
 /// Quarantine of chains that can never continue.
 extension ChainsEngine {
     /// Quarantines an unreadable chain; other chains continue.
-    func quarantine(_ seq: Int64, _ why: String, _ lent: Lent) {
+    func quarantine(_ seq: Int64, _ why: String, _ delivery: EntryDelivery) {
         live[seq] = nil
         for key in running.keys where key.chain == seq { stop(key, .machine) }
         let retention = configuration.retention
         let name = Mutex<String?>(nil)
-        lent.end(
+        delivery.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
             alongside: { [journal] db in
                 let now = journal.now

@@ -4,61 +4,64 @@ import RepriseJournal
 
 /// Starts and cancels tasks.
 extension ChainsEngine {
-    func begin(_ lent: Lent) async {
-        guard let payload = try? ChainJSON.decode(IntentPayload.self, from: lent.entry.payload)
+    func begin(_ delivery: EntryDelivery) async {
+        guard let payload = try? ChainJSON.decode(IntentPayload.self, from: delivery.entry.payload)
         else {
-            return lent.end(HandOverFailure.permanent("malformed: It names no task."))
+            return delivery.end(DispatchFailure.permanent("malformed: It names no task."))
         }
         do {
             guard let chain = try await chain(payload.chain) else {
-                return lent.end(as: .ended(.superseded, reason: "The chain is gone."))
+                return delivery.end(as: .ended(.superseded, reason: "The chain is gone."))
             }
-            switch ChainDecision.begin(payload, attempt: lent.entry.attempt, of: chain, facts) {
-            case .decided(let decision): await carryOut(decision, lent)
+            switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
+            case .decided(let decision): await carryOut(decision, delivery)
             case .run(let name):
                 guard let worker = registry?[name] else { return }
-                await start(payload, of: chain, worker, lent)
+                await start(payload, of: chain, worker, delivery)
             }
         } catch let error as ChainRow.Broken {
-            quarantine(payload.chain, error.description, lent)
+            quarantine(payload.chain, error.description, delivery)
         } catch {
             note(error)
-            lent.end(HandOverFailure.notReady("The chain cannot be read: \(error)"))
+            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
         }
     }
 
     private func start(
         _ payload: IntentPayload, of chain: LiveChain, _ worker: @escaping WorkerRegistry.Run,
-        _ lent: Lent
+        _ delivery: EntryDelivery
     ) async {
         let (place, seq) = (payload.place, chain.row.seq)
         let row = chain.tasks[place]
-        let key = TaskKey(chain: seq, place: place, round: payload.round, isUndo: payload.isUndo)
-        let attempts = chain.attempts(of: place, isUndo: payload.isUndo) + lent.entry.attempt
+        let key = TaskKey(
+            chain: seq, place: place, round: payload.round, isCompensation: payload.isCompensation)
+        let attempts =
+            chain.attempts(of: place, isCompensation: payload.isCompensation)
+            + delivery.entry.attempt
         var kept = chain.inputs.removeValue(forKey: place)
         var checkpoint: [UInt8]?
         if kept == nil || attempts > 1 {
             do {
-                let isUndo = payload.isUndo
+                let isCompensation = payload.isCompensation
                 let found = try await journal.read { db in
-                    try ChainReading.work(seq, place, isUndo: isUndo, db)
+                    try ChainReading.work(seq, place, isCompensation: isCompensation, db)
                 }
                 (kept, checkpoint) = (kept ?? found.input, found.checkpoint)
             } catch {
                 note(error)
-                _ = chain.machine.handedBack(place)
-                return lent.end(HandOverFailure.notReady("The task cannot be read: \(error)"))
+                _ = chain.machine.requeued(place)
+                return delivery.end(DispatchFailure.notReady("The task cannot be read: \(error)"))
             }
         }
         guard let input = kept else {
-            _ = chain.machine.handedBack(place)
-            return quarantine(seq, "the input of \(row.name) is missing", lent)
+            _ = chain.machine.requeued(place)
+            return quarantine(seq, "the input of \(row.name) is missing", delivery)
         }
         let deadline = [row.deadline, chain.row.deadline].compactMap { $0 }.min()
         let context = WorkContext(
-            key: chain.key(of: place, isUndo: payload.isUndo), attempt: attempts,
-            deadline: payload.isUndo ? nil : deadline, saved: checkpoint,
-            hooks: hooks(for: key, entry: lent.entry.id.text, name: row.name, id: chain.row.id))
+            key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
+            deadline: payload.isCompensation ? nil : deadline, saved: checkpoint,
+            hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
         let work = Task.detached { [inbox, files] in
             do {
                 let bytes = try await worker(input, context)
@@ -68,9 +71,10 @@ extension ChainsEngine {
                 inbox.put(.finished(key, .failure(error)))
             }
         }
-        running[key] = Running(lent: lent, task: work, started: clock.wall(), attempts: attempts)
-        if payload.isUndo {
-            alarm(.late(key), after: configuration.undoDeadline, for: key)
+        running[key] = Running(
+            delivery: delivery, task: work, started: clock.wall(), attempts: attempts)
+        if payload.isCompensation {
+            alarm(.late(key), after: configuration.compensationDeadline, for: key)
         } else if let deadline = row.deadline {
             alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
         }

@@ -11,7 +11,7 @@ import Synchronization
 /// rows.
 actor ChainsEngine {
     struct Running {
-        let lent: Lent
+        let delivery: EntryDelivery
         let task: Task<Void, Never>
         let started: WallTime
         let attempts: Int
@@ -20,7 +20,7 @@ actor ChainsEngine {
 
         var attempt: ChainAttempt {
             ChainAttempt(
-                attempts: attempts, ofEntry: lent.entry.attempt, started: started, stop: stop)
+                attempts: attempts, ofEntry: delivery.entry.attempt, started: started, stop: stop)
         }
     }
 
@@ -79,7 +79,7 @@ actor ChainsEngine {
             }
             listen()
             try await lookAround()
-            await journal.open(Chains.readiness)
+            await journal.setReady(Chains.readiness)
             while failure == nil, !Task.isCancelled {
                 for event in await inbox.next() { await take(event) }
             }
@@ -97,7 +97,7 @@ actor ChainsEngine {
             journal.handleBatches(of: kind) { [inbox] batch in
                 let event = kind == Chains.kind ? ChainsEvent.tasks(batch) : .commands(batch)
                 guard !inbox.put(event) else { return }
-                for lent in batch { lent.end(as: .back(reason: "The chains do not run.")) }
+                for delivery in batch { delivery.end(as: .back(reason: "The chains do not run.")) }
             }
         }
         guard !isObserving else { return }
@@ -114,7 +114,7 @@ actor ChainsEngine {
     }
 
     private func finish() async {
-        await journal.close(Chains.readiness)
+        await journal.setNotReady(Chains.readiness)
         stopAll()
         let grace = Task { [inbox, clock, configuration] in
             try? await clock.sleep(for: configuration.stopGrace)
@@ -137,15 +137,15 @@ actor ChainsEngine {
             }
         }
         // A worker that does not end is run again, with the same key.
-        giveBack(running.values.map(\.lent))
+        giveBack(running.values.map(\.delivery))
         for run in running.values { for timer in run.timers { timer.cancel() } }
         (running, live) = ([:], [:])
         isRunning = false
         budget.ring()
     }
 
-    private func giveBack(_ batch: [Lent]) {
-        for lent in batch { lent.end(as: .back(reason: "The chains do not run.")) }
+    private func giveBack(_ batch: [EntryDelivery]) {
+        for delivery in batch { delivery.end(as: .back(reason: "The chains do not run.")) }
     }
 
     func stopAll() {
@@ -157,8 +157,8 @@ actor ChainsEngine {
 
     private func take(_ event: ChainsEvent) async {
         switch event {
-        case .tasks(let batch): for lent in batch { await begin(lent) }
-        case .commands(let batch): for lent in batch { await obey(lent) }
+        case .tasks(let batch): for delivery in batch { await begin(delivery) }
+        case .commands(let batch): for delivery in batch { await obey(delivery) }
         case .finished(let key, let result): await finished(key, result)
         case .written(let seq): await written(seq)
         case .conditions(let conditions): await changed(conditions)

@@ -7,22 +7,22 @@ struct TaskKey: Hashable, Sendable {
     let chain: Int64
     let place: Int
     let round: Int
-    let isUndo: Bool
+    let isCompensation: Bool
 
     var payload: IntentPayload {
-        IntentPayload(chain: chain, place: place, isUndo: isUndo, round: round)
+        IntentPayload(chain: chain, place: place, isCompensation: isCompensation, round: round)
     }
 }
 
 /// The engine's events.
 enum ChainsEvent: Sendable {
-    case tasks([Lent])
-    case commands([Lent])
+    case tasks([EntryDelivery])
+    case commands([EntryDelivery])
     case finished(TaskKey, Result<WorkDone, any Error>)
     /// A decision about this chain is durable.
     case written(Int64)
     case conditions(DeviceConditions)
-    case news(JournalNews)
+    case news(JournalEvent)
     /// Its time is up.
     case late(TaskKey)
     /// It was cancelled and did not end.

@@ -37,7 +37,7 @@ package final class LiveChain {
                 self.plan = plan
                 if plan.hash != row.hash { adapt(to: plan) }
                 for place in self.tasks.indices {
-                    self.tasks[place].slot.canUndo = plan.tasks[place].undo != nil
+                    self.tasks[place].slot.canCompensate = plan.tasks[place].compensation != nil
                 }
             }
         } catch {
@@ -46,15 +46,17 @@ package final class LiveChain {
         machine = ChainMachine(state: row.state, slots: self.tasks.map(\.slot))
     }
 
-    package var isIdle: Bool { unsettled == 0 && !machine.isInHand }
+    package var isIdle: Bool { unsettled == 0 && !machine.isInFlight }
 
     /// Places that wait for a condition, and would run at once if it were met.
     package var held: [Int] {
         switch machine.state {
         case .running: machine.currentPlaces.filter { machine.slots[$0].state == .held }
         case .failing, .cancelling:
-            machine.undoPlace.map { [$0] }?.filter { machine.slots[$0].undo == .held } ?? []
-        case .queued, .paused, .parked, .succeeded, .failed, .cancelled, .quarantined: []
+            machine.compensationPlace.map { [$0] }?.filter {
+                machine.slots[$0].compensation == .held
+            } ?? []
+        case .queued, .paused, .suspended, .succeeded, .failed, .cancelled, .quarantined: []
         }
     }
 
@@ -63,17 +65,17 @@ package final class LiveChain {
     /// The idempotency key of a task or its compensation: the same at every attempt.
     ///
     /// A task repeated after its compensation has a new key.
-    package func key(of place: Int, isUndo: Bool) -> String {
+    package func key(of place: Int, isCompensation: Bool) -> String {
         let row = tasks[place]
         // No name makes the key of another task.
         let name = row.name.replacing("%", with: "%25").replacing("/", with: "%2F")
         let again = row.takenBack > 0 ? "/\(row.takenBack + 1)" : ""
-        return "\(self.row.id)/\(name)\(again)\(isUndo ? "/undo" : "")"
+        return "\(self.row.id)/\(name)\(again)\(isCompensation ? "/undo" : "")"
     }
 
     /// The attempts of earlier intents.
-    package func attempts(of place: Int, isUndo: Bool) -> Int {
-        isUndo ? tasks[place].undoAttempts : tasks[place].attempts
+    package func attempts(of place: Int, isCompensation: Bool) -> Int {
+        isCompensation ? tasks[place].compensationAttempts : tasks[place].attempts
     }
 
     package func writes() -> ChainWrites {
@@ -117,7 +119,9 @@ package final class LiveChain {
             if row.slot.state == .intended || row.slot.state == .held && task.wait == nil {
                 row.slot.state = .blocked
             }
-            if row.slot.undo == .intended || row.slot.undo == .held { row.slot.undo = .none }
+            if row.slot.compensation == .intended || row.slot.compensation == .held {
+                row.slot.compensation = .none
+            }
             return row
         }
         rebuilt = ChainWrites.Rebuilt(

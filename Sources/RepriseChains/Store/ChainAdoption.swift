@@ -110,8 +110,9 @@ enum ChainAdoption {
     ) -> [String: DatabaseValue] {
         var task = row
         let tried = task.removeValue(forKey: "tried").flatMap(Int.fromDatabaseValue) ?? 0
-        let isUndo = row["undo"].flatMap(Int.fromDatabaseValue) == UndoState.intended.rawValue
-        let column = isUndo ? "undoAttempts" : "attempts"
+        let isCompensation =
+            row["undo"].flatMap(Int.fromDatabaseValue) == CompensationState.intended.rawValue
+        let column = isCompensation ? "undoAttempts" : "attempts"
         let attempts = row[column].flatMap(Int.fromDatabaseValue) ?? 0
         task["chain"] = chain.databaseValue
         task[column] = (attempts + tried).databaseValue
@@ -120,8 +121,8 @@ enum ChainAdoption {
         if let state = row["state"], open.contains(state) {
             task["state"] = TaskState.blocked.rawValue.databaseValue
         }
-        if let undo = row["undo"], open.contains(undo) {
-            task["undo"] = UndoState.none.rawValue.databaseValue
+        if let compensation = row["undo"], open.contains(compensation) {
+            task["undo"] = CompensationState.none.rawValue.databaseValue
         }
         return task
     }

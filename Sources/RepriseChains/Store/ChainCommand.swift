@@ -44,21 +44,22 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 package struct IntentPayload: Hashable, Sendable, Codable {
     package var chain: Int64
     package var place: Int
-    package var isUndo: Bool
+    package var isCompensation: Bool
     package var round: Int
 
     enum CodingKeys: String, CodingKey {
         case chain, place, round
-        case isUndo = "undo"
+        case isCompensation = "undo"
     }
 
-    package init(chain: Int64, place: Int, isUndo: Bool, round: Int) {
+    package init(chain: Int64, place: Int, isCompensation: Bool, round: Int) {
         (self.chain, self.place) = (chain, place)
-        (self.isUndo, self.round) = (isUndo, round)
+        (self.isCompensation, self.round) = (isCompensation, round)
     }
 
     var bytes: [UInt8] {
         Array(
-            #"{"chain":\#(chain),"place":\#(place),"round":\#(round),"undo":\#(isUndo)}"#.utf8)
+            #"{"chain":\#(chain),"place":\#(place),"round":\#(round),"undo":\#(isCompensation)}"#
+                .utf8)
     }
 }

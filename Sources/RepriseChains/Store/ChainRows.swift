@@ -59,7 +59,7 @@ package struct TaskRow: Sendable {
     package var round: Int
     package var attempts: Int
     /// The same of taking its effect back.
-    package var undoAttempts: Int
+    package var compensationAttempts: Int
     /// How often it was compensated and restarted by a retry.
     package var takenBack: Int
     package var failures: Int
@@ -78,7 +78,7 @@ package struct TaskRow: Sendable {
     init(name: String, slot: ChainMachine.Slot) {
         self.name = name
         self.slot = slot
-        (round, attempts, undoAttempts, takenBack, failures) = (0, 0, 0, 0, 0)
+        (round, attempts, compensationAttempts, takenBack, failures) = (0, 0, 0, 0, 0)
         (hasInput, outputBytes) = (false, 0)
     }
 
@@ -96,16 +96,17 @@ package struct TaskRow: Sendable {
         }
         name = try value(1)
         guard let state = TaskState(rawValue: try value(3)),
-            let undo = UndoState(rawValue: try value(4))
+            let compensation = CompensationState(rawValue: try value(4))
         else { throw ChainRow.Broken(description: "the state of the task \(place) is unknown") }
-        slot = ChainMachine.Slot(step: try value(2), state: state, undo: undo)
+        slot = ChainMachine.Slot(step: try value(2), state: state, compensation: compensation)
         hold = String.fromDatabaseValue(row[5])
         round = try value(6)
         attempts = try value(7)
         failures = try value(8)
-        undoAttempts = try value(14)
+        compensationAttempts = try value(14)
         takenBack = try value(15)
-        guard [round, attempts, failures, undoAttempts, takenBack].allSatisfy({ $0 >= 0 }) else {
+        guard [round, attempts, failures, compensationAttempts, takenBack].allSatisfy({ $0 >= 0 })
+        else {
             throw ChainRow.Broken(description: "a number of the task \(place) is out of bounds")
         }
         intendedAt = Int64.fromDatabaseValue(row[9]).map { WallTime(milliseconds: $0) }
@@ -211,10 +212,11 @@ package enum ChainReading {
     }
 
     /// The input of a task or its compensation, and its last checkpoint.
-    package static func work(_ seq: Int64, _ place: Int, isUndo: Bool, _ db: Database) throws
+    package static func work(_ seq: Int64, _ place: Int, isCompensation: Bool, _ db: Database)
+        throws
         -> (input: [UInt8]?, checkpoint: [UInt8]?)
     {
-        let given = isUndo ? "undoInput" : "input"
+        let given = isCompensation ? "undoInput" : "input"
         let row = try Row.fetchOne(
             db.cachedStatement(
                 sql: """

@@ -11,7 +11,7 @@ public enum ChainState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// Paused by a command.
     case paused = 2
     /// Suspended: this version of the app cannot continue it; its reason says why.
-    case parked = 3
+    case suspended = 3
     /// A task has failed for good; effects are compensated.
     case failing = 4
     /// It was cancelled; effects are compensated.
@@ -31,7 +31,7 @@ public enum ChainState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// As the ledger counts it.
     package var outcome: Outcome? {
         switch self {
-        case .queued, .running, .paused, .parked, .failing, .cancelling: nil
+        case .queued, .running, .paused, .suspended, .failing, .cancelling: nil
         case .succeeded: .applied
         case .failed, .quarantined: .dead
         case .cancelled: .superseded
@@ -63,7 +63,7 @@ public enum TaskState: Int, Hashable, Sendable, Codable, CaseIterable {
 /// The state of a task's compensation.
 ///
 /// The numbers are part of the format: never renumber.
-public enum UndoState: Int, Hashable, Sendable, Codable, CaseIterable {
+public enum CompensationState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// Not requested.
     case none = 0
     /// It should run.
@@ -71,7 +71,7 @@ public enum UndoState: Int, Hashable, Sendable, Codable, CaseIterable {
     /// It waits for a condition.
     case held = 2
     /// The effect is compensated.
-    case undone = 10
+    case compensated = 10
     /// The compensation failed.
     case failed = 11
 

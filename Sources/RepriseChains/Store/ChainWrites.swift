@@ -8,7 +8,7 @@ package struct ChainWrites: Sendable {
     /// An entry for a task.
     package struct Intent: Sendable {
         package var place: Int
-        package var isUndo = false
+        package var isCompensation = false
         package var round: Int
         /// Nil: it has one already.
         package var input: [UInt8]?
@@ -21,10 +21,10 @@ package struct ChainWrites: Sendable {
         package var isFirst: Bool
 
         package init(
-            place: Int, isUndo: Bool, round: Int, input: [UInt8]?, deadline: Duration?,
+            place: Int, isCompensation: Bool, round: Int, input: [UInt8]?, deadline: Duration?,
             isFirst: Bool
         ) {
-            (self.place, self.isUndo, self.round) = (place, isUndo, round)
+            (self.place, self.isCompensation, self.round) = (place, isCompensation, round)
             (self.input, self.deadline, self.isFirst) = (input, deadline, isFirst)
         }
     }
@@ -32,9 +32,9 @@ package struct ChainWrites: Sendable {
     package enum Change: Sendable {
         case ended(
             TaskState, output: StoredOutput?, attempts: Int, started: WallTime?, error: String?)
-        case undone(UndoState, error: String?)
-        case held(String, isUndo: Bool, attempts: Int, deadline: Duration?)
-        case failure(count: Int, error: String, isUndo: Bool)
+        case compensated(CompensationState, error: String?)
+        case held(String, isCompensation: Bool, attempts: Int, deadline: Duration?)
+        case failure(count: Int, error: String, isCompensation: Bool)
         case reset
     }
 
@@ -122,8 +122,8 @@ package struct ChainWrites: Sendable {
         _ intent: Intent, _ now: WallTime, _ db: Database, _ journal: some ChainEntries
     ) throws {
         let id = Self.entryID(self.id, place: intent.place, round: intent.round)
-        let column = intent.isUndo ? "undo" : "state"
-        let given = intent.isUndo ? "undoInput" : "input"
+        let column = intent.isCompensation ? "undo" : "state"
+        let given = intent.isCompensation ? "undoInput" : "input"
         try db.cachedStatement(
             sql: """
                 UPDATE chainTask SET \(column) = 1, entry = ?, round = ?, hold = NULL,
@@ -136,7 +136,8 @@ package struct ChainWrites: Sendable {
             intent.place,
         ])
         let payload = IntentPayload(
-            chain: chain, place: intent.place, isUndo: intent.isUndo, round: intent.round)
+            chain: chain, place: intent.place, isCompensation: intent.isCompensation,
+            round: intent.round)
         // Not refused where the journal is full: it follows from an entry that was accepted, and
         // this must not fail.
         try journal.record(
@@ -160,7 +161,7 @@ package struct ChainWrites: Sendable {
                 output?.bytes.map { Data($0) }, output?.file, output?.count, output?.hash,
                 error?.limited(to: ChainsLimits.errorBytes), chain, place,
             ])
-        case .undone(let state, let error):
+        case .compensated(let state, let error):
             try db.cachedStatement(
                 sql: """
                     UPDATE chainTask SET undo = ?, entry = NULL, hold = NULL, checkpoint = NULL,
@@ -169,12 +170,12 @@ package struct ChainWrites: Sendable {
             ).execute(arguments: [
                 state.rawValue, error?.limited(to: ChainsLimits.errorBytes), chain, place,
             ])
-        case .held(let hold, let isUndo, let attempts, let deadline):
+        case .held(let hold, let isCompensation, let attempts, let deadline):
             let isEntry = hold.hasPrefix("entry:")
             try db.cachedStatement(
                 sql: """
-                    UPDATE chainTask SET \(isUndo ? "undo" : "state") = 2, entry = NULL, hold = ?,
-                    \(isUndo ? "undoAttempts" : "attempts") = ?,
+                    UPDATE chainTask SET \(isCompensation ? "undo" : "state") = 2, entry = NULL, hold = ?,
+                    \(isCompensation ? "undoAttempts" : "attempts") = ?,
                     intendedAt = COALESCE(intendedAt, ?),
                     deadline = COALESCE(deadline, ?),
                     after = CASE WHEN ? THEN COALESCE((SELECT MAX(seq) FROM entry), 0) END

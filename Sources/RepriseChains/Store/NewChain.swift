@@ -87,7 +87,7 @@ package struct NewChain: Sendable {
 
 /// How many chains may be started before the next count: counting at each start would cost more the
 /// more there are.
-final class ChainRoom: Sendable {
+final class ChainCapacity: Sendable {
     private let left = Mutex(0)
 
     func take(_ db: Database) throws {

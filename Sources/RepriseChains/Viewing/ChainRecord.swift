@@ -37,13 +37,13 @@ package struct ChainTaskRecord: Sendable {
     package var name: String
     package var worker: String?
     package var state: TaskState?
-    package var undo: UndoState?
+    package var compensation: CompensationState?
     package var hold: String?
     /// Of all intents, the one under way included.
     package var attempts: Int64
     package var failures: Int64
     /// In flight to its worker.
-    package var isInHand: Bool
+    package var isInFlight: Bool
     /// When the next attempt is made.
     package var nextAttempt: WallTime?
     package var startedAt: WallTime?
@@ -51,7 +51,7 @@ package struct ChainTaskRecord: Sendable {
     package var deadline: WallTime?
     package var input: StoredContent
     /// The input of its compensation.
-    package var undoInput: StoredContent
+    package var compensationInput: StoredContent
     package var output: StoredContent
     package var checkpoint: StoredContent
     package var progress: Double?

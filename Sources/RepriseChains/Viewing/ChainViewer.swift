@@ -6,7 +6,7 @@ package import RepriseJournal
 /// Reads the chains of a journal that another process may own, without disturbing it.
 ///
 /// ```swift
-/// let viewer = ChainViewer(at: folder, schemas: Reprise.doorSchemas)
+/// let viewer = ChainViewer(at: folder, schemas: Reprise.featureSchemas)
 /// for chain in try viewer.list(limit: 20).chains { print(chain.id, chain.state) }
 /// ```
 package struct ChainViewer: Sendable {
@@ -171,7 +171,7 @@ package struct ChainViewer: Sendable {
     private static func task(_ row: Row) -> ChainTaskRecord {
         // As StateCode of the journal has them.
         let entry = Int.fromDatabaseValue(row["entryState"])
-        let (delayed, inHand) = (2, 3)
+        let (delayed, inFlight) = (2, 3)
         var output = content(row, "output")
         output.file = text(row, "outputFile")
         output.hash = Data.fromDatabaseValue(row["outputHash"]).map(Array.init)
@@ -179,14 +179,15 @@ package struct ChainViewer: Sendable {
             place: integer(row, "place"), step: integer(row, "step"), name: text(row, "name") ?? "",
             worker: text(row, "worker"),
             state: Int.fromDatabaseValue(row["state"]).flatMap(TaskState.init(rawValue:)),
-            undo: Int.fromDatabaseValue(row["undo"]).flatMap(UndoState.init(rawValue:)),
+            compensation: Int.fromDatabaseValue(row["undo"]).flatMap(
+                CompensationState.init(rawValue:)),
             hold: text(row, "hold"),
             attempts: integer(row, "attempts") + integer(row, "entryAttempt"),
-            failures: integer(row, "failures"), isInHand: entry == inHand,
+            failures: integer(row, "failures"), isInFlight: entry == inFlight,
             nextAttempt: entry == delayed ? time(row, "entryDue") : nil,
             startedAt: time(row, "startedAt"), endedAt: time(row, "endedAt"),
             deadline: time(row, "deadline"), input: content(row, "input"),
-            undoInput: content(row, "undoInput"), output: output,
+            compensationInput: content(row, "undoInput"), output: output,
             checkpoint: content(row, "checkpoint"),
             progress: Double.fromDatabaseValue(row["progress"]), note: text(row, "note"),
             error: text(row, "error") ?? text(row, "entryReason"))

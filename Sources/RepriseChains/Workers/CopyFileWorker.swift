@@ -53,7 +53,7 @@ public struct CopyFileWorker: Worker {
     ///   - input: source and destination.
     ///   - work: the task.
     /// - Returns: the copy.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFull`, `.diskFailed`, `.malformed` (the
+    /// - Throws: `DispatchFailure`; `RepriseError` `.diskFull`, `.diskFailed`, `.malformed` (the
     ///   source changed meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
@@ -75,7 +75,7 @@ public struct CopyFileWorker: Worker {
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: of the task.
-    public func giveUp(_ input: Input, key: String) async {
+    public func onAbandon(_ input: Input, key: String) async {
         await PartFile.discard(input.destination, in: sandbox, key: key)
     }
 }

@@ -42,7 +42,7 @@ public struct DeleteFileWorker: Worker {
     ///   - input: the file.
     ///   - work: the task.
     /// - Returns: whether it existed.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`.
+    /// - Throws: `DispatchFailure`; `RepriseError` `.diskFailed`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let sandbox = sandbox

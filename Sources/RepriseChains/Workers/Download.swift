@@ -51,7 +51,7 @@ actor Download {
             headers["If-Range"] = asked.validator
         }
         let call = HTTPCall(
-            url: input.url, headers: headers, patience: .checked(patience: input.patience))
+            url: input.url, headers: headers, timeout: .checked(timeout: input.timeout))
         do {
             try await network.exchange(call, attempt: work.attempt) { head in
                 try await self.answered(head)

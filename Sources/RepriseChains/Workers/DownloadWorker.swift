@@ -29,7 +29,7 @@ public struct DownloadWorker: Worker {
         /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool
         /// Idle timeout in seconds.
-        public var patience: Double
+        public var timeout: Double
 
         /// Describes a download.
         ///
@@ -40,11 +40,11 @@ public struct DownloadWorker: Worker {
         ///   - sha256: the expected digest.
         ///   - limit: the most bytes.
         ///   - replaces: whether an existing file is replaced.
-        ///   - patience: idle timeout in seconds.
+        ///   - timeout: idle timeout in seconds.
         public init(
             url: String, to destination: SandboxPath, headers: [String: String] = [:],
             sha256: String? = nil, limit: Int64 = WorkerLimits.download, replaces: Bool = true,
-            patience: Double = 30
+            timeout: Double = 30
         ) {
             self.url = url
             self.destination = destination
@@ -52,7 +52,17 @@ public struct DownloadWorker: Worker {
             self.sha256 = sha256
             self.limit = limit
             self.replaces = replaces
-            self.patience = patience
+            self.timeout = timeout
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case url
+            case destination
+            case headers
+            case sha256
+            case limit
+            case replaces
+            case timeout = "patience"
         }
     }
 
@@ -84,7 +94,7 @@ public struct DownloadWorker: Worker {
     ///   - input: URL and destination.
     ///   - work: the task.
     /// - Returns: the file.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`,
+    /// - Throws: `DispatchFailure`; `RepriseError` `.checksumMismatch`, `.diskFull`, `.malformed`,
     ///   and the transport's errors.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
@@ -105,7 +115,7 @@ public struct DownloadWorker: Worker {
                     input: input, work: work, part: part, network: network,
                     position: kept?.position)
                 return try await download.run()
-            } catch let error as HandOverFailure where error.advice == .permanent {
+            } catch let error as DispatchFailure where error.advice == .permanent {
                 await part.discard()
                 throw error
             } catch let error as RepriseError where WorkerFailure.isPermanent(error) {
@@ -120,7 +130,7 @@ public struct DownloadWorker: Worker {
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: of the task.
-    public func giveUp(_ input: Input, key: String) async {
+    public func onAbandon(_ input: Input, key: String) async {
         await PartFile.discard(input.destination, in: sandbox, key: key)
     }
 }

@@ -26,7 +26,7 @@ public struct HTTPRequestWorker: Worker {
         /// The most bytes of the answer's body.
         public var limit: Int
         /// Idle timeout in seconds.
-        public var patience: Double
+        public var timeout: Double
 
         /// Describes a request.
         ///
@@ -37,11 +37,11 @@ public struct HTTPRequestWorker: Worker {
         ///   - body: of the request.
         ///   - accepted: statuses that succeed like 2xx.
         ///   - limit: the most bytes of the response's body.
-        ///   - patience: idle timeout in seconds.
+        ///   - timeout: idle timeout in seconds.
         public init(
             _ method: String = "GET", url: String, headers: [String: String] = [:],
             body: Data? = nil, accepted: Set<Int> = [], limit: Int = WorkerLimits.answer,
-            patience: Double = 30
+            timeout: Double = 30
         ) {
             self.method = method
             self.url = url
@@ -49,7 +49,17 @@ public struct HTTPRequestWorker: Worker {
             self.body = body
             self.accepted = accepted
             self.limit = limit
-            self.patience = patience
+            self.timeout = timeout
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case method
+            case url
+            case headers
+            case body
+            case accepted
+            case limit
+            case timeout = "patience"
         }
     }
 
@@ -74,7 +84,7 @@ public struct HTTPRequestWorker: Worker {
     ///   - input: the request.
     ///   - work: the task.
     /// - Returns: the response.
-    /// - Throws: `HandOverFailure`; the transport's `RepriseError`.
+    /// - Throws: `DispatchFailure`; the transport's `RepriseError`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let method = try Method.checked(input.method)
@@ -88,7 +98,7 @@ public struct HTTPRequestWorker: Worker {
             let call = HTTPCall(
                 method: method, url: input.url, headers: headers,
                 body: input.body.map { .bytes(Array($0)) } ?? .none,
-                patience: .checked(patience: input.patience))
+                timeout: .checked(timeout: input.timeout))
             let received = Received(limit: min(max(input.limit, 0), WorkerLimits.answer))
             try await network.exchange(call, attempt: work.attempt) { head in
                 try StatusPolicy.check(head, accepted: input.accepted)
@@ -117,7 +127,7 @@ enum Method {
 
 extension Duration {
     /// Between a tenth of a second and an hour.
-    static func checked(patience seconds: Double) -> Duration {
+    static func checked(timeout seconds: Double) -> Duration {
         .seconds(seconds.isFinite ? min(max(seconds, 0.1), 3_600) : 30)
     }
 }

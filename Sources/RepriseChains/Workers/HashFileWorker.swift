@@ -35,7 +35,7 @@ public struct HashFileWorker: Worker {
     ///   - input: the file.
     ///   - work: the task.
     /// - Returns: its size and digest.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`, `.malformed` (the file changed
+    /// - Throws: `DispatchFailure`; `RepriseError` `.diskFailed`, `.malformed` (the file changed
     ///   meanwhile).
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {

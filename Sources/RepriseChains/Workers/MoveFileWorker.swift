@@ -50,7 +50,7 @@ public struct MoveFileWorker: Worker {
     ///   - input: source and destination.
     ///   - work: the task.
     /// - Returns: its place.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.diskFailed`.
+    /// - Throws: `DispatchFailure`; `RepriseError` `.diskFailed`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let sandbox = sandbox

@@ -90,7 +90,7 @@ public struct TransferWorker: Worker {
     ///   - input: the transfer.
     ///   - work: the task.
     /// - Returns: its result.
-    /// - Throws: `HandOverFailure`; `RepriseError` `.unreachable` for a transfer that failed or was
+    /// - Throws: `DispatchFailure`; `RepriseError` `.unreachable` for a transfer that failed or was
     ///   cancelled, `.checksumMismatch`, `.diskFull`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
@@ -114,7 +114,7 @@ public struct TransferWorker: Worker {
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: of the task.
-    public func giveUp(_ input: Input, key: String) async {
+    public func onAbandon(_ input: Input, key: String) async {
         let id = TransferWatch.id(of: key)
         try? await transfers.cancel(id)
         try? await transfers.forget(id)
@@ -168,7 +168,7 @@ public struct TransferWorker: Worker {
     }
 
     private static func isOfNoUse(after error: any Error) -> Bool {
-        if error is HandOverFailure { return true }
+        if error is DispatchFailure { return true }
         guard let error = error as? RepriseError else { return false }
         return WorkerFailure.isPermanent(error)
             || [.unreachable, .unavailable, .checksumMismatch].contains(error.code)

@@ -25,7 +25,7 @@ public struct UploadWorker: Worker {
         /// Statuses that are as good as 2xx.
         public var accepted: Set<Int>
         /// Idle timeout in seconds.
-        public var patience: Double
+        public var timeout: Double
 
         /// Describes an upload.
         ///
@@ -35,17 +35,26 @@ public struct UploadWorker: Worker {
         ///   - method: `POST`, `PUT` or `PATCH`.
         ///   - headers: names and values.
         ///   - accepted: statuses that succeed like 2xx.
-        ///   - patience: idle timeout in seconds.
+        ///   - timeout: idle timeout in seconds.
         public init(
             _ file: SandboxPath, to url: String, method: String = "PUT",
-            headers: [String: String] = [:], accepted: Set<Int> = [], patience: Double = 30
+            headers: [String: String] = [:], accepted: Set<Int> = [], timeout: Double = 30
         ) {
             self.file = file
             self.url = url
             self.method = method
             self.headers = headers
             self.accepted = accepted
-            self.patience = patience
+            self.timeout = timeout
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case method
+            case url
+            case file
+            case headers
+            case accepted
+            case timeout = "patience"
         }
     }
 
@@ -73,7 +82,7 @@ public struct UploadWorker: Worker {
     ///   - input: file and URL.
     ///   - work: the task.
     /// - Returns: the response.
-    /// - Throws: `HandOverFailure`; the transport's `RepriseError`.
+    /// - Throws: `DispatchFailure`; the transport's `RepriseError`.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Output {
         try await WorkerFailure.sorting {
             let method = try Method.checked(input.method)
@@ -87,7 +96,7 @@ public struct UploadWorker: Worker {
             headers["Idempotency-Key"] = work.key
             let call = HTTPCall(
                 method: method, url: input.url, headers: headers, body: .file(source.opened),
-                patience: .checked(patience: input.patience))
+                timeout: .checked(timeout: input.timeout))
             let received = Received(limit: WorkerLimits.answer)
             let gone = UploadProgress(of: source.facts.size, work)
             try await network.exchange(
@@ -125,7 +134,7 @@ struct UploadSource {
         }
         if let before = work.saved(as: FileFacts.self) {
             guard facts.isUnchanged(since: before) else {
-                throw HandOverFailure.permanent(
+                throw DispatchFailure.permanent(
                     "fileChanged: \(path) is not the file any more of which a part may have been sent."
                 )
             }

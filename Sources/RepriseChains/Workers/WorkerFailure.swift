@@ -26,12 +26,12 @@ enum WorkerFailure {
 
     /// Runs a worker, and marks the errors after which a retry is pointless.
     ///
-    /// - Throws: `HandOverFailure.permanent` with the code and the message; what `body` throws.
+    /// - Throws: `DispatchFailure.permanent` with the code and the message; what `body` throws.
     static func sorting<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
         } catch let error as RepriseError where isPermanent(error) {
-            throw HandOverFailure.permanent("\(error.code): \(error)")
+            throw DispatchFailure.permanent("\(error.code): \(error)")
         }
     }
 

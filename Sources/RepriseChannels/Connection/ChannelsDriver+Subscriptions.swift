@@ -3,43 +3,51 @@ import RepriseWire
 
 /// The app's requests for single channels.
 extension ChannelsDriver {
-    struct Wish {
+    struct PendingSubscription {
         var channel: ChannelName
-        var states: Announcer<ChannelState>
+        var states: StateBroadcaster<ChannelState>
         var answer: CheckedContinuation<Void, any Error>
     }
 
     /// Concurrent callers are answered together by the next read of the journal, and requested in
     /// one frame.
-    func subscribe(_ channel: ChannelName, states: Announcer<ChannelState>) async throws {
+    func subscribe(_ channel: ChannelName, states: StateBroadcaster<ChannelState>) async throws {
         guard !machine.isSubscribed(channel) else {
             return await perform(machine.subscribedAgain(channel, at: now))
         }
         try await withCheckedThrowingContinuation { answer in
-            wishes.append(Wish(channel: channel, states: states, answer: answer))
-            guard !isReadingWishes else { return }
-            isReadingWishes = true
-            Task { await readWishes() }
+            pendingSubscriptions.append(
+                PendingSubscription(channel: channel, states: states, answer: answer))
+            guard !isReadingPendingSubscriptions else { return }
+            isReadingPendingSubscriptions = true
+            Task { await readPendingSubscriptions() }
         }
     }
 
-    private func readWishes() async {
-        while !wishes.isEmpty {
-            await wait { self.wishes.allSatisfy { machine.mayLoad($0.channel) } }
-            let wishes = wishes
-            self.wishes = []
+    private func readPendingSubscriptions() async {
+        while !pendingSubscriptions.isEmpty {
+            await wait { self.pendingSubscriptions.allSatisfy { machine.mayLoad($0.channel) } }
+            let pendingSubscriptions = pendingSubscriptions
+            self.pendingSubscriptions = []
             do {
-                let stored = try await store.stored(wishes.map(\.channel))
-                for wish in wishes { states[wish.channel] = wish.states }
+                let stored = try await store.stored(pendingSubscriptions.map(\.channel))
+                for pendingSubscription in pendingSubscriptions {
+                    states[pendingSubscription.channel] = pendingSubscription.states
+                }
                 await perform(
                     machine.subscribed(
-                        wishes.map { ($0.channel, stored[$0.channel] ?? nil) }, at: now))
-                for wish in wishes { wish.answer.resume() }
+                        pendingSubscriptions.map { ($0.channel, stored[$0.channel] ?? nil) },
+                        at: now))
+                for pendingSubscription in pendingSubscriptions {
+                    pendingSubscription.answer.resume()
+                }
             } catch {
-                for wish in wishes { wish.answer.resume(throwing: error) }
+                for pendingSubscription in pendingSubscriptions {
+                    pendingSubscription.answer.resume(throwing: error)
+                }
             }
         }
-        isReadingWishes = false
+        isReadingPendingSubscriptions = false
     }
 
     func appeared(_ channel: ChannelName) async {
@@ -99,12 +107,12 @@ extension ChannelsDriver {
 
     // MARK: Insight
 
-    func insight(of channel: ChannelName) -> ChannelInsight? {
-        machine.insight(of: channel, at: now)
+    func diagnostics(of channel: ChannelName) -> ChannelDiagnostics? {
+        machine.diagnostics(of: channel, at: now)
     }
 
-    func insight() -> ConnectionInsight {
-        machine.insight(
+    func diagnostics() -> ConnectionDiagnostics {
+        machine.diagnostics(
             state: connectionStates.value, at: now, wall: configuration.timekeeper.wall())
     }
 }

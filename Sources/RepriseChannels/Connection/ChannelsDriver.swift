@@ -17,16 +17,16 @@ actor ChannelsDriver {
     private let dialer: any SocketDialer
     private let readers: Readers
     let presence: Presence
-    let connectionStates: Announcer<ConnectionState>
+    let connectionStates: StateBroadcaster<ConnectionState>
     let configuration: Channels.Configuration
     /// Phases of the app that the machine has not taken yet, in order.
     nonisolated let phases = Mutex<[AppPhase]>([])
 
     var machine: ChannelsMachine
-    var states: [ChannelName: Announcer<ChannelState>] = [:]
+    var states: [ChannelName: StateBroadcaster<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
-    private var uplink: Uplink?
+    private var frameSender: FrameSender?
     private var step: Step?
     /// The task was cancelled: the end of its connection is no failure then.
     private var isEnding = false
@@ -36,8 +36,8 @@ actor ChannelsDriver {
     /// The pending request to the app.
     private var asking: Task<Void, Never>?
     /// Channels to subscribe to after the next read of the journal.
-    var wishes: [Wish] = []
-    var isReadingWishes = false
+    var pendingSubscriptions: [PendingSubscription] = []
+    var isReadingPendingSubscriptions = false
     var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
     var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
     /// Callers that wait for the machine to change.
@@ -45,7 +45,7 @@ actor ChannelsDriver {
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
-        presence: Presence, states: Announcer<ConnectionState>,
+        presence: Presence, states: StateBroadcaster<ConnectionState>,
         configuration: Channels.Configuration
     ) {
         self.store = store
@@ -54,7 +54,7 @@ actor ChannelsDriver {
         self.readers = readers
         self.presence = presence
         self.configuration = configuration
-        outbox = OutboxDriver(bells: readers.bells, configuration: configuration)
+        outbox = OutboxDriver(changeNotifier: readers.changeNotifier, configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
     }
@@ -213,8 +213,8 @@ actor ChannelsDriver {
             case .announce, .enter: announce(action)
             case .openSession(let time, let user): await openSession(serverTime: time, user: user)
             case .closeSession:
-                uplink = nil
-                await store.journal.close(.session)
+                frameSender = nil
+                await store.journal.setNotReady(.session)
                 outbox.disconnected()
                 presence.disconnected()
             case .heard(let frame): presence.heard(frame)
@@ -232,7 +232,7 @@ actor ChannelsDriver {
         case .announce(let state): if !isEnding { connectionStates.announce(state) }
         case .enter(let channel, let state):
             states[channel]?.announce(state)
-            readers.bells.ears.tell(.changed(channel))
+            readers.changeNotifier.observerList.tell(.changed(channel))
         default: break
         }
     }
@@ -272,13 +272,13 @@ actor ChannelsDriver {
     private func openSession(serverTime: WallTime, user: UserID?) async {
         serverClock = (serverTime, now)
         if let socket {
-            let uplink = Uplink(socket)
-            self.uplink = uplink
-            outbox.connected(by: uplink, serverTime: serverTime)
-            presence.connected(by: uplink, as: user)
+            let frameSender = FrameSender(socket)
+            self.frameSender = frameSender
+            outbox.connected(by: frameSender, serverTime: serverTime)
+            presence.connected(by: frameSender, as: user)
         }
         await store.journal.serverTimeReceived(serverTime)
-        await store.journal.open(.session)
+        await store.journal.setReady(.session)
     }
 
     private func setAlarm(at moment: Duration?) {

@@ -35,7 +35,8 @@ extension ChannelsMachine {
 
     private mutating func read(_ bytes: [UInt8], _ reading: inout Reading) {
         guard let frame = try? decoder.serverFrame(bytes) else {
-            strays += 1  // what it would have covered stays a hole, and is asked for again
+            // What it would have covered stays a hole, and is asked for again.
+            unroutableFrames += 1
             return
         }
         guard case .event(let event) = frame else { return receive(frame, &reading) }
@@ -43,7 +44,7 @@ extension ChannelsMachine {
             reading.current = places[event.channel].map { (event.channel, $0) }
         }
         guard let place = reading.current?.place else {
-            strays += 1
+            unroutableFrames += 1
             return
         }
         touch(place, &reading)
@@ -99,7 +100,7 @@ extension ChannelsMachine {
         _ input: (inout SubscriptionMachine) -> [SubscriptionMachine.Action]
     ) {
         guard let channel, let name = try? ChannelName(channel), let place = places[name] else {
-            strays += 1
+            unroutableFrames += 1
             return
         }
         touch(place, &reading)

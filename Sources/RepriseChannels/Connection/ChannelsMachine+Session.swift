@@ -54,7 +54,7 @@ extension ChannelsMachine {
         guard error.code == .unauthorized else {
             return perform(connection.dialFailed(at: now, jitter: jitter), at: now)
         }
-        verdict = .unauthorized
+        disposition = .unauthorized
         perform(connection.dialRefused(), at: now)
     }
 
@@ -96,10 +96,10 @@ extension ChannelsMachine {
     }
 
     /// - Returns: whether the connection ended because of its token, and another one is possible.
-    mutating func judgeToken(_ verdict: CloseCode?) -> Bool {
-        self.verdict = verdict
-        if verdict == .tokenExpired { tokens.ended() }
-        return verdict == .unauthorized && tokens.refused()
+    mutating func judgeToken(_ disposition: CloseCode?) -> Bool {
+        self.disposition = disposition
+        if disposition == .tokenExpired { tokens.ended() }
+        return disposition == .unauthorized && tokens.refused()
     }
 
     /// Another connection would end the same way.
@@ -107,7 +107,7 @@ extension ChannelsMachine {
     /// If the token is the reason, the client waits for a sign-in, and goes on with the journal's
     /// content meanwhile.
     mutating func giveUp() {
-        guard tokens.isUsed, verdict == .unauthorized else { return emit(.stop(refusal())) }
+        guard tokens.isUsed, disposition == .unauthorized else { return emit(.stop(refusal())) }
         if disconnection.error?.code != .wrongUser {
             disconnection = Disconnection(
                 closeCode: disconnection.closeCode,

@@ -131,12 +131,12 @@ package struct ChannelsMachine: Sendable {
     /// The server takes this connection for another user's: nothing on it is read.
     var isStranger = false
     /// The close code of the last connection.
-    var verdict: CloseCode?
+    var disposition: CloseCode?
     var ending: Ending?
     /// Why the last connection ended.
     var disconnection = Disconnection()
     /// Frames that are unreadable, or belong to none of the channels.
-    package internal(set) var strays: Int64 = 0
+    package internal(set) var unroutableFrames: Int64 = 0
     /// The actions of the current event.
     private var actions: [Action] = []
 
@@ -267,7 +267,7 @@ package struct ChannelsMachine: Sendable {
     mutating func finishEnding(at now: Duration, jitter: Double) {
         guard let ending, isSettled else { return }
         self.ending = nil
-        let isForgiven = judgeToken(connection.verdict(closeCode: ending.closeCode))
+        let isForgiven = judgeToken(connection.disposition(closeCode: ending.closeCode))
         let steps = connection.ended(
             closeCode: ending.closeCode, isForgiven: isForgiven, at: now, jitter: jitter)
         if let fatal { return emit(.stop(fatal)) }

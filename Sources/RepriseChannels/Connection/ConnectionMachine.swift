@@ -342,7 +342,7 @@ package struct ConnectionMachine: Sendable {
     // MARK: The end
 
     /// The close code of an ending connection: the client's own reason outweighs the peer's.
-    package func verdict(closeCode: CloseCode?) -> CloseCode? {
+    package func disposition(closeCode: CloseCode?) -> CloseCode? {
         if case .closing(let because, _) = state { return because }
         return closeCode ?? announced
     }
@@ -354,7 +354,7 @@ package struct ConnectionMachine: Sendable {
         closeCode: CloseCode?, isForgiven: Bool = false, at now: Duration, jitter: Double
     ) -> [Action] {
         let code = closeCode ?? announced
-        var advice = (verdict(closeCode: closeCode) ?? .idle).advice
+        var advice = (disposition(closeCode: closeCode) ?? .idle).advice
         var readySince: Duration?
         probing = nil
         switch state {

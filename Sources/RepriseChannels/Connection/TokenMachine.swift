@@ -10,16 +10,16 @@ package struct TokenMachine: Sendable {
         /// The signed-in user; nil: nobody, and the server gets no token.
         package var user: UserID?
         /// The timeout for the app.
-        package var patience: Duration
+        package var timeout: Duration
         /// The waits after a failure, while a connection is open.
         package var backoff: Backoff
 
         package init(
-            user: UserID? = nil, patience: Duration = .seconds(30),
+            user: UserID? = nil, timeout: Duration = .seconds(30),
             backoff: Backoff = Backoff(base: .seconds(2), longest: .seconds(60))
         ) {
             self.user = user
-            self.patience = patience
+            self.timeout = timeout
             self.backoff = backoff
         }
     }
@@ -93,8 +93,8 @@ package struct TokenMachine: Sendable {
     private mutating func ask(isForDial: Bool, at now: Duration) -> [Action] {
         asked += 1
         refresh = nil
-        asking = Asking(number: asked, until: now + settings.patience, isForDial: isForDial)
-        return [.ask(asked, reason), .scheduleTimer(at: now + settings.patience)]
+        asking = Asking(number: asked, until: now + settings.timeout, isForDial: isForDial)
+        return [.ask(asked, reason), .scheduleTimer(at: now + settings.timeout)]
     }
 
     // MARK: The app's answers
@@ -107,8 +107,8 @@ package struct TokenMachine: Sendable {
         if isConnected {
             guard fresh != token else { return postpone(Self.unchanged, at: now, jitter: jitter) }
             offered = fresh
-            refresh = now + settings.patience  // if the server does not answer
-            return [.authenticate(fresh), .scheduleTimer(at: now + settings.patience)]
+            refresh = now + settings.timeout  // if the server does not answer
+            return [.authenticate(fresh), .scheduleTimer(at: now + settings.timeout)]
         }
         token = fresh
         expires = nil

@@ -53,7 +53,9 @@ extension Channels {
     }
 
     func watch(_ name: ChannelName, last count: Int) -> ListWatch<[ChannelMessage]> {
-        ListWatch(name, bells: readers.bells, timekeeper: configuration.timekeeper) {
+        ListWatch(
+            name, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
+        ) {
             [weak self] in
             guard let self else { throw RepriseError(.closed, "The channels are gone.") }
             return try await messages(of: name, before: nil, limit: count)
@@ -64,7 +66,9 @@ extension Channels {
     func watch<Value: Equatable & Sendable>(
         _ name: ChannelName, _ read: @escaping @Sendable (Database) throws -> Value
     ) -> AsyncStream<Value> {
-        let watch = ListWatch(name, bells: readers.bells, timekeeper: configuration.timekeeper) {
+        let watch = ListWatch(
+            name, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
+        ) {
             [journal] in try await journal.read(read)
         }
         return AsyncStream { await watch.next() }

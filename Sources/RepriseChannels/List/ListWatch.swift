@@ -3,14 +3,14 @@ import RepriseWire
 import Synchronization
 
 /// Notifies observers that a channel has changed.
-final class ChannelBells: Sendable {
+final class ChannelChangeNotifier: Sendable {
     private struct State {
         var nextID = 0
         var signals: [ChannelName: [Int: Signal]] = [:]
     }
 
     /// The observers of all channels.
-    let ears = ChannelEars()
+    let observerList = ChannelObserverList()
     private let state = Mutex(State())
 
     /// Notifies the channel's observers; a busy one is notified afterwards, once.
@@ -19,7 +19,7 @@ final class ChannelBells: Sendable {
             guard let signals = state.signals[channel] else { return }
             for signal in signals.values { signal.raise() }
         }
-        ears.tell(.changed(channel))
+        observerList.tell(.changed(channel))
     }
 
     func listen(to channel: ChannelName, with signal: Signal) -> Int {
@@ -45,7 +45,7 @@ actor ListWatch<Value: Equatable & Sendable> {
     private static var pause: Duration { .seconds(1) }
 
     private let channel: ChannelName
-    private let bells: ChannelBells
+    private let changeNotifier: ChannelChangeNotifier
     private let signal = Signal()
     private let id: Int
     private let timekeeper: any Timekeeper
@@ -53,18 +53,18 @@ actor ListWatch<Value: Equatable & Sendable> {
     private var shown: Value?
 
     init(
-        _ channel: ChannelName, bells: ChannelBells, timekeeper: any Timekeeper,
+        _ channel: ChannelName, changeNotifier: ChannelChangeNotifier, timekeeper: any Timekeeper,
         read: @escaping @Sendable () async throws -> Value
     ) {
         self.channel = channel
-        self.bells = bells
+        self.changeNotifier = changeNotifier
         self.timekeeper = timekeeper
         self.read = read
-        id = bells.listen(to: channel, with: signal)
+        id = changeNotifier.listen(to: channel, with: signal)
         signal.raise()
     }
 
-    deinit { bells.leave(channel, id) }
+    deinit { changeNotifier.leave(channel, id) }
 
     /// - Returns: the next list that differs from the previous one; nil once the task is cancelled
     ///   or the journal is closed.

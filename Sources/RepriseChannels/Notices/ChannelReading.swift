@@ -33,8 +33,7 @@ package enum ChannelReading {
                     """), arguments: [channel.text])
     }
 
-    package static func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStanding?
-    {
+    package static func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStatus? {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -50,7 +49,7 @@ package enum ChannelReading {
             arguments: [channel.text, epoch])
         let read = try receipt?.integer(0) ?? 0
         let head = try row.integer(3)
-        return NoticeStanding(
+        return NoticeStatus(
             log: log, epoch: epoch, hasFormer: rows.count > 1, head: head,
             base: ChannelsTables.base(of: log),
             arrival: ChannelsTables.base(of: log) + (try row.integer(4)), read: read,
@@ -60,7 +59,7 @@ package enum ChannelReading {
 
     /// The latest arrivals, newest first; skips those that have left the journal.
     package static func newest(
-        of channel: ChannelName, in standing: NoticeStanding, after arrival: Int64, limit: Int,
+        of channel: ChannelName, in standing: NoticeStatus, after arrival: Int64, limit: Int,
         _ db: Database
     ) throws -> [NoticeMessage] {
         let rows = try Row.fetchAll(
@@ -127,7 +126,7 @@ extension Channels {
     package func markRead(_ name: ChannelName, through seq: Int64, in db: Database) throws {
         guard let read = try ReceiptRows.read(through: seq, in: name, db) else { return }
         db.afterNextTransaction { [readers, presence] _ in
-            readers.bells.ring(name)
+            readers.changeNotifier.ring(name)
             presence.readMoved(name, to: read)
         }
     }

@@ -15,7 +15,7 @@ extension Channels {
         let content = OutboxContent(change: target.map { .edits($0) }, body: json)
         presence.stoppedTyping(in: name)
         try await journal.write { [self] db in try record(content, id: id, to: name, db) }
-        readers.bells.ring(name)
+        readers.changeNotifier.ring(name)
         return id
     }
 
@@ -43,7 +43,7 @@ extension Channels {
             }
             try record(.deletion(of: target), id: .random(), to: name, db)
         }
-        readers.bells.ring(name)
+        readers.changeNotifier.ring(name)
     }
 
     /// A message that no other device can have seen is removed at once; otherwise a deletion
@@ -60,7 +60,7 @@ extension Channels {
             _ = try journal.end(
                 entry.id, as: .superseded, reason: "It was withdrawn.", in: db)
             if entry.attempt == 0 { return }
-        case .handedOver, .finished(.applied): break
+        case .dispatched, .finished(.applied): break
         case .finished: return
         }
         try record(.deletion(of: entry.id), id: .random(), to: name, db)
@@ -68,7 +68,7 @@ extension Channels {
 
     /// Lists read the journal again once this transaction is durable.
     func ring(_ name: ChannelName, after db: Database) {
-        db.afterNextTransaction { [readers] _ in readers.bells.ring(name) }
+        db.afterNextTransaction { [readers] _ in readers.changeNotifier.ring(name) }
     }
 
     private func record(

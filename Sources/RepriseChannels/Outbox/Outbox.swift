@@ -51,7 +51,7 @@ public struct Outbox: Sendable {
             guard let entry = try Self.entry(id, in: channel, db) else { throw Self.unknown(id) }
             try journal.retry(id, in: db)
             try db.execute(sql: "DELETE FROM channelsRefused WHERE id = ?", arguments: [id.text])
-            if let name = entry.lane.flatMap({ try? ChannelName($0) }) {
+            if let name = entry.partitionKey.flatMap({ try? ChannelName($0) }) {
                 channels.ring(name, after: db)
             }
         }
@@ -71,7 +71,7 @@ public struct Outbox: Sendable {
         let channels = channels
         try await channels.journal.write { [channel] db in
             guard let entry = try Self.entry(id, in: channel, db),
-                let name = entry.lane.flatMap({ try? ChannelName($0) })
+                let name = entry.partitionKey.flatMap({ try? ChannelName($0) })
             else { throw Self.unknown(id) }
             try channels.withdraw(entry, from: name, db)
             channels.ring(name, after: db)
@@ -84,7 +84,7 @@ public struct Outbox: Sendable {
 
     static func entry(_ id: EntryID, in channel: ChannelName?, _ db: Database) throws -> Entry? {
         guard let entry = try Journal.entry(id, in: db), entry.kind == OutboxMachine.kind.name,
-            channel == nil || entry.lane == channel?.text
+            channel == nil || entry.partitionKey == channel?.text
         else { return nil }
         return entry
     }
@@ -116,7 +116,7 @@ public struct Outbox: Sendable {
         return try rows.compactMap { row in
             guard let id = String.fromDatabaseValue(row[0]).flatMap({ try? EntryID($0) }),
                 let entry = try Journal.entry(id, in: db),
-                let channel = entry.lane.flatMap({ try? ChannelName($0) }),
+                let channel = entry.partitionKey.flatMap({ try? ChannelName($0) }),
                 let content = try? OutboxContent(entry)
             else { return nil }
             return DeadLetter(

@@ -52,6 +52,6 @@ package struct OutboxContent: Hashable, Sendable {
     package func entry(id: EntryID, in channel: ChannelName) -> NewEntry {
         NewEntry(
             id: id, kind: OutboxMachine.kind.name, source: source, payload: payload,
-            lane: channel.text)
+            partitionKey: channel.text)
     }
 }

@@ -13,14 +13,14 @@ import Synchronization
 final class OutboxDriver: Sendable {
     private struct State {
         var machine: OutboxMachine
-        var uplink: Uplink?
-        var lent: [EntryID: Lent] = [:]
+        var frameSender: FrameSender?
+        var delivery: [EntryID: EntryDelivery] = [:]
         var alarm: (due: Duration, task: Task<Void, Never>)?
     }
 
     /// How an entry ended.
     private struct Ending {
-        let lent: Lent
+        let delivery: EntryDelivery
         let error: (any Error)?
         var alongside: (@Sendable (Database) throws -> Void)?
     }
@@ -28,19 +28,19 @@ final class OutboxDriver: Sendable {
     private let configuration: Channels.Configuration
     private let state: Mutex<State>
 
-    private let bells: ChannelBells
+    private let changeNotifier: ChannelChangeNotifier
 
-    init(bells: ChannelBells, configuration: Channels.Configuration) {
-        self.bells = bells
+    init(changeNotifier: ChannelChangeNotifier, configuration: Channels.Configuration) {
+        self.changeNotifier = changeNotifier
         self.configuration = configuration
         state = Mutex(State(machine: OutboxMachine(settings: configuration.outbox)))
     }
 
     // MARK: From the connection
 
-    func connected(by uplink: Uplink, serverTime: WallTime) {
+    func connected(by frameSender: FrameSender, serverTime: WallTime) {
         state.withLock { state in
-            state.uplink = uplink
+            state.frameSender = frameSender
             state.machine.connected(serverTime: serverTime)
         }
     }
@@ -48,7 +48,7 @@ final class OutboxDriver: Sendable {
     /// The gate `session` is closed first, so that requeued entries are not dispatched at once.
     func disconnected() {
         change { state in
-            state.uplink = nil
+            state.frameSender = nil
             return state.machine.disconnected()
         }
     }
@@ -72,52 +72,54 @@ final class OutboxDriver: Sendable {
         let wall = configuration.timekeeper.wall()
         let endings = state.withLock { state in
             body(&state).compactMap { id -> Ending? in
-                guard let lent = state.lent.removeValue(forKey: id) else { return nil }
+                guard let delivery = state.delivery.removeValue(forKey: id) else { return nil }
                 let refusal = state.machine.refusal(of: id)
                 do {
-                    let seq = try state.machine.ended(lent.entry, jitter: jitter())
-                    return Ending(lent: lent, error: nil) { [bells] db in
+                    let seq = try state.machine.ended(delivery.entry, jitter: jitter())
+                    return Ending(delivery: delivery, error: nil) { [changeNotifier] db in
                         try OutboxRows.stored(
-                            lent.entry, seq: seq, isSubscribed: isSubscribed, db)
-                        bells.ring(lent.entry, after: db)
+                            delivery.entry, seq: seq, isSubscribed: isSubscribed, db)
+                        changeNotifier.ring(delivery.entry, after: db)
                     }
                 } catch {
-                    return Ending(lent: lent, error: error) { [bells] db in
+                    return Ending(delivery: delivery, error: error) { [changeNotifier] db in
                         if let refusal {
-                            try OutboxRows.refused(lent.entry.id, refusal, at: wall, db)
+                            try OutboxRows.refused(delivery.entry.id, refusal, at: wall, db)
                         }
-                        bells.ring(lent.entry, after: db)
+                        changeNotifier.ring(delivery.entry, after: db)
                     }
                 }
             }
         }
-        for ending in endings { ending.lent.end(ending.error, alongside: ending.alongside) }
+        for ending in endings { ending.delivery.end(ending.error, alongside: ending.alongside) }
     }
 
     // MARK: From the journal
 
     /// Sends entries in their order; must not wait.
-    func handedOver(_ batch: [Lent]) {
+    func dispatched(_ batch: [EntryDelivery]) {
         let wall = configuration.timekeeper.wall()
         let now = configuration.timekeeper.uptime()
         var frames: [[UInt8]] = []
         var failed: [Ending] = []
-        let uplink = state.withLock { state in
-            for lent in batch {
+        let frameSender = state.withLock { state in
+            for delivery in batch {
                 do {
                     frames.append(
-                        try state.machine.handedOver(lent.entry, wall: wall, at: now))
-                    state.lent[lent.entry.id] = lent
+                        try state.machine.dispatched(delivery.entry, wall: wall, at: now))
+                    state.delivery[delivery.entry.id] = delivery
                 } catch {
-                    failed.append(Ending(lent: lent, error: error))
+                    failed.append(Ending(delivery: delivery, error: error))
                 }
             }
             arm(&state)
-            return state.uplink
+            return state.frameSender
         }
-        uplink?.send(frames)
+        frameSender?.send(frames)
         for ending in failed {
-            ending.lent.end(ending.error) { [bells] db in bells.ring(ending.lent.entry, after: db) }
+            ending.delivery.end(ending.error) { [changeNotifier] db in
+                changeNotifier.ring(ending.delivery.entry, after: db)
+            }
         }
     }
 
@@ -142,10 +144,10 @@ final class OutboxDriver: Sendable {
     }
 }
 
-extension ChannelBells {
+extension ChannelChangeNotifier {
     /// Lists read the journal again once this transaction is durable.
     fileprivate func ring(_ entry: Entry, after db: Database) {
-        guard let channel = entry.lane.flatMap({ try? ChannelName($0) }) else { return }
+        guard let channel = entry.partitionKey.flatMap({ try? ChannelName($0) }) else { return }
         db.afterNextTransaction { [self] _ in ring(channel) }
     }
 }

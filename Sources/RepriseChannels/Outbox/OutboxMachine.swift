@@ -14,11 +14,11 @@ package struct OutboxMachine: Sendable {
         /// forgotten its id.
         package var window: Duration
         /// The timeout for the server's answer.
-        package var patience: Duration
+        package var timeout: Duration
 
-        package init(window: Duration = .seconds(30 * 86_400), patience: Duration = .seconds(30)) {
+        package init(window: Duration = .seconds(30 * 86_400), timeout: Duration = .seconds(30)) {
             self.window = window
-            self.patience = patience
+            self.timeout = timeout
         }
     }
 
@@ -33,7 +33,7 @@ package struct OutboxMachine: Sendable {
     /// overloaded for a day loses no message.
     package static let kind = EntryKind(
         "channels.outbox", requires: [.session], attemptLimit: .max,
-        parallel: OutboxLimits.inFlight, laneWindow: OutboxLimits.inFlightOfChannel)
+        parallel: OutboxLimits.inFlight, partitionWindow: OutboxLimits.inFlightOfChannel)
 
     private struct Slot {
         let number: Int
@@ -82,14 +82,14 @@ package struct OutboxMachine: Sendable {
     /// When to look for overdue messages; nil: no message waits for an answer.
     package var due: Duration? {
         slots.values.lazy.filter { $0.answer == nil }.map(\.sentAt).min().map {
-            $0 + settings.patience
+            $0 + settings.timeout
         }
     }
 
     /// - Returns: the messages without an answer in time.
     package mutating func timerFired(at now: Duration) -> [EntryID] {
-        let patience = settings.patience
-        return answerAll(.timedOut) { now >= $0.sentAt + patience }
+        let timeout = settings.timeout
+        return answerAll(.timedOut) { now >= $0.sentAt + timeout }
     }
 
     private mutating func answerAll(_ answer: Answer, where condition: (Slot) -> Bool) -> [EntryID]
@@ -105,18 +105,18 @@ package struct OutboxMachine: Sendable {
     ///
     /// - Returns: the frame to send.
     /// - Throws: the error by which the journal disposes of the entry; then it is not in flight.
-    package mutating func handedOver(_ entry: Entry, wall: WallTime, at now: Duration) throws
+    package mutating func dispatched(_ entry: Entry, wall: WallTime, at now: Duration) throws
         -> [UInt8]
     {
-        let channel = try ChannelName(entry.lane ?? "")
+        let channel = try ChannelName(entry.partitionKey ?? "")
         let content: OutboxContent
         do {
             content = try OutboxContent(entry)
         } catch {
-            throw HandOverFailure.permanent("It cannot be read: \(error)")
+            throw DispatchFailure.permanent("It cannot be read: \(error)")
         }
         try checkAge(of: entry, wall: wall)
-        guard isConnected else { throw HandOverFailure.notReady("There is no connection.") }
+        guard isConnected else { throw DispatchFailure.notReady("There is no connection.") }
         sent += 1
         slots[entry.id] = Slot(number: sent, sentAt: now, after: entry.predecessor, answer: nil)
         let publish = ClientFrame.Publish(
@@ -151,8 +151,8 @@ package struct OutboxMachine: Sendable {
         case .refused(let refused):
             throw failure(refused, after: slot?.after, attempt: entry.attempt, jitter: jitter)
         // The gate is closed by now, so it is not dispatched again before a connection exists.
-        case .disconnected, nil: throw BackInLane("The connection ended.")
-        case .timedOut: throw HandOverFailure.notReady("The server did not answer in time.")
+        case .disconnected, nil: throw RequeueInOrder("The connection ended.")
+        case .timedOut: throw DispatchFailure.notReady("The server did not answer in time.")
         }
     }
 
@@ -160,13 +160,13 @@ package struct OutboxMachine: Sendable {
         _ refused: ServerFrame.Refused, after: EntryID?, attempt: Int, jitter: Double
     ) -> any Error {
         let reason = "\(refused.code): \(refused.message)"
-        guard refused.code.isTemporary else { return HandOverFailure.permanent(reason) }
+        guard refused.code.isTemporary else { return DispatchFailure.permanent(reason) }
         // It waits for the one that it named, or is dispatched again at once without it if that has
         // ended.
-        if refused.code == .predecessorMissing, after != nil { return BackInLane(reason) }
+        if refused.code == .predecessorMissing, after != nil { return RequeueInOrder(reason) }
         // Spread out, so that clients with the same answer do not retry at once.
         let wait = Self.kind.backoff.delay(failures: attempt, jitter: jitter)
-        return HandOverFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)
+        return DispatchFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)
     }
 
     /// The server remembers ids for this long; after that a second sending could be stored as a
@@ -177,7 +177,7 @@ package struct OutboxMachine: Sendable {
         guard entry.attempt > 1, let serverTime else { return }
         let now = min(serverTime, wall)
         guard entry.recordedAt.duration(to: now) > settings.window else { return }
-        throw HandOverFailure.permanent(
+        throw DispatchFailure.permanent(
             "It was sent before and is older than the server's memory of ids: it may have been stored."
         )
     }

@@ -27,7 +27,7 @@ package enum OutboxRows {
 
     /// A message of this user, or a change of one, that is not in the channel's log.
     package struct Pending: Hashable, Sendable {
-        package enum Standing: Hashable, Sendable {
+        package enum Status: Hashable, Sendable {
             /// Waits to be sent, or for the server's answer.
             case pending
             /// The server has stored it; its event is on its way.
@@ -40,7 +40,7 @@ package enum OutboxRows {
         package var change: MessageChange<EntryID>?
         package var body: [UInt8]
         package var recordedAt: WallTime
-        package var standing: Standing
+        package var standing: Status
     }
 
     /// This user's newest messages that the log does not have, in their future order of the log.
@@ -94,7 +94,7 @@ package enum OutboxRows {
             let content = try? OutboxContent(source: source, payload: Array(payload)),
             let recordedAt = Int64.fromDatabaseValue(row[4])
         else { return nil }
-        var standing = Pending.Standing.pending
+        var standing = Pending.Status.pending
         if let reason = String.fromDatabaseValue(row[5]) { standing = .failed(reason: reason) }
         if let seq = Int64.fromDatabaseValue(row[6]) { standing = .sent(seq: seq) }
         return Pending(
@@ -107,7 +107,7 @@ package enum OutboxRows {
     /// A channel that this device has never subscribed to delivers no event. For a new subscription
     /// the journal may have no log yet. Each call forgets some rows whose events have arrived.
     static func stored(_ entry: Entry, seq: Int64, isSubscribed: Bool, _ db: Database) throws {
-        guard let channel = entry.lane else { return }
+        guard let channel = entry.partitionKey else { return }
         try db.cachedStatement(
             sql: """
                 INSERT OR IGNORE INTO channelsSent (channel, seq, id)

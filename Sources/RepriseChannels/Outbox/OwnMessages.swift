@@ -47,7 +47,7 @@ struct OwnMessages: Sendable {
     }
 }
 
-extension OutboxRows.Pending.Standing {
+extension OutboxRows.Pending.Status {
     fileprivate var isFailed: Bool { if case .failed = self { true } else { false } }
 
     fileprivate var seq: Int64? { if case .sent(let seq) = self { seq } else { nil } }

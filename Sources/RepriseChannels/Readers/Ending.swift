@@ -29,10 +29,12 @@ package struct Ending: Hashable, Sendable {
     ) -> Ending {
         let rules = EntryKind(
             "channels.reader", attemptLimit: options.attemptLimit, backoff: options.backoff)
-        switch Settlement.Verdict.after(error, kind: rules, failures: failures, jitter: jitter) {
+        switch Acknowledgement.Disposition.after(
+            error, kind: rules, failures: failures, jitter: jitter)
+        {
         case .retry(let wait, let countsAsFailure, let reason):
             return Ending(.waiting, after: wait, now: now, reason, isFailure: countsAsFailure)
-        case .backInLane(let wait, let reason):
+        case .requeueInOrder(let wait, let reason):
             return Ending(.waiting, after: wait, now: now, reason, isFailure: false)
         case .dead(let reason):
             return Ending(.dead, after: .zero, now: now, reason, isFailure: true)

@@ -22,7 +22,7 @@ final class ReaderLine: Sendable {
     /// Raised when the channel may have new messages, or one is due.
     let signal = Signal()
     /// Everything up to here is durably finished or exceptional.
-    let through: Announcer<Int64>
+    let through: StateBroadcaster<Int64>
     let timekeeper: any Timekeeper
     let jitter: @Sendable () -> Double
     private let lastTrouble = Mutex<RepriseError?>(nil)
@@ -37,7 +37,7 @@ final class ReaderLine: Sendable {
         self.troubleChanged = troubleChanged
         self.options = options
         reader = position.reader
-        through = Announcer(position.cursor)
+        through = StateBroadcaster(position.cursor)
         timekeeper = configuration.timekeeper
         jitter = configuration.jitter
     }
@@ -65,7 +65,7 @@ final class ReaderLine: Sendable {
     func handlerBegan(_ id: EntryID) {
         let until = timekeeper.uptime() + options.deadline
         desk.withLock { watch in
-            watch.inHand = (id, until)
+            watch.inFlight = (id, until)
             guard watch.task == nil else { return }
             watch.task = Task { await watchHandler(until: until) }
         }
@@ -73,7 +73,7 @@ final class ReaderLine: Sendable {
 
     func handlerEnded() {
         let wasSlow = desk.withLock { watch in
-            watch.inHand = nil
+            watch.inFlight = nil
             defer { watch.slow = nil }
             return watch.slow != nil
         }
@@ -92,12 +92,12 @@ final class ReaderLine: Sendable {
             let since = timekeeper.wall().advanced(by: .zero - options.deadline)
             let isSlow: Bool
             (isSlow, next) = desk.withLock { watch in
-                if !isCancelled, let inHand = watch.inHand, now < inHand.until {
-                    return (false, inHand.until)
+                if !isCancelled, let inFlight = watch.inFlight, now < inFlight.until {
+                    return (false, inFlight.until)
                 }
                 watch.task = nil
-                guard !isCancelled, let inHand = watch.inHand else { return (false, nil) }
-                watch.slow = (inHand.id, since)
+                guard !isCancelled, let inFlight = watch.inFlight else { return (false, nil) }
+                watch.slow = (inFlight.id, since)
                 return (true, nil)
             }
             if isSlow { troubleChanged() }
@@ -122,7 +122,7 @@ final class ReaderLine: Sendable {
             } catch {
                 failures += 1
                 guard
-                    let wait = ReaderPatience.wait(
+                    let wait = ReaderRetryPolicy.wait(
                         after: error, failures: failures, jitter: jitter())
                 else { throw error }
                 trouble = error as? RepriseError
@@ -160,7 +160,7 @@ final class ReaderLine: Sendable {
 /// The message that a reader's handler has in flight.
 private struct HandlerWatch: Sendable {
     /// And when that is too long.
-    var inHand: (id: EntryID, until: Duration)?
+    var inFlight: (id: EntryID, until: Duration)?
     /// The message that exceeds the deadline.
     var slow: (id: EntryID, since: WallTime)?
     /// The task that checks it.

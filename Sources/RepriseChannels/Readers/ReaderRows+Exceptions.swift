@@ -10,8 +10,10 @@ extension ReaderRows {
     package func write(
         _ write: ReaderWrite, of reader: Int64, now: WallTime, _ db: Database
     ) throws {
-        for settlement in write.settlements { try settle(settlement, of: reader, now: now, db) }
-        try move(reader, cursor: write.cursor, handing: write.handing, db)
+        for acknowledgement in write.acknowledgements {
+            try settle(acknowledgement, of: reader, now: now, db)
+        }
+        try move(reader, cursor: write.cursor, dispatching: write.dispatching, db)
     }
 
     /// Stores the disposition of a delivered message, or removes it if it is finished.
@@ -19,12 +21,13 @@ extension ReaderRows {
     /// `now` is the calendar of this transaction: one read before a jump would prolong the wait by
     /// the jump.
     package func settle(
-        _ settlement: ReaderWrite.Settlement, of reader: Int64, now: WallTime, _ db: Database
+        _ acknowledgement: ReaderWrite.Acknowledgement, of reader: Int64, now: WallTime,
+        _ db: Database
     ) throws {
-        guard let ending = settlement.ending else {
+        guard let ending = acknowledgement.ending else {
             try db.cachedStatement(
                 sql: "DELETE FROM channelsException WHERE reader = ? AND arrival = ?"
-            ).execute(arguments: [reader, settlement.arrival])
+            ).execute(arguments: [reader, acknowledgement.arrival])
             return
         }
         try db.cachedStatement(
@@ -34,14 +37,14 @@ extension ReaderRows {
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """
         ).execute(arguments: [
-            reader, settlement.arrival, settlement.attempts, settlement.failures,
+            reader, acknowledgement.arrival, acknowledgement.attempts, acknowledgement.failures,
             ending.state.rawValue, now.advanced(by: ending.wait).milliseconds,
             String(ending.reason.prefix(256)),
         ])
     }
 
     /// Marks a message as being with its handler.
-    package func hand(_ arrival: Int64, of reader: Int64, _ db: Database) throws {
+    package func markDispatched(_ arrival: Int64, of reader: Int64, _ db: Database) throws {
         try db.cachedStatement(
             sql: """
                 UPDATE channelsException SET state = 1, attempts = attempts + 1
@@ -89,11 +92,11 @@ extension ReaderRows {
                 WHERE r.channel = ? AND r.name = ? ORDER BY e.arrival LIMIT ?
                 """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
         return try rows.map { row in
-            let standing: FailedMessage.Standing =
+            let standing: FailedMessage.Status =
                 switch ReaderStore.State(rawValue: try row.integer(Self.further + 1)) {
                 case .dead: .dead
                 case .unconfirmed: .unconfirmed
-                case .waiting, .handed, nil: .waiting
+                case .waiting, .dispatched, nil: .waiting
                 }
             let arrived = try arrived(row, attempt: Int(clamping: try row.integer(Self.further)))
             return FailedMessage(

@@ -56,17 +56,17 @@ extension ReaderRows {
     }
 
     /// The messages that were with a handler when its process died.
-    func sequences(in window: (cursor: Int64, handing: Int64), _ db: Database) throws
+    func sequences(in window: (cursor: Int64, dispatching: Int64), _ db: Database) throws
         -> (condition: String, arguments: StatementArguments)
     {
-        let rank = OrderedPosition.rank(of: window.handing)
+        let rank = OrderedPosition.rank(of: window.dispatching)
         let logs = try logs(db)
         guard logs.indices.contains(rank) else { return ("0", []) }
         return (
             "log = ? AND seq > ? AND seq <= ?",
             [
                 logs[rank], OrderedPosition.seq(of: window.cursor, inRank: rank),
-                OrderedPosition.seq(of: window.handing),
+                OrderedPosition.seq(of: window.dispatching),
             ]
         )
     }

@@ -46,16 +46,16 @@ package struct ReaderRows: Sendable {
         }
         let reader = try row.integer(0)
         let cursor = try row.integer(1)
-        let handing = try row.integer(2)
+        let dispatching = try row.integer(2)
         try interruptExceptions(of: reader, options, now: now, db)
-        guard handing > cursor else { return .init(reader: reader, cursor: cursor) }
-        try interruptWindow((cursor, handing), of: reader, options, now: now, db)
-        try move(reader, cursor: handing, handing: handing, db)
-        return .init(reader: reader, cursor: handing)
+        guard dispatching > cursor else { return .init(reader: reader, cursor: cursor) }
+        try interruptWindow((cursor, dispatching), of: reader, options, now: now, db)
+        try move(reader, cursor: dispatching, dispatching: dispatching, db)
+        return .init(reader: reader, cursor: dispatching)
     }
 
     private func interruptWindow(
-        _ window: (cursor: Int64, handing: Int64), of reader: Int64, _ options: ReaderOptions,
+        _ window: (cursor: Int64, dispatching: Int64), of reader: Int64, _ options: ReaderOptions,
         now: WallTime, _ db: Database
     ) throws {
         let inDoubt =
@@ -76,11 +76,11 @@ package struct ReaderRows: Sendable {
     }
 
     /// A window never spans two logs.
-    private func arrivals(in window: (cursor: Int64, handing: Int64))
+    private func arrivals(in window: (cursor: Int64, dispatching: Int64))
         -> (condition: String, arguments: StatementArguments)
     {
-        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.handing))
-        return ("arrival > ? AND arrival <= ?", [max(window.cursor, base), window.handing])
+        let base = ChannelsTables.base(of: ChannelsTables.log(of: window.dispatching))
+        return ("arrival > ? AND arrival <= ?", [max(window.cursor, base), window.dispatching])
     }
 
     private func interruptExceptions(
@@ -173,10 +173,10 @@ package struct ReaderRows: Sendable {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if the reader was forgotten.
-    package func move(_ reader: Int64, cursor: Int64, handing: Int64, _ db: Database) throws {
+    package func move(_ reader: Int64, cursor: Int64, dispatching: Int64, _ db: Database) throws {
         try db.cachedStatement(
             sql: "UPDATE channelsReader SET cursor = ?, handing = ? WHERE id = ?"
-        ).execute(arguments: [cursor, handing, reader])
+        ).execute(arguments: [cursor, dispatching, reader])
         guard db.changesCount == 1 else {
             throw RepriseError(.noSuchEntry, "The reader \(name) was forgotten.")
         }

@@ -62,7 +62,7 @@ package struct ReaderStore: Sendable {
         }
     }
 
-    package enum State: Int64, Sendable { case waiting, handed, dead, unconfirmed }
+    package enum State: Int64, Sendable { case waiting, dispatched, dead, unconfirmed }
 
     package static let pageLimit = 500
     package static let pageBytes = 1_048_576

@@ -3,7 +3,7 @@ package import RepriseCore
 /// A reader's write in one transaction: the results of messages, and its position.
 package struct ReaderWrite: Hashable, Sendable {
     /// The result of one message.
-    package struct Settlement: Hashable, Sendable {
+    package struct Acknowledgement: Hashable, Sendable {
         package var arrival: Int64
         /// How often it has been delivered.
         package var attempts: Int
@@ -26,27 +26,27 @@ package struct ReaderWrite: Hashable, Sendable {
     }
 
     /// The results of exceptional messages.
-    package var settlements: [Settlement]
+    package var acknowledgements: [Acknowledgement]
     /// Everything up to here is finished or has a settlement.
     package var cursor: Int64
     /// Everything up to here may be with a handler.
-    package var handing: Int64
+    package var dispatching: Int64
 
-    package init(settlements: [Settlement], cursor: Int64, handing: Int64) {
-        self.settlements = settlements
+    package init(acknowledgements: [Acknowledgement], cursor: Int64, dispatching: Int64) {
+        self.acknowledgements = acknowledgements
         self.cursor = cursor
-        self.handing = handing
+        self.dispatching = dispatching
     }
 
     /// When the first waiting message is due.
     package var soonest: WallTime? {
-        settlements.lazy.compactMap(\.ending).filter { $0.state == .waiting }.map(\.due).min()
+        acknowledgements.lazy.compactMap(\.ending).filter { $0.state == .waiting }.map(\.due).min()
     }
 }
 
 extension ReaderStore.Exceptional {
     /// The result, once its handler has ended like this.
-    package func settlement(after ending: Ending?) -> ReaderWrite.Settlement {
+    package func acknowledgement(after ending: Ending?) -> ReaderWrite.Acknowledgement {
         .init(
             arrival: arrived.arrival, attempts: arrived.message.attempt,
             failures: failures + (ending?.isFailure == true ? 1 : 0), ending: ending)

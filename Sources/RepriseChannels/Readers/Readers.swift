@@ -33,7 +33,7 @@ final class Readers: Sendable {
     }
 
     /// For observers of a channel's messages that do not read them one by one.
-    let bells = ChannelBells()
+    let changeNotifier = ChannelChangeNotifier()
     private let journal: Journal
     private let configuration: Channels.Configuration
     private let state = Mutex(State())
@@ -77,12 +77,12 @@ final class Readers: Sendable {
         let position = try await store.begin(options)
         let line = ReaderLine(
             store: store, position: position, options: options, configuration: configuration
-        ) { [bells] in bells.ring(key.channel) }
+        ) { [changeNotifier] in changeNotifier.ring(key.channel) }
         switch effect {
         case .outside(let isApplied, let handler):
-            return OutsideReader(line: line, isApplied: isApplied, handler: handler)
+            return AtLeastOnceReader(line: line, isApplied: isApplied, handler: handler)
         case .inside(let effect):
-            return InsideReader(line: line, effect: effect)
+            return TransactionalReader(line: line, effect: effect)
         }
     }
 
@@ -104,7 +104,7 @@ final class Readers: Sendable {
     /// The channel may have new messages.
     func signal(_ channel: ChannelName) {
         for line in lines(of: channel) { line.signal.raise() }
-        bells.ring(channel)
+        changeNotifier.ring(channel)
     }
 
     func signal(_ key: Key) {

@@ -11,32 +11,35 @@ final class Presence: Sendable {
         var receipts: ReceiptsMachine
         var typing: TypingMachine
         var user: UserID?
-        var uplink: Uplink?
+        var frameSender: FrameSender?
         /// By channel, as the server has told on this connection.
         var epochs: [ChannelName: Epoch] = [:]
         /// Not stored yet: at most one for each channel.
-        var news: [ChannelName: ReceiptNews] = [:]
+        var news: [ChannelName: ReceiptEvent] = [:]
         /// Channels whose positions of this connection are in the journal.
         var placed: Set<ChannelName> = []
         /// The user that the server has welcomed, until the journal has it.
         var newUser: UserID?
         var isWriting = false
         var alarm: (due: Duration, task: Task<Void, Never>)?
-        var typists: [ChannelName: Announcer<[UserID]>] = [:]
+        var typists: [ChannelName: StateBroadcaster<[UserID]>] = [:]
     }
 
     /// The waits after a failed write.
     private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
 
     private let journal: Journal
-    private let bells: ChannelBells
+    private let changeNotifier: ChannelChangeNotifier
     private let timekeeper: any Timekeeper
     private let jitter: @Sendable () -> Double
     private let state: Mutex<State>
 
-    init(journal: Journal, bells: ChannelBells, configuration: Channels.Configuration) {
+    init(
+        journal: Journal, changeNotifier: ChannelChangeNotifier,
+        configuration: Channels.Configuration
+    ) {
         self.journal = journal
-        self.bells = bells
+        self.changeNotifier = changeNotifier
         timekeeper = configuration.timekeeper
         jitter = configuration.jitter
         state = Mutex(
@@ -49,9 +52,9 @@ final class Presence: Sendable {
 
     // MARK: From the connection
 
-    func connected(by uplink: Uplink, as user: UserID?) {
+    func connected(by frameSender: FrameSender, as user: UserID?) {
         change { state, _ in
-            state.uplink = uplink
+            state.frameSender = frameSender
             state.user = user
             state.newUser = user
             state.typing.connected(as: user)
@@ -62,7 +65,7 @@ final class Presence: Sendable {
 
     func disconnected() {
         change { state, _ in
-            state.uplink = nil
+            state.frameSender = nil
             state.user = nil
             state.epochs = [:]
             state.placed = []
@@ -111,7 +114,7 @@ final class Presence: Sendable {
     /// them; a server without users tells none.
     func isPlaced(_ channel: ChannelName) -> Bool {
         state.withLock { state in
-            state.uplink != nil && (state.user == nil || state.placed.contains(channel))
+            state.frameSender != nil && (state.user == nil || state.placed.contains(channel))
         }
     }
 
@@ -119,7 +122,7 @@ final class Presence: Sendable {
     /// valid.
     func knowsRead(_ channel: ChannelName) -> Bool {
         state.withLock { state in
-            state.uplink == nil || state.user == nil || state.placed.contains(channel)
+            state.frameSender == nil || state.user == nil || state.placed.contains(channel)
         }
     }
 
@@ -134,8 +137,8 @@ final class Presence: Sendable {
     // MARK: From the app
 
     func markRead(_ channel: ChannelName, through seq: Int64) async throws {
-        let read = try await journal.write { [bells] db in
-            defer { db.afterNextTransaction { _ in bells.ring(channel) } }
+        let read = try await journal.write { [changeNotifier] db in
+            defer { db.afterNextTransaction { _ in changeNotifier.ring(channel) } }
             return try ReceiptRows.read(through: seq, in: channel, db)
         }
         if let read { readMoved(channel, to: read) }
@@ -154,12 +157,12 @@ final class Presence: Sendable {
         change { state, _ in show(state.typing.stopped(in: channel), &state) }
     }
 
-    func typists(in channel: ChannelName) -> Announcer<[UserID]> {
+    func typists(in channel: ChannelName) -> StateBroadcaster<[UserID]> {
         state.withLock { state in
-            if let announcer = state.typists[channel] { return announcer }
-            let announcer = Announcer<[UserID]>([])
-            state.typists[channel] = announcer
-            return announcer
+            if let broadcaster = state.typists[channel] { return broadcaster }
+            let broadcaster = StateBroadcaster<[UserID]>([])
+            state.typists[channel] = broadcaster
+            return broadcaster
         }
     }
 
@@ -170,8 +173,8 @@ final class Presence: Sendable {
         let now = timekeeper.uptime()
         state.withLock { state in
             body(&state, now)
-            if let uplink = state.uplink, state.user != nil {
-                uplink.send(
+            if let frameSender = state.frameSender, state.user != nil {
+                frameSender.send(
                     state.receipts.receipts(at: now).map { ClientFrame.receipt($0).encoded() })
             }
             arm(&state, now)
@@ -182,9 +185,9 @@ final class Presence: Sendable {
         for step in steps {
             switch step {
             case .send(let channel, let isTyping):
-                state.uplink?.send([ClientFrame.typing(channel, isTyping: isTyping).encoded()])
+                state.frameSender?.send([ClientFrame.typing(channel, isTyping: isTyping).encoded()])
             case .show(let channel, let users):
-                if state.typists[channel] == nil { state.typists[channel] = Announcer([]) }
+                if state.typists[channel] == nil { state.typists[channel] = StateBroadcaster([]) }
                 state.typists[channel]?.announce(users)
             }
         }
@@ -213,12 +216,12 @@ final class Presence: Sendable {
     // MARK: To the journal
 
     private func note(
-        _ channel: ChannelName, _ state: inout State, _ change: (inout ReceiptNews) -> Void
+        _ channel: ChannelName, _ state: inout State, _ change: (inout ReceiptEvent) -> Void
     ) {
         // Without a subscription it belongs to no known epoch.
         guard let epoch = state.epochs[channel] else { return }
-        var news = state.news[channel] ?? ReceiptNews(epoch: epoch)
-        if news.epoch != epoch { news = ReceiptNews(epoch: epoch) }
+        var news = state.news[channel] ?? ReceiptEvent(epoch: epoch)
+        if news.epoch != epoch { news = ReceiptEvent(epoch: epoch) }
         change(&news)
         state.news[channel] = news
     }
@@ -256,9 +259,9 @@ final class Presence: Sendable {
     }
 
     private func merge(
-        _ news: [ChannelName: ReceiptNews], _ user: UserID?
-    ) async throws -> [ChannelName: ReceiptsMachine.Standing] {
-        try await journal.write { [bells] db in
+        _ news: [ChannelName: ReceiptEvent], _ user: UserID?
+    ) async throws -> [ChannelName: ReceiptsMachine.Status] {
+        try await journal.write { [changeNotifier] db in
             if let user {
                 try db.cachedStatement(
                     sql: "UPDATE channelsDevice SET user = ?1 WHERE user IS NOT ?1"
@@ -266,7 +269,7 @@ final class Presence: Sendable {
             }
             db.afterNextTransaction { [self] _ in
                 place(news)
-                for channel in news.keys { bells.ring(channel) }
+                for channel in news.keys { changeNotifier.ring(channel) }
             }
             return try news.reduce(into: [:]) { all, item in
                 all[item.key] = try ReceiptRows.merge(item.value, of: item.key, as: user, db)
@@ -274,7 +277,7 @@ final class Presence: Sendable {
         }
     }
 
-    private func place(_ news: [ChannelName: ReceiptNews]) {
+    private func place(_ news: [ChannelName: ReceiptEvent]) {
         state.withLock { state in
             for (channel, news) in news where news.isOpen && state.epochs[channel] == news.epoch {
                 state.placed.insert(channel)
@@ -283,7 +286,7 @@ final class Presence: Sendable {
     }
 
     /// A failed write is repeated with the next one, or after a while.
-    private func giveBack(_ news: [ChannelName: ReceiptNews], _ user: UserID?) {
+    private func giveBack(_ news: [ChannelName: ReceiptEvent], _ user: UserID?) {
         state.withLock { state in
             state.newUser = state.newUser ?? user
             for (channel, former) in news {
@@ -297,7 +300,7 @@ final class Presence: Sendable {
         }
     }
 
-    private func take() -> ([ChannelName: ReceiptNews], UserID?)? {
+    private func take() -> ([ChannelName: ReceiptEvent], UserID?)? {
         state.withLock { state in
             guard !state.news.isEmpty || state.newUser != nil else {
                 state.isWriting = false
@@ -309,7 +312,7 @@ final class Presence: Sendable {
     }
 
     private func apply(
-        _ standings: [ChannelName: ReceiptsMachine.Standing], _ news: [ChannelName: ReceiptNews]
+        _ standings: [ChannelName: ReceiptsMachine.Status], _ news: [ChannelName: ReceiptEvent]
     ) {
         change { state, _ in
             for (channel, standing) in standings {

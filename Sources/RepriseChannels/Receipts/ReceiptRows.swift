@@ -64,8 +64,8 @@ enum ReceiptRows {
     ///
     /// - Returns: this user's own position.
     static func merge(
-        _ news: ReceiptNews, of channel: ChannelName, as user: UserID?, _ db: Database
-    ) throws -> ReceiptsMachine.Standing {
+        _ news: ReceiptEvent, of channel: ChannelName, as user: UserID?, _ db: Database
+    ) throws -> ReceiptsMachine.Status {
         let epoch = news.epoch.text
         try begin(epoch, of: channel, db)
         if let floor = news.floor {
@@ -91,7 +91,7 @@ enum ReceiptRows {
                 UPDATE channelsReceipt SET read = MAX(read, ?1), knownRead = MAX(knownRead, ?1)
                 WHERE channel = ?2 RETURNING read, knownRead
                 """, arguments: [mine?.read ?? 0, channel.text])
-        return ReceiptsMachine.Standing(
+        return ReceiptsMachine.Status(
             read: try row?.integer(0) ?? 0, delivered: try durable(channel, epoch: epoch, db),
             known: .init(read: try row?.integer(1) ?? 0, delivered: mine?.delivered ?? 0))
     }
@@ -229,7 +229,7 @@ enum ReceiptRows {
 }
 
 /// The server's positions of a channel that are not stored yet.
-struct ReceiptNews: Sendable {
+struct ReceiptEvent: Sendable {
     var epoch: Epoch
     var floor: Int64?
     var positions: [UserID: ServerFrame.Position] = [:]
@@ -248,7 +248,7 @@ struct ReceiptNews: Sendable {
     }
 
     /// All of it, with the server's later positions.
-    func followed(by newer: ReceiptNews) -> ReceiptNews {
+    func followed(by newer: ReceiptEvent) -> ReceiptEvent {
         var all = self
         for position in newer.positions.values { all.add(position) }
         all.floor = newer.floor ?? floor

@@ -24,7 +24,7 @@ package struct ReceiptsMachine: Sendable {
     }
 
     /// The positions of this device's user in a channel.
-    package struct Standing: Hashable, Sendable {
+    package struct Status: Hashable, Sendable {
         package var read: Int64
         /// The durable part on this device without a hole.
         package var delivered: Int64
@@ -49,7 +49,7 @@ package struct ReceiptsMachine: Sendable {
     }
 
     private struct Line {
-        var standing = Standing()
+        var standing = Status()
         /// Whether the server accepts receipts for it: it has answered the subscription on this
         /// connection.
         var isOpen = false
@@ -74,7 +74,7 @@ package struct ReceiptsMachine: Sendable {
     /// then.
     ///
     /// A commit meanwhile may have moved more than that.
-    package mutating func positionsReceived(_ channel: ChannelName, _ standing: Standing) {
+    package mutating func positionsReceived(_ channel: ChannelName, _ standing: Status) {
         lines[channel, default: Line()].isOpen = true
         echoReceived(
             channel, read: standing.known.read, delivered: standing.known.delivered)
@@ -112,7 +112,7 @@ package struct ReceiptsMachine: Sendable {
         lines[channel] = line
     }
 
-    package func standing(of channel: ChannelName) -> Standing? { lines[channel]?.standing }
+    package func standing(of channel: ChannelName) -> Status? { lines[channel]?.standing }
 
     // MARK: Decision
 

@@ -94,7 +94,7 @@ struct Pruning {
             switch state.map(ReaderStore.State.init(rawValue:)) {
             case .some(.dead): outcome = .dead
             case .some(.unconfirmed): outcome = outcome == .dead ? .dead : .unconfirmed
-            case .some(.waiting), .some(.handed), .some(nil): return nil
+            case .some(.waiting), .some(.dispatched), .some(nil): return nil
             case nil: break
             }
         }

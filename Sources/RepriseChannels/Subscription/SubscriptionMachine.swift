@@ -25,7 +25,7 @@ package struct SubscriptionMachine: Sendable {
     }
 
     /// What to do with an event.
-    package enum Verdict: Hashable, Sendable {
+    package enum Disposition: Hashable, Sendable {
         /// Store it together with the coverage that now holds it.
         case store
         /// It is a duplicate.
@@ -150,7 +150,7 @@ package struct SubscriptionMachine: Sendable {
 
     /// An event that continues the only range is applied in constant time and without an
     /// allocation.
-    package mutating func eventReceived(after prev: Int64, seq: Int64) -> Verdict {
+    package mutating func eventReceived(after prev: Int64, seq: Int64) -> Disposition {
         guard isAttached else { return .leave }
         sawActivity = true
         if seq <= coverage.top, coverage.contains(seq) { return .ignoreDuplicate }

@@ -69,7 +69,7 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     /// The body.
     public var body: Body
     /// The timeout without any byte in or out.
-    public var patience: Duration
+    public var timeout: Duration
     /// The numeric address to connect to instead of resolving the host's name again.
     ///
     /// After an address was checked, a second look-up cannot lead elsewhere. A transport without
@@ -83,18 +83,27 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     ///   - url: `http://` or `https://`.
     ///   - headers: names and values.
     ///   - body: the body.
-    ///   - patience: the timeout without any byte in or out.
+    ///   - timeout: the timeout without any byte in or out.
     ///   - address: the address to connect to, if the host's name must not be resolved.
     public init(
         method: String = "GET", url: String, headers: [String: String] = [:], body: Body = .none,
-        patience: Duration = .seconds(30), address: String? = nil
+        timeout: Duration = .seconds(30), address: String? = nil
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
-        self.patience = patience
+        self.timeout = timeout
         self.address = address
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case method
+        case url
+        case headers
+        case body
+        case timeout = "patience"
+        case address
     }
 }
 

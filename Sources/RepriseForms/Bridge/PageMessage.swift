@@ -76,7 +76,7 @@ package struct PageMessage: Hashable, Sendable {
                 number: try members.integer("n"), body: .unknown(type: type))
             let limit =
                 type == "submit" || type == "action"
-                ? FormsDoorLimits.submit : FormsDoorLimits.pageMessage
+                ? FormsEngineLimits.submit : FormsEngineLimits.pageMessage
             guard text.count <= limit else {
                 message.body = .malformed(type: type, why: "It has \(text.count) bytes.")
                 return message
@@ -113,17 +113,19 @@ extension PageMessage.Body {
             self = try Self.ofForm(type, members)
         case "waiting":
             self = .waiting(
-                try members.strings("events", limit: FormsDoorLimits.inHand).map { try EntryID($0) }
+                try members.strings("events", limit: FormsEngineLimits.inFlight).map {
+                    try EntryID($0)
+                }
             )
         case "later":
             self = .later(
-                try members.objects("events", limit: FormsDoorLimits.inHand).map { event in
+                try members.objects("events", limit: FormsEngineLimits.inFlight).map { event in
                     PageMessage.Postponed(
                         id: try EntryID(try event.string("id")),
                         until: WallTime(milliseconds: try event.integer("at")))
                 })
         case "handled":
-            let results = try members.objects("events", limit: FormsDoorLimits.inHand).map {
+            let results = try members.objects("events", limit: FormsEngineLimits.inFlight).map {
                 event in
                 PageMessage.Handled(
                     id: try EntryID(try event.string("id")), result: try PageMessage.Result(event))

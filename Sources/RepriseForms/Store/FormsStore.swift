@@ -48,7 +48,7 @@ package struct FormsStore: Sendable {
     // MARK: Showings
 
     /// The reply to a page that requests permission to show a form.
-    package enum Leave: Hashable, Sendable {
+    package enum Permission: Hashable, Sendable {
         case granted(showing: String)
         case denied(reason: String)
     }
@@ -59,7 +59,7 @@ package struct FormsStore: Sendable {
     /// came meanwhile. It counts once, from now on.
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue
-    ) async throws -> Leave {
+    ) async throws -> Permission {
         let id = EntryID.random().text
         // The calendar as of the transaction: one that was read before may have been set since, and
         // a cap would last for years.
@@ -72,7 +72,7 @@ package struct FormsStore: Sendable {
     package static func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
         at now: WallTime, _ db: Database
-    ) throws -> Leave {
+    ) throws -> Permission {
         guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
             return .denied(reason: "settled")

@@ -10,7 +10,7 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
     package static let version = 1
 
     /// A channel's position for this user.
-    package struct Standing: Hashable, Sendable, Codable {
+    package struct Status: Hashable, Sendable, Codable {
         /// Up to where the person has read.
         package var read: Int64
         /// Up to where messages do not count: before joining, or before the log began anew.
@@ -41,7 +41,7 @@ package struct NoticeMirror: Hashable, Sendable, Codable {
     /// The signed-in user.
     package var me: String?
     /// By channel: those that changed last, at most ``NoticeLimits/mirrored``.
-    package var standings: [String: Standing] = [:]
+    package var standings: [String: Status] = [:]
     /// By channel.
     package var channelMutes: [String: Mute] = [:]
     /// By person.

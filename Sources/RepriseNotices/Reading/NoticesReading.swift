@@ -80,7 +80,7 @@ package struct NoticesReading: Hashable, Sendable {
 
     private static func decided(_ row: Row) -> Decided {
         let standing: String =
-            switch NoticeMachine.Standing(rawValue: row["standing"]) {
+            switch NoticeMachine.Status(rawValue: row["standing"]) {
             case .asked: "asked"
             case .standing: "standing"
             case .gone: "gone"

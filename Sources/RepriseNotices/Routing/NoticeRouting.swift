@@ -8,7 +8,7 @@ final class NoticeRouting: Sendable {
     private let journal: Journal
     private let messages: any NoticeMessages
     private let configuration: Notices.Configuration
-    private let queue: LentQueue<NoticeRouted>
+    private let queue: DeliveryQueue<NoticeRouted>
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
@@ -18,9 +18,9 @@ final class NoticeRouting: Sendable {
         self.journal = journal
         self.messages = messages
         self.configuration = configuration
-        queue = LentQueue(
+        queue = DeliveryQueue(
             journal: journal, kind: NoticeKinds.tap, timekeeper: configuration.timekeeper
-        ) { lent in await Self.make(lent, journal, messages, configuration) }
+        ) { delivery in await Self.make(delivery, journal, messages, configuration) }
     }
 
     var taps: NoticeTaps { NoticeTaps(journal: journal, clock: clock, queue: queue) }
@@ -60,7 +60,7 @@ final class NoticeRouting: Sendable {
     /// Whether an entry was recorded and has not ended.
     func isPending(_ id: EntryID) async -> Bool {
         switch try? await journal.entry(id)?.state {
-        case .pending, .handedOver: true
+        case .pending, .dispatched: true
         case .finished, nil: false
         }
     }
@@ -112,7 +112,7 @@ final class NoticeRouting: Sendable {
                 in: db)
         } catch let error as RepriseError where error.code == .malformed || error.code == .tooLarge
         {
-            throw HandOverFailure.permanent("The reply cannot be a message: \(error)")
+            throw DispatchFailure.permanent("The reply cannot be a message: \(error)")
         }
     }
 
@@ -120,28 +120,28 @@ final class NoticeRouting: Sendable {
         do {
             return try NoticeArrival(payload: entry.payload)
         } catch {
-            throw HandOverFailure.permanent("The entry cannot be read: \(error)")
+            throw DispatchFailure.permanent("The entry cannot be read: \(error)")
         }
     }
 
     // MARK: Dispatch
 
     private static func make(
-        _ lent: Lent, _ journal: Journal, _ messages: any NoticeMessages,
+        _ delivery: EntryDelivery, _ journal: Journal, _ messages: any NoticeMessages,
         _ configuration: Notices.Configuration
     ) async -> NoticeRouted? {
-        let id = lent.entry.id
+        let id = delivery.entry.id
         do {
-            let arrival = try read(lent.entry)
+            let arrival = try read(delivery.entry)
             return try await journal.read { db in
-                if lent.entry.attempt > 1, try NoticeTapLog.isPresented(id, db) {
-                    lent.end(as: .ended(.applied, reason: "presented before"))
+                if delivery.entry.attempt > 1, try NoticeTapLog.isPresented(id, db) {
+                    delivery.end(as: .ended(.applied, reason: "presented before"))
                     return nil
                 }
                 return try resolve(arrival, messages, configuration, db)
             }
         } catch {
-            lent.end(error)
+            delivery.end(error)
             return nil
         }
     }

@@ -52,7 +52,7 @@ public struct NoticeTap: Sendable, Identifiable {
 /// ```
 ///
 /// A tap whose process dies is dispatched again; so is one whose loop ends. At most
-/// ``NoticeLimits/tapsInHand`` are in flight.
+/// ``NoticeLimits/tapsInFlight`` are in flight.
 public struct NoticeTaps: AsyncSequence, Sendable {
     /// The element type.
     public typealias Element = NoticeTap
@@ -62,11 +62,11 @@ public struct NoticeTaps: AsyncSequence, Sendable {
 
     let journal: Journal
     let clock: any Timekeeper
-    let queue: LentQueue<NoticeRouted>
+    let queue: DeliveryQueue<NoticeRouted>
 
     /// Begins to take taps.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(ending: NoticeTap.Ending(journal: journal, clock: clock, hand: .init(queue)))
+        Iterator(ending: NoticeTap.Ending(journal: journal, clock: clock, lease: .init(queue)))
     }
 
     /// Takes one tap after the other.
@@ -93,17 +93,17 @@ extension NoticeTap {
     final class Ending: Sendable {
         private let journal: Journal
         private let clock: any Timekeeper
-        private let hand: LentQueue<NoticeRouted>.Hand
+        private let lease: DeliveryQueue<NoticeRouted>.Lease
 
-        init(journal: Journal, clock: any Timekeeper, hand: LentQueue<NoticeRouted>.Hand) {
+        init(journal: Journal, clock: any Timekeeper, lease: DeliveryQueue<NoticeRouted>.Lease) {
             self.journal = journal
             self.clock = clock
-            self.hand = hand
+            self.lease = lease
         }
 
         func next() async -> NoticeTap? {
-            guard let (lent, routed) = await hand.next() else { return nil }
-            let id = lent.entry.id
+            guard let (delivery, routed) = await lease.next() else { return nil }
+            let id = delivery.entry.id
             // Not awaited: a log for people, while a person waits for the screen.
             let now = clock.wall()
             Task { [journal] in
@@ -111,7 +111,7 @@ extension NoticeTap {
                     try NoticeTapLog.handed(id, routed, at: now, db)
                 }
             }
-            return NoticeTap(lent.entry, routed, self)
+            return NoticeTap(delivery.entry, routed, self)
         }
 
         func end(_ id: EntryID, reason: String) async throws {
@@ -119,7 +119,7 @@ extension NoticeTap {
             // The word of the app is durable before the entry ends: a kill between the two must not
             // show it again.
             try await journal.write { db in try NoticeTapLog.presented(id, at: now, db) }
-            hand.release(id)?.end(as: .ended(.applied, reason: reason))
+            lease.release(id)?.end(as: .ended(.applied, reason: reason))
         }
     }
 

@@ -71,7 +71,7 @@ package struct NoticeServer: Sendable {
         if body != nil { headers["content-type"] = "application/json" }
         let call = HTTPCall(
             method: method, url: url + path, headers: headers,
-            body: body.map { .bytes($0) } ?? .none, patience: NoticeLimits.serverPatience)
+            body: body.map { .bytes($0) } ?? .none, timeout: NoticeLimits.serverTimeout)
         let found = Mutex(Exchange(head: HTTPHead(status: 0, headers: [:]), body: []))
         try await transport.exchange(call) { head in
             found.withLock { $0.head = head }

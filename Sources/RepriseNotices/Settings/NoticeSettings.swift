@@ -3,10 +3,10 @@ public import RepriseWire
 
 /// A person's notification settings, as they apply on this device now.
 ///
-/// They apply at once, whether the server was reached or not; ``Standing`` is the server's state.
+/// They apply at once, whether the server was reached or not; ``Status`` is the server's state.
 public struct NoticeSettings: Hashable, Sendable {
     /// The server's state of a setting.
-    public enum Standing: Hashable, Sendable {
+    public enum Status: Hashable, Sendable {
         /// The server has it.
         case told
         /// It is sent as soon as the server can be reached.
@@ -25,7 +25,7 @@ public struct NoticeSettings: Hashable, Sendable {
         /// Of this device alone: the server does not know it.
         public var exceptMentions: Bool
         /// The server's state of it.
-        public var standing: Standing
+        public var standing: Status
     }
 
     /// Quiet hours.
@@ -33,7 +33,7 @@ public struct NoticeSettings: Hashable, Sendable {
         /// Which hours.
         public var hours: QuietHours
         /// The server's state of them.
-        public var standing: Standing
+        public var standing: Status
     }
 
     /// The muted channels, also those whose mute has expired.
@@ -45,7 +45,7 @@ public struct NoticeSettings: Hashable, Sendable {
     /// Of this device alone; they take precedence over the person's.
     public var deviceQuiet: Quiet?
     /// The server's state of the push registration; nil: not registered.
-    public var push: Standing?
+    public var push: Status?
 
     /// No settings.
     public init() {}

@@ -38,7 +38,7 @@ enum SettingTarget: Hashable, Sendable {
     }
 
     /// Changes of one target are sent in order.
-    var lane: String { EntryID.hash(of: text, prefix: "setting-").text }
+    var partitionKey: String { EntryID.hash(of: text, prefix: "setting-").text }
 
     var isMute: Bool {
         switch self {

@@ -40,7 +40,7 @@ enum SettingWire {
                 method: "PUT", path: "/v1/devices/" + segment(device.text),
                 body: registration(platform, token))
         case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _):
-            throw HandOverFailure.permanent("It is no setting of its target.")
+            throw DispatchFailure.permanent("It is no setting of its target.")
         }
     }
 

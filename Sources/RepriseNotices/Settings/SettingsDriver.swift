@@ -15,8 +15,8 @@ final class SettingsDriver: Sendable {
         var lost: (isLost: Bool, wait: Duration?) = (false, nil)
     }
 
-    let desk: SettingDesk
-    let board: Announcer<NoticeSettings>
+    let settingStore: SettingStore
+    let board: StateBroadcaster<NoticeSettings>
     private let configuration: Notices.Configuration
     private let server = Mutex<NoticeServer?>(nil)
     private let news = Mutex(News())
@@ -27,11 +27,11 @@ final class SettingsDriver: Sendable {
     /// The revision of the board.
     private let shown = Mutex<Int64>(-1)
 
-    private var journal: Journal { desk.journal }
+    private var journal: Journal { settingStore.journal }
 
     init(journal: Journal, configuration: Notices.Configuration) {
-        desk = SettingDesk(journal: journal)
-        board = Announcer(NoticeSettings())
+        settingStore = SettingStore(journal: journal)
+        board = StateBroadcaster(NoticeSettings())
         self.configuration = configuration
     }
 
@@ -47,7 +47,7 @@ final class SettingsDriver: Sendable {
     @discardableResult
     func load() async throws -> NoticeSettings {
         while true {
-            let (settings, revision) = try await desk.settings()
+            let (settings, revision) = try await settingStore.settings()
             if show(asOf: revision, { $0 = settings }) { return settings }
         }
     }
@@ -56,7 +56,7 @@ final class SettingsDriver: Sendable {
     /// times.
     private func load(_ target: SettingTarget) async throws {
         while true {
-            let (one, revision) = try await desk.settings(of: target)
+            let (one, revision) = try await settingStore.settings(of: target)
             if show(asOf: revision, { $0.replace(target, from: one) }) { return }
         }
     }
@@ -85,7 +85,7 @@ final class SettingsDriver: Sendable {
                 defer { state.isFresh = value != nil }
                 return value != nil && !state.isFresh
             }
-        try await desk.set(target, value, again: isFirst)
+        try await settingStore.set(target, value, again: isFirst)
         try await load(target)
     }
 
@@ -114,21 +114,21 @@ final class SettingsDriver: Sendable {
                 try await readBack(server)
                 failures = 0
                 failure.withLock { $0 = nil }
-                await journal.open(.noticeServer)
+                await journal.setReady(.noticeServer)
                 await untilNews()
                 let lost = news.withLock { $0.lost }
                 guard lost.isLost else { continue }
-                await journal.close(.noticeServer)
+                await journal.setNotReady(.noticeServer)
                 failures = 1
                 await nap(failures, lost.wait)
             } catch {
-                await journal.close(.noticeServer)
+                await journal.setNotReady(.noticeServer)
                 guard !Task.isCancelled else { break }
                 failures += 1
                 await nap(failures, noted(error).wait)
             }
         }
-        await journal.close(.noticeServer)
+        await journal.setNotReady(.noticeServer)
     }
 
     private func untilNews() async {
@@ -171,19 +171,19 @@ final class SettingsDriver: Sendable {
 
     private func tell(_ entry: Entry) async throws {
         guard let server = server.withLock({ $0 }) else {
-            throw HandOverFailure.notReady("There is no server.")
+            throw DispatchFailure.notReady("There is no server.")
         }
         let change: SettingChange
         do {
             change = try ForeignJSON.decode(SettingChange.self, from: entry.payload)
         } catch {
-            throw HandOverFailure.permanent("It cannot be read.")
+            throw DispatchFailure.permanent("It cannot be read.")
         }
         guard let target = SettingTarget(change.target) else {
-            throw HandOverFailure.permanent("It is of nothing that this version knows.")
+            throw DispatchFailure.permanent("It is of nothing that this version knows.")
         }
         // A retried dead letter is void if the same target was set again.
-        guard try await desk.isCurrent(entry.id, target) else { return }
+        guard try await settingStore.isCurrent(entry.id, target) else { return }
         let answer: NoticeServer.Answer
         do {
             let call = try SettingWire.call(
@@ -193,15 +193,15 @@ final class SettingsDriver: Sendable {
         } catch let error as Unreached {
             let unreached = noted(error)
             lost(unreached.wait)
-            throw HandOverFailure.notReady(unreached.words)
+            throw DispatchFailure.notReady(unreached.words)
         }
         switch answer {
-        case .done: try await desk.told(entry.id, target)
+        case .done: try await settingStore.told(entry.id, target)
         case .refused(let status, let words):
             let reason = Self.reason(target, status, words)
-            try await desk.refused(entry.id, target, reason)
+            try await settingStore.refused(entry.id, target, reason)
             try await load(target)
-            throw HandOverFailure.permanent(reason)
+            throw DispatchFailure.permanent(reason)
         }
         try await load(target)
     }
@@ -213,7 +213,7 @@ final class SettingsDriver: Sendable {
     // MARK: Reading back
 
     private func readBack(_ server: NoticeServer) async throws {
-        let revision = try await desk.revision()
+        let revision = try await settingStore.revision()
         let device = try await server.device()
         var found = ServerSettings()
         // A server without users refuses each setting in turn.
@@ -221,7 +221,7 @@ final class SettingsDriver: Sendable {
         try found.takeMutes(mutes)
         guard case .done(let hours) = try await server.ask("GET", "/v1/quiet-hours") else { return }
         try found.takeQuietHours(hours, device: device)
-        try await desk.readBack(found.values, asOf: revision)
+        try await settingStore.readBack(found.values, asOf: revision)
         try await load()
         try await checkRegistration(server, device)
     }
@@ -229,13 +229,13 @@ final class SettingsDriver: Sendable {
     /// Registers once more in a run with a server that has lost the registration, as one restored
     /// from a backup.
     private func checkRegistration(_ server: NoticeServer, _ device: EntryID) async throws {
-        guard let registration = try await desk.registration(),
+        guard let registration = try await settingStore.registration(),
             case .done(let body) = try await server.ask("GET", "/v1/devices"),
             try !ServerSettings.hasPushToken(body, device: device),
             self.registration.withLock({ $0.isFresh && !$0.wasRetold })
         else { return }
         self.registration.withLock { $0.wasRetold = true }
-        try await desk.set(.push, registration, again: true)
+        try await settingStore.set(.push, registration, again: true)
         try await load(.push)
     }
 
@@ -246,8 +246,8 @@ final class SettingsDriver: Sendable {
     /// - Returns: whether it was removed.
     func leave() async -> Bool {
         registration.withLock { $0 = (false, false) }
-        let wasTold = (try? await desk.registration()) != nil
-        try? await desk.forgetRegistration()
+        let wasTold = (try? await settingStore.registration()) != nil
+        try? await settingStore.forgetRegistration()
         try? await load(.push)
         guard wasTold, let server = server.withLock({ $0 }) else { return !wasTold }
         let clock = configuration.timekeeper

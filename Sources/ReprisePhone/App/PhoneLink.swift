@@ -13,7 +13,7 @@ final class PhoneLink: Sendable {
     let clocks: PhoneTimekeeper
     let network: PhonePaths
     let device: PhoneConditions
-    let transfers = PhoneTransferNews()
+    let transfers = PhoneTransferEvent()
     /// The system's orders; read by one task.
     let orders: AsyncStream<(Int, AppOrder)>
     private let connection: LineConnection

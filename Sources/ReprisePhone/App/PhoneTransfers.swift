@@ -25,7 +25,7 @@ struct PhoneTransfers: TransferService {
 }
 
 /// Broadcasts changes to all readers.
-final class PhoneTransferNews: Sendable {
+final class PhoneTransferEvent: Sendable {
     private struct State {
         var readers: [Int: AsyncStream<Transfer>.Continuation] = [:]
         var last = 0

@@ -9,7 +9,7 @@ package final class ChromiumWebView: HostedWebView {
     /// The largest message of the page.
     static let maximumMessageBytes = 1_048_576
     /// How long a page may take to load.
-    package static let patience = Duration.seconds(20)
+    package static let timeout = Duration.seconds(20)
 
     private static let binding = "__reprise"
     /// Turns the browser's binding into the message handler of a `WKWebView`, and removes the

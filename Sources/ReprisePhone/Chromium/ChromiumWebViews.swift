@@ -60,7 +60,7 @@ public actor ChromiumWebViews: WebViewHost {
 
     /// The same with the page, for an outside observer.
     package func openPage(
-        _ page: HostedWebPage, within limit: Duration = ChromiumWebView.patience
+        _ page: HostedWebPage, within limit: Duration = ChromiumWebView.timeout
     ) async throws -> ChromiumWebView {
         try await ChromiumWebView.open(
             page, origin: Self.origin(app), screen: screen, devTools: connection(), within: limit)

@@ -40,7 +40,7 @@ package enum PhoneLimits {
     /// How long the system tries, by Apple's default (`timeoutIntervalForResource`: 7 days).
     package static let transferMilliseconds: Int64 = 604_800_000
     /// Idle timeout, by Apple's default (`timeoutIntervalForRequest`: 60 seconds).
-    package static let transferPatienceMilliseconds: Int64 = 60_000
+    package static let transferTimeoutMilliseconds: Int64 = 60_000
     /// Up to which the pause before another attempt doubles.
     package static let transferRetryLimitMilliseconds: Int64 = 300_000
     package static let transferRedirects = 20

@@ -14,10 +14,10 @@ package final class LineConnection: Sendable {
     /// The most bytes that wait for a peer.
     package static let waitingLimit = 8_388_608
 
-    private let channel: NIOAsyncChannel<Line, Never>
+    private let channel: NIOAsyncChannel<PhoneLine, Never>
     private let waiting = Atomic(0)
 
-    init(_ channel: NIOAsyncChannel<Line, Never>) { self.channel = channel }
+    init(_ channel: NIOAsyncChannel<PhoneLine, Never>) { self.channel = channel }
 
     /// Connects to a phone.
     ///
@@ -36,7 +36,7 @@ package final class LineConnection: Sendable {
         }
     }
 
-    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<Line, Never> {
+    static func wrap(_ channel: any Channel) throws -> NIOAsyncChannel<PhoneLine, Never> {
         try channel.pipeline.syncOperations.addHandler(
             ByteToMessageHandler(LineDecoder(limit: lineLimit)))
         return try NIOAsyncChannel(wrappingChannelSynchronously: channel)

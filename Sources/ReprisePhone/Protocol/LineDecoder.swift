@@ -2,7 +2,7 @@ import NIOCore
 
 /// Splits bytes into lines; one that is too long is discarded and becomes nil.
 struct LineDecoder: ByteToMessageDecoder {
-    typealias InboundOut = Line
+    typealias InboundOut = PhoneLine
 
     let limit: Int
     /// The length of the buffer without a line's end, so that a slow line is not searched again and
@@ -31,7 +31,7 @@ struct LineDecoder: ByteToMessageDecoder {
             ? buffer.getSlice(at: buffer.readerIndex, length: length) : nil
         (searched, isTooLong) = (0, false)
         buffer.moveReaderIndex(forwardBy: length + 1)
-        context.fireChannelRead(wrapInboundOut(Line(bytes: line)))
+        context.fireChannelRead(wrapInboundOut(PhoneLine(bytes: line)))
         return .continue
     }
 
@@ -45,6 +45,6 @@ struct LineDecoder: ByteToMessageDecoder {
 }
 
 /// One line, without its end; nil: too long. (NIO cannot carry an optional buffer as it is.)
-struct Line: Sendable {
+struct PhoneLine: Sendable {
     var bytes: ByteBuffer?
 }

@@ -113,7 +113,7 @@ struct PushAnswers: Sendable {
 }
 
 /// Counts the connections that are open.
-final class OpenConnections: Sendable {
+final class PushConnections: Sendable {
     private let count = Mutex(0)
     private let limit: Int
 

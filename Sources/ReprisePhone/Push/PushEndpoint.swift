@@ -45,7 +45,7 @@ public struct PushEndpoint: Sendable {
             try await server.executeThenClose { connections in
                 try address.write(to: folder)
                 ready(address)
-                let open = OpenConnections(limit: Self.connections)
+                let open = PushConnections(limit: Self.connections)
                 let answers = PushAnswers(folder: folder, address: address)
                 for try await connection in connections {
                     guard open.enter() else {

@@ -117,7 +117,7 @@ package struct PushInbox: Hashable, Sendable, Codable {
 
     /// Delivers held pushes once the budget has room again.
     package mutating func timePassed(rules: PhoneRules, at now: PhoneMoment) -> [Action] {
-        guard let push = held, hasRoom(rules, at: now), rules.heldPush == .handedOver else {
+        guard let push = held, hasRoom(rules, at: now), rules.heldPush == .dispatched else {
             return []
         }
         held = nil

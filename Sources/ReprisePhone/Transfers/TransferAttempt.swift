@@ -159,7 +159,7 @@ struct TransferAttempt: Sendable {
     ) async throws {
         var call = HTTPCall(
             method: request.method, url: request.url, headers: headers, body: body,
-            patience: .milliseconds(PhoneLimits.transferPatienceMilliseconds))
+            timeout: .milliseconds(PhoneLimits.transferTimeoutMilliseconds))
         for _ in 0...PhoneLimits.transferRedirects {
             if case .slow(let latency, _) = await surroundings.network() {
                 try await Task.sleep(for: .milliseconds(latency))

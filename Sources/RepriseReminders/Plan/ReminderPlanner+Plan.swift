@@ -168,7 +168,7 @@ extension ReminderPlanner {
             .sorted(by: PlannedReminder.precedes)
     }
 
-    private func said(_ mark: ReminderMark, in zone: TimeZone) -> PlannedReminder? {
+    private func said(_ mark: ReminderOverride, in zone: TimeZone) -> PlannedReminder? {
         let slot = slot(mark.entity)
         let line = slot?.lines.first { $0.reminder.id == mark.reminder }
         let (reminder, clock): (Reminder, ZoneClock)
@@ -190,7 +190,7 @@ extension ReminderPlanner {
     }
 
     /// Its original time; for a test or an unreadable one, the time it rings now.
-    private func occurrence(_ mark: ReminderMark, _ clock: ZoneClock) -> Occurrence {
+    private func occurrence(_ mark: ReminderOverride, _ clock: ZoneClock) -> Occurrence {
         let seconds = mark.rings.milliseconds.floored(by: 1_000)
         let local = Occurrence.minutes(mark.occurrence)
         let moment =

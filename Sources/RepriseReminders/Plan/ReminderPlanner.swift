@@ -29,9 +29,9 @@ package struct ReminderPlanner: Sendable {
     var slots: [Slot?] = []
     private var free: [Int] = []
     private var index: [String: Int] = [:]
-    private(set) var marks: [ReminderMark.Key: ReminderMark] = [:]
+    private(set) var marks: [ReminderOverride.Key: ReminderOverride] = [:]
     /// Which of them are about an entity.
-    private var told: [String: Set<ReminderMark.Key>] = [:]
+    private var told: [String: Set<ReminderOverride.Key>] = [:]
     /// Entities whose lines have not heard of a mark yet.
     private var unheard: Set<String> = []
     /// The start of a skipped day depends on it.
@@ -116,7 +116,7 @@ package struct ReminderPlanner: Sendable {
     /// Adds an override of an occurrence; the last one wins.
     ///
     /// - Throws: ``RepriseError`` `.full`, `.malformed` for a test that cannot be shown.
-    package mutating func mark(_ mark: ReminderMark) throws {
+    package mutating func mark(_ mark: ReminderOverride) throws {
         guard marks[mark.key] != nil || marks.count < ReminderLimits.marks else {
             throw RepriseError(
                 .full, "There are \(ReminderLimits.marks) snoozed and skipped reminders already.",
@@ -129,7 +129,7 @@ package struct ReminderPlanner: Sendable {
     }
 
     /// Forgets it.
-    package mutating func unmark(_ key: ReminderMark.Key) {
+    package mutating func unmark(_ key: ReminderOverride.Key) {
         guard let mark = marks.removeValue(forKey: key) else { return }
         told[mark.entity]?.remove(key)
         if told[mark.entity]?.isEmpty ?? false { told[mark.entity] = nil }
@@ -137,7 +137,7 @@ package struct ReminderPlanner: Sendable {
     }
 
     /// Overrides without any further effect, soonest first.
-    package func pastMarks(at now: WallTime) -> [ReminderMark.Key] {
+    package func pastMarks(at now: WallTime) -> [ReminderOverride.Key] {
         marks.values.filter { $0.rings <= now }.sorted { $0.rings < $1.rings }.map(\.key)
     }
 

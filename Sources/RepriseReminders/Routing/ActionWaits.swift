@@ -14,13 +14,13 @@ final class ActionWaits: Sendable {
 
     private let journal: Journal
     private let limit: Duration
-    private let patience: Patience
+    private let timeout: CallTimeout
     private let state = Mutex(State())
 
     init(journal: Journal, clock: any Timekeeper, limit: Duration) {
         self.journal = journal
         self.limit = limit
-        patience = Patience(clock: clock, most: RouteLimits.actionsLeft)
+        timeout = CallTimeout(clock: clock, most: RouteLimits.actionsLeft)
     }
 
     /// Returns when the action has ended and its follow-up is done, or at the timeout: then it is
@@ -33,7 +33,7 @@ final class ActionWaits: Sendable {
         guard limit > .zero else { return }
         // Any failure here is harmless: the action is recorded, and the journal dispatches it
         // again.
-        try? await patience.wait(limit, for: "An action") { [self] in
+        try? await timeout.wait(limit, for: "An action") { [self] in
             await ended(id)
             await after()
         }

@@ -22,7 +22,7 @@ final class FirstTap: Sendable {
         let made = Signal()
         signal.withLock { $0 = made }
         defer { signal.withLock { $0 = nil } }
-        await journal.open(.store)
+        await journal.setReady(.store)
         guard hasLoop, journal.isOpen(.ui), await isWaiting() else { return }
         let bound = Task { [clock] in
             try? await clock.sleep(for: .milliseconds(RouteLimits.firstTapMilliseconds))

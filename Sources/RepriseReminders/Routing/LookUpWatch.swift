@@ -11,7 +11,7 @@ package struct LookUpWatch: Sendable {
 
     /// These have changed; nil: anything may have.
     package mutating func changed(_ ids: Set<String>?) {
-        guard let ids, changed.count + ids.count <= ReminderDoorLimits.changed else {
+        guard let ids, changed.count + ids.count <= ReminderEngineLimits.changed else {
             isAnything = true
             return
         }

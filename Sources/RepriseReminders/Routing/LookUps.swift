@@ -8,17 +8,17 @@ final class LookUps: Sendable {
         var nextID = 0
     }
 
-    private let patience: Patience
+    private let timeout: CallTimeout
     private let limit: Duration
     private let state = Mutex(State())
 
-    init(timekeeper: any Timekeeper, patience limit: Duration) {
-        patience = Patience(clock: timekeeper, most: RouteLimits.abandonedLookUps)
+    init(timekeeper: any Timekeeper, timeout limit: Duration) {
+        timeout = CallTimeout(clock: timekeeper, most: RouteLimits.abandonedLookUps)
         self.limit = limit
     }
 
     /// The number of abandoned calls still running.
-    var abandoned: Int { patience.abandoned }
+    var abandoned: Int { timeout.abandoned }
 
     /// The store reports these as changed; nil: possibly all.
     func changed(_ ids: Set<String>?) {
@@ -48,6 +48,6 @@ final class LookUps: Sendable {
     func ask<T: Sendable>(_ what: String, _ body: @escaping @Sendable () async throws -> T)
         async throws -> T
     {
-        try await patience.wait(limit, for: "The store's \(what)", body)
+        try await timeout.wait(limit, for: "The store's \(what)", body)
     }
 }

@@ -25,69 +25,70 @@ struct ReminderActions: Sendable {
         self.done = done
     }
 
-    func perform(_ lent: Lent) async {
+    func perform(_ delivery: EntryDelivery) async {
         do {
-            try await attempt(lent)
+            try await attempt(delivery)
         } catch let error as RepriseError where error.code == .malformed {
-            failed(lent, HandOverFailure.permanent("The entry cannot be read: \(error)"))
+            failed(delivery, DispatchFailure.permanent("The entry cannot be read: \(error)"))
         } catch {
-            failed(lent, error)
+            failed(delivery, error)
         }
     }
 
-    private func failed(_ lent: Lent, _ error: any Error) {
-        let id = lent.entry.id
-        lent.end(as: .failed(error), written: { [waits] in waits.written(id) })
+    private func failed(_ delivery: EntryDelivery, _ error: any Error) {
+        let id = delivery.entry.id
+        delivery.end(as: .failed(error), written: { [waits] in waits.written(id) })
     }
 
-    private func attempt(_ lent: Lent) async throws {
-        let arrival = try RouteArrival(payload: lent.entry.payload)
+    private func attempt(_ delivery: EntryDelivery) async throws {
+        let arrival = try RouteArrival(payload: delivery.entry.payload)
         guard let rule = configuration.rule(arrival.action, in: arrival.category) else {
             if case .end(let outcome, let reason) = ReminderActionRule.withoutRule(arrival) {
-                let id = lent.entry.id
-                lent.end(
+                let id = delivery.entry.id
+                delivery.end(
                     as: .ended(outcome, reason: reason), written: { [waits] in waits.written(id) })
             }
             return
         }
         let resolved = try await resolver.resolve(arrival)
-        let end = ending(of: lent, resolved)
+        let end = ending(of: delivery, resolved)
         switch rule.plan(arrival, resolved) {
         case .end(let outcome, let reason): end(.ended(outcome, reason: reason), nil, nil)
         case .snooze(let entity, let info, let wait):
             end(
                 .ended(.applied, reason: "snoozed"),
-                try await snooze(entity, info, arrival, lent.entry, for: wait), entity)
+                try await snooze(entity, info, arrival, delivery.entry, for: wait), entity)
         case .skipToday(let entity):
             end(
                 .ended(.applied, reason: "skipped"),
                 .skipOfToday(
-                    entity.id, reminder: nil, at: lent.entry.recordedAt, in: configuration.zone()),
+                    entity.id, reminder: nil, at: delivery.entry.recordedAt,
+                    in: configuration.zone()),
                 entity)
         case .give(let action, let entity, let info, let reason):
-            try await give(action, lent, info, entity)
+            try await give(action, delivery, info, entity)
             end(.ended(.applied, reason: reason), nil, entity)
         }
     }
 
     /// The resolution and the override are written with the end of the entry; the survey follows,
     /// so that it sees the override.
-    private func ending(of lent: Lent, _ resolved: ResolvedRoute)
-        -> (Lent.Ending, ReminderMark?, Entity?) -> Void
+    private func ending(of delivery: EntryDelivery, _ resolved: ResolvedRoute)
+        -> (EntryDelivery.Ending, ReminderOverride?, Entity?) -> Void
     {
-        let (id, recorded) = (lent.entry.id, lent.entry.recordedAt)
+        let (id, recorded) = (delivery.entry.id, delivery.entry.recordedAt)
         return { [waits, done, journal] ending, mark, entity in
-            lent.end(
+            delivery.end(
                 as: ending,
                 alongside: { db in
                     let now = journal.now
-                    try RouteLog.resolved(id, resolved, isHanded: false, at: now, db)
+                    try RouteLog.resolved(id, resolved, isDispatched: false, at: now, db)
                     guard let mark else { return }
                     // The entry has moved with a calendar that was set while the app's store was
                     // asked.
                     let moved = try Journal.entry(id, in: db)?.recordedAt
                     do {
-                        try ReminderDesk.mark(
+                        try ReminderPlanStore.mark(
                             mark.moved(by: recorded.duration(to: moved ?? recorded)), in: db,
                             at: now)
                     } catch let error as RepriseError where error.code == .full {
@@ -108,7 +109,7 @@ struct ReminderActions: Sendable {
     private func snooze(
         _ entity: Entity, _ info: ReminderInfo, _ arrival: RouteArrival, _ entry: Entry,
         for wait: Duration
-    ) async throws -> ReminderMark {
+    ) async throws -> ReminderOverride {
         let now = entry.recordedAt
         if let reminder = info.reminder, let occurrence = info.occurrence {
             return try .snooze(
@@ -123,7 +124,7 @@ struct ReminderActions: Sendable {
         guard
             let reminder = reminders.first(where: { $0.part == info.route.part })
                 ?? reminders.first
-        else { throw HandOverFailure.permanent("Nothing is reminded of that could ring later.") }
+        else { throw DispatchFailure.permanent("Nothing is reminded of that could ring later.") }
         let rang = local(arrival.rang ?? now)
         return try .snooze(
             entity.id, reminder: reminder.id, occurrence: rang, for: wait, at: now)
@@ -145,11 +146,12 @@ struct ReminderActions: Sendable {
     }
 
     private func give(
-        _ action: ReminderCommand.Action, _ lent: Lent, _ info: ReminderInfo, _ entity: Entity
+        _ action: ReminderCommand.Action, _ delivery: EntryDelivery, _ info: ReminderInfo,
+        _ entity: Entity
     ) async throws {
         let store = try resolver.currentStore()
-        let id = lent.entry.id
-        if lent.entry.attempt > 1,
+        let id = delivery.entry.id
+        if delivery.entry.attempt > 1,
             try await resolver.lookUps.ask("isApplied", { try await store.isApplied(id) })
         {
             return

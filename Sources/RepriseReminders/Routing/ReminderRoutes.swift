@@ -82,11 +82,11 @@ public struct ReminderRoutes: AsyncSequence, Sendable {
 
     let journal: Journal
     let clock: any Timekeeper
-    let queue: LentQueue<RoutedEntry>
+    let queue: DeliveryQueue<RoutedEntry>
 
     /// Begins to take taps.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(ending: RoutedTap.Ending(journal: journal, clock: clock, hand: .init(queue)))
+        Iterator(ending: RoutedTap.Ending(journal: journal, clock: clock, lease: .init(queue)))
     }
 
     /// Takes one tap after the other.
@@ -111,24 +111,24 @@ extension RoutedTap {
     final class Ending: Sendable {
         private let journal: Journal
         private let clock: any Timekeeper
-        private let hand: LentQueue<RoutedEntry>.Hand
+        private let lease: DeliveryQueue<RoutedEntry>.Lease
 
-        init(journal: Journal, clock: any Timekeeper, hand: LentQueue<RoutedEntry>.Hand) {
+        init(journal: Journal, clock: any Timekeeper, lease: DeliveryQueue<RoutedEntry>.Lease) {
             self.journal = journal
             self.clock = clock
-            self.hand = hand
+            self.lease = lease
         }
 
         func next() async -> RoutedTap? {
-            guard let (lent, routed) = await hand.next() else { return nil }
-            let (id, now) = (lent.entry.id, clock.wall())
+            guard let (delivery, routed) = await lease.next() else { return nil }
+            let (id, now) = (delivery.entry.id, clock.wall())
             // Not awaited: a log for people, while a person waits for the screen.
             Task { [journal] in
                 try? await journal.write { db in
-                    try RouteLog.resolved(id, routed.resolved, isHanded: true, at: now, db)
+                    try RouteLog.resolved(id, routed.resolved, isDispatched: true, at: now, db)
                 }
             }
-            return RoutedTap(lent.entry, routed, self)
+            return RoutedTap(delivery.entry, routed, self)
         }
 
         func end(_ id: EntryID, reason: String) async throws {
@@ -136,7 +136,7 @@ extension RoutedTap {
             // The word of the app is durable before the entry ends: a kill between the two must not
             // show it again.
             try await journal.write { db in try RouteLog.presented(id, at: now, db) }
-            hand.release(id)?.end(as: .ended(.applied, reason: reason))
+            lease.release(id)?.end(as: .ended(.applied, reason: reason))
         }
     }
 

@@ -12,26 +12,26 @@ final class ReminderRouting: Sendable {
     let waits: ActionWaits
     private let reading: RouteReading
     private let first: FirstTap
-    private let queue: LentQueue<RoutedEntry>
+    private let queue: DeliveryQueue<RoutedEntry>
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
-    init(journal: Journal, configuration: Reminders.Configuration, actionPatience: Duration) {
+    init(journal: Journal, configuration: Reminders.Configuration, actionTimeout: Duration) {
         self.journal = journal
         self.configuration = configuration
         let resolver = RouteResolver(configuration)
         self.resolver = resolver
         waits = ActionWaits(
-            journal: journal, clock: configuration.timekeeper, limit: actionPatience)
+            journal: journal, clock: configuration.timekeeper, limit: actionTimeout)
         let first = FirstTap(journal: journal, clock: configuration.timekeeper)
         self.first = first
         reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
-        queue = LentQueue(
+        queue = DeliveryQueue(
             journal: journal, kind: ReminderKinds.route, timekeeper: configuration.timekeeper,
-            patience: .milliseconds(RouteLimits.slowLookUpMilliseconds)
-        ) { lent in
+            timeout: .milliseconds(RouteLimits.slowLookUpMilliseconds)
+        ) { delivery in
             defer { first.looked() }
-            return await Self.make(lent, resolver, journal)
+            return await Self.make(delivery, resolver, journal)
         }
     }
 
@@ -44,7 +44,7 @@ final class ReminderRouting: Sendable {
         resolver.use(store)
         let actions = ReminderActions(configuration, resolver, journal, waits, done)
         journal.handleBatches(of: ReminderKinds.action) { batch in
-            for lent in batch { Task { await actions.perform(lent) } }
+            for delivery in batch { Task { await actions.perform(delivery) } }
         }
     }
 
@@ -88,22 +88,22 @@ final class ReminderRouting: Sendable {
     // MARK: Dispatch
 
     private static func make(
-        _ lent: Lent, _ resolver: RouteResolver, _ journal: Journal
+        _ delivery: EntryDelivery, _ resolver: RouteResolver, _ journal: Journal
     ) async -> RoutedEntry? {
-        let id = lent.entry.id
+        let id = delivery.entry.id
         do {
-            let arrival = try RouteArrival(payload: lent.entry.payload)
-            if lent.entry.attempt > 1,
+            let arrival = try RouteArrival(payload: delivery.entry.payload)
+            if delivery.entry.attempt > 1,
                 try await journal.read({ db in try RouteLog.isPresented(id, db) })
             {
-                lent.end(as: .ended(.applied, reason: "presented before"))
+                delivery.end(as: .ended(.applied, reason: "presented before"))
                 return nil
             }
             return RoutedEntry(arrival: arrival, resolved: try await resolver.resolve(arrival))
         } catch let error as RepriseError where error.code == .malformed {
-            lent.end(HandOverFailure.permanent("The entry cannot be read: \(error)"))
+            delivery.end(DispatchFailure.permanent("The entry cannot be read: \(error)"))
         } catch {
-            lent.end(error)
+            delivery.end(error)
         }
         return nil
     }

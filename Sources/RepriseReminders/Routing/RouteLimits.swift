@@ -17,7 +17,7 @@ public enum RouteLimits {
     /// The most readers, and the most rules for actions, that a configuration may have.
     public static let rules = 64
     /// The most taps, and the most actions, in flight at the same time, and so the most look-ups.
-    public static let inHand = 8
+    public static let inFlight = 8
     /// How long one look-up delays the next, in milliseconds; then both run.
     public static let slowLookUpMilliseconds: Int64 = 100
     /// The most abandoned look-ups that have not returned.

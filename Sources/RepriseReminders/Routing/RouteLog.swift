@@ -22,7 +22,8 @@ package enum RouteLog {
     }
 
     package static func resolved(
-        _ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool, at now: WallTime, _ db: Database
+        _ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool, at now: WallTime,
+        _ db: Database
     ) throws {
         try db.cachedStatement(
             sql: """
@@ -30,7 +31,8 @@ package enum RouteLog {
                 WHERE entry = ?
                 """
         ).execute(arguments: [
-            resolved.resolution.name, resolved.reason, now.milliseconds, isHanded ? 1 : 0, id.text,
+            resolved.resolution.name, resolved.reason, now.milliseconds, isDispatched ? 1 : 0,
+            id.text,
         ])
     }
 

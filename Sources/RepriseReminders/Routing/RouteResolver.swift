@@ -20,7 +20,7 @@ package final class RouteResolver: Sendable {
     package init(_ configuration: Reminders.Configuration) {
         rules = RouteRules(configuration)
         lookUps = LookUps(
-            timekeeper: configuration.timekeeper, patience: configuration.lookUpPatience)
+            timekeeper: configuration.timekeeper, timeout: configuration.lookUpTimeout)
     }
 
     /// The current store; nil while none is set.
@@ -39,7 +39,7 @@ package final class RouteResolver: Sendable {
 
     func currentStore() throws -> any ReminderStore {
         guard let store = store.withLock({ $0 }) else {
-            throw HandOverFailure.notReady("The reminders do not run: nobody can be asked.")
+            throw DispatchFailure.notReady("The reminders do not run: nobody can be asked.")
         }
         return store
     }

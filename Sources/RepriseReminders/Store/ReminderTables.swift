@@ -89,14 +89,14 @@ enum ReminderTables {
                 WHERE until <= ?1 OR (what <> 'skip' AND until <= ?2)
                 """,
             arguments: [
-                now.advanced(by: .seconds(-ReminderDoorLimits.skipSeconds)).milliseconds,
+                now.advanced(by: .seconds(-ReminderEngineLimits.skipSeconds)).milliseconds,
                 now.advanced(by: .seconds(-86_400)).milliseconds,
             ])
         try db.execute(
             sql: """
                 DELETE FROM reminderDecision
                 WHERE seq <= (SELECT MAX(seq) FROM reminderDecision) - ?
-                """, arguments: [ReminderDoorLimits.decisions])
+                """, arguments: [ReminderEngineLimits.decisions])
         try db.execute(
             sql: """
                 DELETE FROM reminderRoute WHERE entry IN (

@@ -5,12 +5,12 @@ package import RepriseWire
 
 extension Accounts {
     /// The devices of a user, most recently seen first.
-    package func devices(of user: UserID) async throws -> [Device] {
+    package func devices(of user: UserID) async throws -> [RegisteredDevice] {
         try await read { db in
             try Row.fetchAll(
                 db, sql: "SELECT * FROM devices WHERE user = ? ORDER BY seen DESC, id",
                 arguments: [user.text]
-            ).map(Device.init(row:))
+            ).map(RegisteredDevice.init(row:))
         }
     }
 
@@ -21,7 +21,7 @@ extension Accounts {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``AccountLimits/platformBytes``,
     ///   `.malformed`.
-    package func setDevice(_ device: Device, of user: UserID) async throws {
+    package func setDevice(_ device: RegisteredDevice, of user: UserID) async throws {
         guard (device.platform?.utf8.count ?? 0) <= AccountLimits.platformBytes else {
             throw RepriseError(
                 .tooLarge, "A platform has at most \(AccountLimits.platformBytes) bytes.")
@@ -128,7 +128,7 @@ extension Accounts {
     }
 }
 
-extension Device {
+extension RegisteredDevice {
     fileprivate init(row: Row) throws {
         let token: String? = row["push_token"]
         self.init(

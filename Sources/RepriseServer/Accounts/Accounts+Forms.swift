@@ -57,7 +57,7 @@ extension Accounts {
     ///   if another catalogue has this version.
     package func setForms(
         _ new: StoredForms, of company: ChannelName, if condition: FormsCondition = .none
-    ) async throws -> FormsChange {
+    ) async throws -> StoredFormsChange {
         try await write { db in
             let current = try Self.tag(of: company, db)
             guard condition.isMet(by: current) else { throw Self.conditionFailed }

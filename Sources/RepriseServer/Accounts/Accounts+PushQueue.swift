@@ -25,11 +25,11 @@ package struct PushQueued: Sendable {
 package struct PushSettled: Hashable, Sendable {
     package var entry: PushEntry
     package var address: PushAddress?
-    package var settlement: PushMachine.Settlement
+    package var acknowledgement: PushMachine.Acknowledgement
 
     /// Whether the row leaves the queue.
     package var isRemoved: Bool {
-        if case .again = settlement { false } else { true }
+        if case .again = acknowledgement { false } else { true }
     }
 }
 
@@ -163,7 +163,7 @@ extension Accounts {
         _ db: Database
     ) throws {
         let entry = settled.entry
-        switch settled.settlement {
+        switch settled.acknowledgement {
         case .again(let wait, let isAttempt):
             return try statements.again(
                 entry, due: now.advanced(by: wait), attempts: isAttempt ? 1 : 0)

@@ -35,7 +35,7 @@ package struct StoredForms: Hashable, Sendable {
 }
 
 /// The result of pushing a catalogue.
-package enum FormsChange: Hashable, Sendable {
+package enum StoredFormsChange: Hashable, Sendable {
     /// The company's first catalogue.
     case created(StoredForms)
     /// It replaces another, or is an earlier one again.

@@ -38,7 +38,7 @@ package struct Admission: Sendable {
 }
 
 /// A lookup by a connection's authorization cache.
-typealias AccessQuestion = AccessDesk<ChannelRequest, Grant>.Question
+typealias AccessQuestion = AuthorizationCache<ChannelRequest, Grant>.Question
 
 struct AccessAnswer: Sendable {
     let question: AccessQuestion

@@ -7,7 +7,7 @@ import RepriseWire
 extension ConnectionHandler {
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
-        guard let grant = desk.arrived(request, in: channel, first: request.isFirst) else {
+        guard let grant = cache.arrived(request, in: channel, first: request.isFirst) else {
             return
         }
         perform(request, in: channel, .success(grant))
@@ -15,7 +15,7 @@ extension ConnectionHandler {
 
     /// An unsubscribe waits only behind pending requests: it needs no right.
     func leave(_ channel: ChannelName) {
-        if desk.isAsking(channel) {
+        if cache.isAsking(channel) {
             request(.unsubscribe, in: channel)
         } else {
             unsubscribe(channel)
@@ -24,9 +24,9 @@ extension ConnectionHandler {
 
     /// Looks up the grants that pending requests need; one lookup for all requests of a read.
     func askForAccess() {
-        let questions = desk.nextQuestions(Self.questionsAtOnce)
+        let questions = cache.nextQuestions(Self.questionsAtOnce)
         guard !questions.isEmpty else { return }
-        let shard = switchboard.shard
+        let shard = loopHub.shard
         gateway.reader.ask(questions, for: principal) { [id] answers in
             shard.post(.access(to: id, answers))
         }
@@ -34,12 +34,12 @@ extension ConnectionHandler {
 
     func accessAnswered(_ answers: [AccessAnswer]) {
         guard machine.maySend else { return }
-        desk.questionsEnded()
+        cache.questionsEnded()
         for answer in answers {
             let channel = answer.question.channel
             let grant = try? answer.grant.get()
             let known = grant.flatMap { $0.mayRead || $0.mayPublish ? $0 : nil }
-            for request in desk.answered(answer.question, known) {
+            for request in cache.answered(answer.question, known) {
                 perform(request, in: channel, answer.grant)
             }
         }
@@ -51,20 +51,20 @@ extension ConnectionHandler {
 
     /// The user's grant in the channel has changed, or may have.
     func accessChanged(_ channel: ChannelName) {
-        desk.changed(channel)
+        cache.changed(channel)
         if let subscription = subscriptions[channel] { lookAgain(at: subscription) }
         askForAccess()
     }
 
     /// The connection has a new token: its rights may differ.
     func rightsChanged() {
-        desk.allChanged()
+        cache.allChanged()
         for subscription in subscriptions.values { lookAgain(at: subscription) }
         askForAccess()
     }
 
     /// Nothing of the channel is sent until the user's current grant is known.
-    private func lookAgain(at subscription: Subscription) {
+    private func lookAgain(at subscription: HubSubscription) {
         subscription.machine.accessBecameUncertain()
         request(.lookAgain, in: subscription.channel)
     }
@@ -171,10 +171,10 @@ extension ConnectionHandler {
 
     /// Runs `work` in a second, if the connection is still open then.
     func later(_ work: @escaping (ConnectionHandler) -> Void) {
-        switchboard.shard.loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+        loopHub.shard.loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
             guard self.machine.isOpen else { return }
             work(self)
-            self.switchboard.flush()
+            self.loopHub.flush()
         }
     }
 

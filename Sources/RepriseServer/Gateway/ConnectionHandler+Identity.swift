@@ -6,7 +6,7 @@ import RepriseWire
 /// connection wins.
 extension ConnectionHandler {
     func identify(_ token: AccessToken?) {
-        let shard = switchboard.shard
+        let shard = loopHub.shard
         gateway.identify(token) { [id] answer in shard.post(.identified(id, answer)) }
     }
 
@@ -52,7 +52,7 @@ extension ConnectionHandler {
         goOn()
     }
 
-    var place: Gateway.Place { .init(id: id, shard: switchboard.shard) }
+    var place: Gateway.Place { .init(id: id, shard: loopHub.shard) }
 
     func giveSeatBack() {
         guard isAdmitted, let user = principal.user else { return }
@@ -69,7 +69,7 @@ extension ConnectionHandler {
         }
         isAdmitted = true
         log(.debug, "identified", ["user": "\(user)"])
-        switchboard.identified(self, as: user)
+        loopHub.identified(self, as: user)
         if let device = machine.device { gateway.sawDevice(device, of: user) }
         return true
     }

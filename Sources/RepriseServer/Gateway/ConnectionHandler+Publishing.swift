@@ -20,7 +20,7 @@ extension ConnectionHandler {
         let messages = publishes
         publishes = []
         machine.publishesAccepted(messages.count)
-        let shard = switchboard.shard
+        let shard = loopHub.shard
         gateway.committer.submit(messages) { [id] result in
             shard.post(.answers(to: id, messages, result))
         }

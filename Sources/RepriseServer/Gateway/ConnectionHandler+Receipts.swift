@@ -15,11 +15,11 @@ extension ConnectionHandler {
     private func move(_ receipt: ClientFrame.Receipt) {
         guard let user = principal.user else { return }
         machine.publishesAccepted(1)
-        gateway.move(receipt, of: user, on: machine.device, by: id, through: switchboard.shard)
+        gateway.move(receipt, of: user, on: machine.device, by: id, through: loopHub.shard)
     }
 
     /// A receipt is durable: the echo confirms it.
-    func moved(_ telling: PositionNews.Telling) {
+    func moved(_ telling: PositionUpdates.Telling) {
         if machine.maySend {
             let position =
                 subscriptions[telling.channel]?.seen(telling.position) ?? telling.position
@@ -37,7 +37,7 @@ extension ConnectionHandler {
     // MARK: Positions
 
     /// Sends a user's moved positions, or remembers to send the newest later.
-    func tell(_ frame: ByteBuffer, to subscription: Subscription) {
+    func tell(_ frame: ByteBuffer, to subscription: HubSubscription) {
         guard isWritable, !subscription.machine.isOpening else {
             subscription.owesPositions = true
             return
@@ -46,7 +46,7 @@ extension ConnectionHandler {
     }
 
     /// Reads positions that were not sent, once the subscription is live again.
-    func settle(_ subscription: Subscription) {
+    func settle(_ subscription: HubSubscription) {
         guard subscription.owesPositions, subscription.machine.isLive, isWritable else { return }
         subscription.machine.logBecameUncertain()
     }
@@ -58,7 +58,7 @@ extension ConnectionHandler {
         guard let user = principal.user, let subscription = subscriptions[channel],
             !subscription.machine.isHeld
         else { return }
-        switchboard.typed(isTyping, by: user, at: id, in: channel)
+        loopHub.typed(isTyping, by: user, at: id, in: channel)
     }
 
     /// Without a channel, because that would end a subscription.

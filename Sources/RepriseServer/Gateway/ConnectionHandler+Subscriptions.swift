@@ -20,15 +20,15 @@ extension ConnectionHandler {
                 retryAfter: wait, number: number)
         }
         if let existing { return askAgain(existing, request, number) }
-        let subscription = Subscription(request, connection: self, grant: grant)
+        let subscription = HubSubscription(request, connection: self, grant: grant)
         subscription.number = number
         subscriptions[request.channel] = subscription
-        switchboard.add(subscription)  // before the log is asked: see SubscriptionMachine
+        loopHub.add(subscription)  // before the log is asked: see ServerSubscriptionMachine
         readIfWanted(subscription)
     }
 
     private func askAgain(
-        _ subscription: Subscription, _ request: ClientFrame.Subscription, _ number: Int64?
+        _ subscription: HubSubscription, _ request: ClientFrame.Subscription, _ number: Int64?
     ) {
         subscription.number = number
         subscription.isFirst = request.isFirst
@@ -45,22 +45,22 @@ extension ConnectionHandler {
 
     func unsubscribe(_ channel: ChannelName) {
         guard let subscription = subscriptions.removeValue(forKey: channel) else { return }
-        switchboard.remove(subscription)
+        loopHub.remove(subscription)
         turns.left { $0 === subscription }
     }
 
     // MARK: Live
 
-    func deliver(_ run: LiveRun, to subscription: Subscription) {
+    func deliver(_ run: LiveRun, to subscription: HubSubscription) {
         let delivery = subscription.machine.committed(
             after: run.prev, through: run.seq, mayWrite: isWritable)
         switch delivery {
         case .send:
             send(run.bytes)
-            switchboard.eventsSent += run.count
+            loopHub.eventsSent += run.count
         case .sendAfter(let sequence):
             send(run.bytes(after: sequence))
-            switchboard.eventsSent += run.count(after: sequence)
+            loopHub.eventsSent += run.count(after: sequence)
         case .skip: readIfWanted(subscription)
         }
     }
@@ -73,7 +73,7 @@ extension ConnectionHandler {
     // MARK: Catch-up
 
     /// Queues a subscription for a read, if it has unsent events.
-    func readIfWanted(_ subscription: Subscription) {
+    func readIfWanted(_ subscription: HubSubscription) {
         guard subscription.machine.asksForTurn() else { return }
         turns.asked(subscription, first: subscription.isFirst)
         readNext()
@@ -97,7 +97,7 @@ extension ConnectionHandler {
                 subscription.tellsPositions = subscription.owesPositions
                 subscription.owesPositions = false
             }
-            let shard = switchboard.shard
+            let shard = loopHub.shard
             let request = LogReader.Request(
                 read: read, channel: subscription.channel, ticket: subscription.machine.ticket,
                 user: principal.user, unreadAfter: subscription.grant.unreadAfter)
@@ -111,7 +111,7 @@ extension ConnectionHandler {
         readNext()
     }
 
-    private func handle(_ answer: LogReader.Answer, for subscription: Subscription) {
+    private func handle(_ answer: LogReader.Answer, for subscription: HubSubscription) {
         let step = subscription.machine.readAnswered(answer.content, ticket: answer.ticket)
         if let error = answer.error {
             gateway.metrics.readFailures.increment()
@@ -130,7 +130,7 @@ extension ConnectionHandler {
     private func sendPage(_ bytes: ByteBuffer) {
         guard bytes.readableBytes > 0 else { return }
         turns.pageSent()
-        let promise = switchboard.shard.loop.makePromise(of: Void.self)
+        let promise = loopHub.shard.loop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenComplete { _ in
             self.turns.pageTaken()
             self.readNext()
@@ -138,23 +138,23 @@ extension ConnectionHandler {
         send(bytes, promise: promise)
     }
 
-    private func retryLater(_ subscription: Subscription) {
-        let loop = switchboard.shard.loop
+    private func retryLater(_ subscription: HubSubscription) {
+        let loop = loopHub.shard.loop
         loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
             guard self.subscriptions[subscription.channel] === subscription else { return }
             self.readIfWanted(subscription)
         }
     }
 
-    private func tell(_ positions: LogReader.Positions, to subscription: Subscription) {
-        let (frame, isStale) = switchboard.newest(positions, for: subscription)
+    private func tell(_ positions: LogReader.Positions, to subscription: HubSubscription) {
+        let (frame, isStale) = loopHub.newest(positions, for: subscription)
         send(frame)
         if isStale { subscription.owesPositions = true }
     }
 
     /// Positions follow `subscribed`; also without one if some are owed.
     private func perform(
-        _ actions: [SubscriptionMachine.Action], for subscription: Subscription,
+        _ actions: [ServerSubscriptionMachine.Action], for subscription: HubSubscription,
         _ positions: LogReader.Positions?
     ) {
         let channel = subscription.channel
@@ -173,10 +173,10 @@ extension ConnectionHandler {
                             request: subscription.number.take())))
                 if let positions { tell(positions, to: subscription) }
                 subscription.tellsPositions = false
-                switchboard.catchUpBegan(subscription, now)
+                loopHub.catchUpBegan(subscription, now)
             case .sendGone(let gone): send(.gone(channel: channel, gone))
             case .sendSyncComplete(let epoch, let through):
-                switchboard.catchUpEnded(subscription, now)
+                loopHub.catchUpEnded(subscription, now)
                 send(
                     .syncComplete(
                         .init(

@@ -5,8 +5,8 @@ import NIOWebSocket
 import RepriseCore
 import RepriseWire
 
-/// One WebSocket connection: performs the decisions of `ConnectionMachine` and the
-/// `SubscriptionMachine`s.
+/// One WebSocket connection: performs the decisions of `ServerConnectionMachine` and the
+/// `ServerSubscriptionMachine`s.
 ///
 /// Runs on the connection's event loop. Allocates nothing for unused features.
 final class ConnectionHandler: ChannelDuplexHandler {
@@ -15,14 +15,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
 
     let id: UInt64
-    let switchboard: Switchboard
-    var machine: ConnectionMachine
-    var subscriptions: [ChannelName: Subscription] = [:]
+    let loopHub: EventLoopHub
+    var machine: ServerConnectionMachine
+    var subscriptions: [ChannelName: HubSubscription] = [:]
     /// Subscriptions queued for a read of the log.
-    var turns = ReadTurns<Subscription>()
+    var turns = ReadTurns<HubSubscription>()
     /// Requests that wait for the user's grant.
-    var desk: AccessDesk<ChannelRequest, Grant>
-    var receipts = ReceiptDesk()
+    var cache: AuthorizationCache<ChannelRequest, Grant>
+    var receipts = ReceiptCoalescer()
     /// Its key in the roster of devices; nil before authentication.
     var key: Gateway.Roster.Key?
     /// Whether it counts among the connections of its user.
@@ -32,7 +32,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var publishes: [NewMessage] = []
 
     private var decoder = FrameDecoder()
-    private var assembler = MessageAssembler()
+    private var assembler = ServerMessageAssembler()
     private var context: ChannelHandlerContext?
     /// The frame encoder's context: writing from there bypasses it, because frames are framed
     /// already.
@@ -50,20 +50,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Messages of the same read that follow a token being authenticated.
     var waiting: [[UInt8]] = []
 
-    init(id: UInt64, switchboard: Switchboard, now: Duration) {
+    init(id: UInt64, loopHub: EventLoopHub, now: Duration) {
         self.id = id
-        self.switchboard = switchboard
-        let gateway = switchboard.gateway
-        machine = ConnectionMachine(now: now, asksWho: gateway.asksWho)
-        desk = AccessDesk(remembered: 2 * gateway.limits.channelsPerConnection)
+        self.loopHub = loopHub
+        let gateway = loopHub.gateway
+        machine = ServerConnectionMachine(now: now, asksWho: gateway.asksWho)
+        cache = AuthorizationCache(remembered: 2 * gateway.limits.channelsPerConnection)
         subscribeBucket = TokenBucket(gateway.subscribeRate, now: now)
     }
 
-    var gateway: Gateway { switchboard.gateway }
+    var gateway: Gateway { loopHub.gateway }
     var now: Duration { gateway.clock.uptime() }
     /// The connection's user.
     var principal: Principal { machine.principal }
-    private var limits: ConnectionMachine.Limits { gateway.connectionLimits }
+    private var limits: ServerConnectionMachine.Limits { gateway.connectionLimits }
 
     // MARK: Life
 
@@ -71,7 +71,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = context
         outbound = try? context.pipeline.syncOperations.context(
             handlerType: WebSocketFrameEncoder.self)
-        switchboard.add(self)
+        loopHub.add(self)
         log(.debug, "connected")
         lookLater()
     }
@@ -89,7 +89,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         outbound = nil
         machine.connectionEnded(now: now)
         endSubscriptions()
-        switchboard.remove(self)
+        loopHub.remove(self)
         if let key { gateway.left(place, as: key) }
         giveSeatBack()
         log(.debug, "disconnected")
@@ -112,9 +112,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
             if frame.opcode == .connectionClose { closeReceived(nil) }
             return
         }
-        switch assembler.add(frame, limit: machine.frameLimit, text: &switchboard.text) {
-        case .message where machine.mustWait: waiting.append(switchboard.text)
-        case .message: received(switchboard.text)
+        switch assembler.add(frame, limit: machine.frameLimit, text: &loopHub.text) {
+        case .message where machine.mustWait: waiting.append(loopHub.text)
+        case .message: received(loopHub.text)
         case .incomplete, .pong: break
         case .ping(let payload): write(WebSocketFraming.control(.pong, payload))
         case .close(let code): closeReceived(code)
@@ -125,7 +125,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         submitPublishes()
         askForAccess()
-        switchboard.flush()
+        loopHub.flush()
         context.fireChannelReadComplete()
     }
 
@@ -137,7 +137,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var mayRead: Bool {
         guard machine.maySend else { return machine.mayRead(limits) }
         return isWritable && machine.mayRead(limits)
-            && desk.waitingCount < gateway.limits.publishesInFlight
+            && cache.waitingCount < gateway.limits.publishesInFlight
     }
 
     func readAgain() {
@@ -156,8 +156,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    func perform(_ verdict: ConnectionMachine.Verdict, for request: ClientRequest?) {
-        switch verdict {
+    func perform(_ disposition: ServerConnectionMachine.Disposition, for request: ClientRequest?) {
+        switch disposition {
         case .identify(let token): identify(token)
         case .takeOver(let device): takeOver(as: device)
         case .welcome: if admit() { welcome() }
@@ -221,7 +221,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Sends whole text frames.
     func send(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
-        machine.frameSent(now: switchboard.time)
+        machine.frameSent(now: loopHub.time)
         write(bytes, promise: promise)
     }
 
@@ -234,7 +234,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         outbound.write(NIOAny(bytes), promise: promise)
         guard !isUnflushed else { return }
         isUnflushed = true
-        switchboard.flushLater(self)
+        loopHub.flushLater(self)
     }
 
     func flush() {
@@ -272,7 +272,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             log(.debug, "failed", ["error": "\(error)"])
             context.close(promise: nil)
         }
-        switchboard.flush()
+        loopHub.flush()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -281,7 +281,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case is ChannelShouldQuiesceEvent:
             submitPublishes()
             quiesce()
-            switchboard.flush()
+            loopHub.flush()
         default: break
         }
         context.fireUserInboundEventTriggered(event)
@@ -307,7 +307,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Whether no request is pending here; the machine counts those being stored.
     private var isAnswered: Bool {
-        desk.waitingCount == 0 && waiting.isEmpty && publishes.isEmpty
+        cache.waitingCount == 0 && waiting.isEmpty && publishes.isEmpty
     }
 
     /// Ends a connection that the peer has closed, once all requests are answered.
@@ -317,18 +317,18 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func echoClose() {
-        let sent = switchboard.shard.loop.makePromise(of: Void.self)
+        let sent = loopHub.shard.loop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in self.cut() }
         write(WebSocketFraming.close(echo), promise: sent)
         flush()  // not in its turn: what is unflushed is lost with the close
         lookLater()
     }
 
-    func perform(_ action: ConnectionMachine.Action?) {
+    func perform(_ action: ServerConnectionMachine.Action?) {
         switch action {
         case nil: break
         case .ping: write(WebSocketFraming.control(.ping))
-        case .heartbeat: write(switchboard.emptyHeartbeat())
+        case .heartbeat: write(loopHub.emptyHeartbeat())
         case .cut: cut()
         case .close(let code, let message): close(code, message)
         }
@@ -349,7 +349,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// input is still read, because closing a socket with unread bytes would discard the close
     /// frame.
     private func endOfOutput() -> EventLoopPromise<Void> {
-        let sent = switchboard.shard.loop.makePromise(of: Void.self)
+        let sent = loopHub.shard.loop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenSuccess {
             self.context?.close(mode: .output, promise: nil)
         }
@@ -357,7 +357,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func endSubscriptions() {
-        for subscription in subscriptions.values { switchboard.remove(subscription) }
+        for subscription in subscriptions.values { loopHub.remove(subscription) }
         subscriptions = [:]
         turns.left { _ in true }
     }
@@ -372,7 +372,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func lookLater() {
-        turn = switchboard.look(at: self, after: machine.nextTick(limits, now: now))
+        turn = loopHub.look(at: self, after: machine.nextTick(limits, now: now))
     }
 
     /// Measures whether the peer reads, by the bytes that the transport still holds.

@@ -82,7 +82,7 @@ extension Gateway {
                 let members = try await accounts.memberCount(of: receipt.channel)
                 hub.moved(
                     by: id,
-                    PositionNews.Telling(
+                    PositionUpdates.Telling(
                         channel: receipt.channel, position: position, except: id,
                         isPrivate: members > WireLimits.positions))
             } catch {

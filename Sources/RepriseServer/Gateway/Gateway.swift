@@ -23,7 +23,7 @@ package final class Gateway: Sendable {
     let httpConnections: HTTPConnections
     /// Bodies that are being stored while they arrive.
     package let streams = OpenStreams()
-    let connectionLimits: ConnectionMachine.Limits
+    let connectionLimits: ServerConnectionMachine.Limits
 
     let log: any MessageLog
     let users: Mutex<[UserID: Int]> = Mutex([:])
@@ -69,7 +69,7 @@ package final class Gateway: Sendable {
                 perSecond: Double(limits.publishesPerSecond),
                 burst: Double(limits.publishesAtOnce)))
         reader = LogReader(log: log, accounts: accounts, limits: limits)
-        connectionLimits = ConnectionMachine.Limits(
+        connectionLimits = ServerConnectionMachine.Limits(
             handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
             idle: limits.idle,
             notReading: limits.notReading, closeHandshake: limits.closeHandshake,
@@ -108,7 +108,7 @@ package final class Gateway: Sendable {
             return (state.lastID, state.connections <= limits.connections, state.isQuiescing)
         }
         let connection = ConnectionHandler(
-            id: id, switchboard: shard.switchboard(for: self), now: clock.uptime())
+            id: id, loopHub: shard.loopHub(for: self), now: clock.uptime())
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(connection, position: .after(decoder))
         try pipeline.addHandler(

@@ -20,11 +20,11 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
 
     package let responder: Responder
     private let gateway: Gateway
-    private let entrance: Entrance
+    private let accessControl: AccessControl
 
-    package init(gateway: Gateway, entrance: Entrance, responder: @escaping Responder) {
+    package init(gateway: Gateway, accessControl: AccessControl, responder: @escaping Responder) {
         self.gateway = gateway
-        self.entrance = entrance
+        self.accessControl = accessControl
         self.responder = {
             (request: Request, writer: consuming ResponseWriter, channel: any Channel) in
             var request = request
@@ -40,12 +40,12 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         channel.eventLoop.makeCompletedFuture {
             try Self.tune(channel, gateway.limits)
             let operations = channel.pipeline.syncOperations
-            if let certificate = entrance.certificate {
+            if let certificate = accessControl.certificate {
                 try operations.addHandler(NIOSSLServerHandler(context: certificate.current))
             }
             let outcome = channel.eventLoop.makePromise(of: Outcome.self)
             let requests = HTTPRequestHandler(
-                gateway: gateway, browsers: entrance.browsers, isSecure: isSecure,
+                gateway: gateway, browsers: accessControl.browsers, isSecure: isSecure,
                 outcome: outcome)
             do {
                 for handler in requests.handlers() { try operations.addHandler(handler) }
@@ -57,7 +57,7 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         }
     }
 
-    private var isSecure: Bool { entrance.certificate != nil }
+    private var isSecure: Bool { accessControl.certificate != nil }
 
     package func handle(value: Value, logger: Logger) async {
         do {

@@ -33,7 +33,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func devices(_ call: HTTPCall) async throws -> Response {
+    private func devices(_ call: HTTPRouteCall) async throws -> Response {
         let devices = try await services.accounts.devices(of: try call.me())
         var json = JSONWriter()
         json.object { answer in
@@ -43,7 +43,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func setDevice(_ call: HTTPCall) async throws -> Response {
+    private func setDevice(_ call: HTTPRouteCall) async throws -> Response {
         let id = try call.id("device")
         let user = try call.me()
         return try await withObject(call) { object in
@@ -55,7 +55,7 @@ extension HTTPRoutes {
             let token = try object.optional("pushToken").map { _ in
                 try PushToken(named: try object.string("pushToken"))
             }
-            return Device(
+            return RegisteredDevice(
                 id: id, platform: platform, pushToken: token,
                 subscription: try subscription(object), lastSeen: services.clock.wall())
         } _: { device in
@@ -85,7 +85,7 @@ extension HTTPRoutes {
     }
 }
 
-extension Device {
+extension RegisteredDevice {
     /// Everything but the push token, which is a secret: only whether it exists.
     fileprivate func write(to json: inout JSONWriter) {
         json.object { device in

@@ -10,7 +10,7 @@ extension HTTPRoutes {
     /// `empty` is the meaning of a missing body; nil refuses it. `check` throws for unauthorized
     /// callers before the body is read; `read` takes its values from the object, and `answer` acts.
     func withObject<Value>(
-        _ call: HTTPCall, empty: Value? = nil, check: () async throws -> Void = {},
+        _ call: HTTPRouteCall, empty: Value? = nil, check: () async throws -> Void = {},
         read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
     ) async throws -> Response {
         try await reading(call.request, limits.objectBytes, limits.messageTime) { body in

@@ -14,7 +14,7 @@ extension HTTPRoutes {
         addMembers(to: router)
     }
 
-    private func channels(_ call: HTTPCall) async throws -> Response {
+    private func channels(_ call: HTTPRouteCall) async throws -> Response {
         let limit = try call.limit(limits.channelsDefault, atMost: limits.channelsMost)
         let after = try call.after { try ChannelName($0) }
         // One more than the page, to know whether another follows.
@@ -35,7 +35,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func channel(_ call: HTTPCall) async throws -> Response {
+    private func channel(_ call: HTTPRouteCall) async throws -> Response {
         let name = try call.channel()
         _ = try await readingGrant(call, in: name)
         // A channel that nobody made exists if it may be read: as a public one.
@@ -47,7 +47,7 @@ extension HTTPRoutes {
         return try await response(record, to: call.who)
     }
 
-    private func setChannel(_ call: HTTPCall) async throws -> Response {
+    private func setChannel(_ call: HTTPRouteCall) async throws -> Response {
         let name = try call.channel()
         return try await withObject(call) {
             try ChannelSettings($0)
@@ -88,7 +88,7 @@ extension HTTPRoutes {
 /// A channel as shown to its reader.
 struct ChannelAnswer {
     let record: ChannelRecord
-    let state: ChannelState
+    let state: LogChannelState
     var member: Member?
     var position: ServerFrame.Position?
     var unread: Unread?

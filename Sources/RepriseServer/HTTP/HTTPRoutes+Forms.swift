@@ -11,7 +11,7 @@ extension HTTPRoutes {
         on(.put, "/v1/forms", in: router, for: .admin) { try await setForms($0) }
     }
 
-    private func forms(_ call: HTTPCall) async throws -> Response {
+    private func forms(_ call: HTTPRouteCall) async throws -> Response {
         let company = try Self.company(of: call)
         let known = EntityTags(call.request.headers[values: .ifNoneMatch])
         guard let tag = try await services.accounts.formsTag(of: company) else {
@@ -31,7 +31,7 @@ extension HTTPRoutes {
         return Response(json: forms.bytes, headers: Self.headers(forms.tag))
     }
 
-    private func setForms(_ call: HTTPCall) async throws -> Response {
+    private func setForms(_ call: HTTPRouteCall) async throws -> Response {
         let company = try Self.company(of: call)
         let condition = Self.condition(call.request)
         return try await reading(
@@ -92,7 +92,7 @@ extension HTTPRoutes {
     }
 
     /// The company: named by the app, or the default for an app with only one.
-    private static func company(of call: HTTPCall) throws -> ChannelName {
+    private static func company(of call: HTTPRouteCall) throws -> ChannelName {
         try ChannelName(try call.query("company") ?? "default")
     }
 

@@ -14,7 +14,7 @@ extension HTTPRoutes {
         on(.delete, Self.member, in: router) { try await removeMember($0) }
     }
 
-    private func members(_ call: HTTPCall) async throws -> Response {
+    private func members(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let limit = try call.limit(limits.membersDefault, atMost: limits.membersMost)
         let after = try call.after { try UserID($0) }
@@ -34,7 +34,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func setMember(_ call: HTTPCall) async throws -> Response {
+    private func setMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
         let grant = try await grant(call, in: channel)
@@ -59,7 +59,7 @@ extension HTTPRoutes {
         }
     }
 
-    private func removeMember(_ call: HTTPCall) async throws -> Response {
+    private func removeMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
         let isSelf = call.who.user == user

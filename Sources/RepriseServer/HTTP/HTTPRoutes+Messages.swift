@@ -21,14 +21,16 @@ extension HTTPRoutes {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.forbidden` for a caller without the current right
     ///   to publish.
-    private func publisher(_ call: HTTPCall, in channel: ChannelName) async throws -> Publisher {
+    private func publisher(_ call: HTTPRouteCall, in channel: ChannelName) async throws
+        -> HTTPPublisher
+    {
         let grant = try await grant(call, in: channel)
         guard grant.mayPublish else { throw RepriseError.notForThisUser }
-        return Publisher(
+        return HTTPPublisher(
             channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage)
     }
 
-    private func publish(_ call: HTTPCall) async throws -> Response {
+    private func publish(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         switch try Self.contentType(of: call.request) {
         case "application/json": return try await publishOne(call, channel)
@@ -39,7 +41,8 @@ extension HTTPRoutes {
         }
     }
 
-    private func publishOne(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
+    private func publishOne(_ call: HTTPRouteCall, _ channel: ChannelName) async throws -> Response
+    {
         try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
             let publisher = try await publisher(call, in: channel)
             switch PublishedMessage.read(try await body.all(), by: publisher) {
@@ -63,7 +66,9 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func publishStream(_ call: HTTPCall, _ channel: ChannelName) async throws -> Response {
+    private func publishStream(_ call: HTTPRouteCall, _ channel: ChannelName) async throws
+        -> Response
+    {
         try await reading(call.request, limits.streamBytes, limits.streamTime) { body in
             let publisher = try await publisher(call, in: channel)
             let deadline = ContinuousClock.now + limits.streamTime
@@ -101,7 +106,7 @@ extension HTTPRoutes {
 
     // MARK: Edit and delete
 
-    private func edit(_ call: HTTPCall) async throws -> Response {
+    private func edit(_ call: HTTPRouteCall) async throws -> Response {
         let target = try call.id("id")
         let channel = try call.channel()
         return try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
@@ -117,7 +122,7 @@ extension HTTPRoutes {
         }
     }
 
-    private func delete(_ call: HTTPCall) async throws -> Response {
+    private func delete(_ call: HTTPRouteCall) async throws -> Response {
         let target = try call.id("id")
         let channel = try call.channel()
         let id = try call.query("id").map { try EntryID($0) } ?? .random()
@@ -128,7 +133,7 @@ extension HTTPRoutes {
 
     // MARK: History
 
-    private func history(_ call: HTTPCall) async throws -> Response {
+    private func history(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let after = try call.query("after", in: 0...WireLimits.greatestSequence) ?? 0
         let limit = try call.limit(limits.historyDefault, atMost: limits.historyMost)

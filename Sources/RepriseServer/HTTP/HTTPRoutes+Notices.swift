@@ -28,7 +28,7 @@ extension HTTPRoutes {
 
     // MARK: Mutes
 
-    private func mutes(_ call: HTTPCall) async throws -> Response {
+    private func mutes(_ call: HTTPRouteCall) async throws -> Response {
         let mutes = try await services.accounts.mutes(
             of: try call.me(), at: services.clock.wall())
         var json = JSONWriter()
@@ -39,7 +39,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func mute(_ call: HTTPCall, _ subject: Mute.Subject) async throws -> Response {
+    private func mute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
         let user = try call.me()
         return try await withObject(call) { object in
             let until = try object.number("until", in: 0...WireLimits.greatestSequence)
@@ -52,14 +52,14 @@ extension HTTPRoutes {
         }
     }
 
-    private func unmute(_ call: HTTPCall, _ subject: Mute.Subject) async throws -> Response {
+    private func unmute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
         try await services.accounts.removeMute(subject, of: try call.me())
         return Response(status: .noContent)
     }
 
     // MARK: Quiet hours
 
-    private func quietHours(_ call: HTTPCall) async throws -> Response {
+    private func quietHours(_ call: HTTPRouteCall) async throws -> Response {
         let all = try await services.accounts.quietHours(of: try call.me())
         var json = JSONWriter()
         json.object { answer in
@@ -71,7 +71,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func setQuietHours(_ call: HTTPCall) async throws -> Response {
+    private func setQuietHours(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
         return try await withObject(call) { object in
             let hours = try QuietHours(
@@ -89,7 +89,7 @@ extension HTTPRoutes {
         }
     }
 
-    private func removeQuietHours(_ call: HTTPCall) async throws -> Response {
+    private func removeQuietHours(_ call: HTTPRouteCall) async throws -> Response {
         let device = try call.query("device").map { try EntryID($0) }
         try await services.accounts.setQuietHours(nil, of: try call.me(), on: device)
         return Response(status: .noContent)
@@ -97,7 +97,7 @@ extension HTTPRoutes {
 
     // MARK: Push
 
-    private func push(_ call: HTTPCall) -> Response {
+    private func push(_ call: HTTPRouteCall) -> Response {
         var json = JSONWriter()
         json.object { answer in
             guard let key = services.webPushKey else { return }
@@ -107,7 +107,7 @@ extension HTTPRoutes {
         return Response(json: json.bytes)
     }
 
-    private func deliveries(_ call: HTTPCall) async throws -> Response {
+    private func deliveries(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         guard let seq = call.parameters.get("seq").flatMap({ Int64($0) }),
             (1...WireLimits.greatestSequence).contains(seq)

@@ -12,7 +12,7 @@ extension HTTPRoutes {
         on(.put, Self.positions, in: router) { try await move($0) }
     }
 
-    private func positions(_ call: HTTPCall) async throws -> Response {
+    private func positions(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let grant = try await readingGrant(call, in: channel)
         let all = try await services.accounts.positions(
@@ -43,7 +43,7 @@ extension HTTPRoutes {
         return try await services.log.unread(of: user, in: channel, after: start)
     }
 
-    private func move(_ call: HTTPCall) async throws -> Response {
+    private func move(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.me()
         return try await withObject(call) {

@@ -48,7 +48,7 @@ package struct HTTPRoutes: Sendable {
     func on<Context: RequestContext>(
         _ method: HTTPRequest.Method, _ path: RouterPath, in router: Router<Context>,
         for asking: Asking = .known,
-        use answer: @escaping @Sendable (HTTPCall) async throws -> Response
+        use answer: @escaping @Sendable (HTTPRouteCall) async throws -> Response
     ) {
         router.on(path, method: method) { request, context in
             try await answer(try await call(request, context, for: asking))
@@ -64,13 +64,13 @@ package struct HTTPRoutes: Sendable {
 
     private func call(
         _ request: Request, _ context: some RequestContext, for asking: Asking
-    ) async throws -> HTTPCall {
+    ) async throws -> HTTPRouteCall {
         let who = asking == .anybody ? .nobody : try await principal(of: request)
         if asking == .admin, !who.isAdmin { throw RepriseError.notForThisUser }
         if asking != .anybody, let wait = services.wait(who) {
             throw HTTPFailure.rateLimited(wait)
         }
-        return HTTPCall(request: request, parameters: context.parameters, who: who)
+        return HTTPRouteCall(request: request, parameters: context.parameters, who: who)
     }
 
     private func principal(of request: Request) async throws -> Principal {
@@ -93,12 +93,12 @@ package struct HTTPRoutes: Sendable {
 
     // MARK: Read access
 
-    func grant(_ call: HTTPCall, in channel: ChannelName) async throws -> Grant {
+    func grant(_ call: HTTPRouteCall, in channel: ChannelName) async throws -> Grant {
         try await services.accounts.grant(call.who, in: channel)
     }
 
     /// The grant of a caller who may read.
-    func readingGrant(_ call: HTTPCall, in channel: ChannelName) async throws -> Grant {
+    func readingGrant(_ call: HTTPRouteCall, in channel: ChannelName) async throws -> Grant {
         let grant = try await grant(call, in: channel)
         guard grant.mayRead else { throw RepriseError.notForThisUser }
         return grant

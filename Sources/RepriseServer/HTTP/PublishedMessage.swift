@@ -22,7 +22,7 @@ enum PublishedMessage {
     ///
     /// `change` comes from the path; without it the message itself may have `edits` or `deletes`.
     static func read(
-        _ text: [UInt8], by publisher: Publisher, change: MessageChange<EntryID>? = nil
+        _ text: [UInt8], by publisher: HTTPPublisher, change: MessageChange<EntryID>? = nil
     ) -> Reading {
         var id: EntryID?
         do {

@@ -10,7 +10,7 @@ import RepriseWire
 struct StreamPublishing {
     private typealias Outcome = Result<[AppendResult], RepriseError>
 
-    private let publisher: Publisher
+    private let publisher: HTTPPublisher
     private let committer: Committer
     private let check: @Sendable (Int) async throws -> Void
     private let limits: HTTPLimits
@@ -24,7 +24,7 @@ struct StreamPublishing {
     /// minutes: it waits while the publisher exceeds its rate, and throws once the right to publish
     /// is lost.
     init(
-        _ publisher: Publisher, _ committer: Committer, _ limits: HTTPLimits,
+        _ publisher: HTTPPublisher, _ committer: Committer, _ limits: HTTPLimits,
         check: @escaping @Sendable (Int) async throws -> Void
     ) {
         self.publisher = publisher
@@ -39,14 +39,14 @@ struct StreamPublishing {
     /// gives the reason. The server's end cancels the task and cuts it too; lines not yet being
     /// stored are refused.
     mutating func run(_ body: inout BodyReader) async -> StreamAnswer {
-        var lines = LineReader(limit: limits.messageBytes)
+        var lines = BodyLineReader(limit: limits.messageBytes)
         do {
             while let piece = try await body.nextUnlessCancelled() {
-                var found: [LineReader.Line] = []
+                var found: [BodyLineReader.Line] = []
                 lines.take(piece) { found.append($0) }
                 try await add(found)
             }
-            var last: [LineReader.Line] = []
+            var last: [BodyLineReader.Line] = []
             lines.finish { last.append($0) }
             try await add(last)
         } catch {
@@ -69,7 +69,7 @@ struct StreamPublishing {
         return error as? RepriseError ?? RepriseError(.unavailable, "Ask again.")
     }
 
-    private mutating func add(_ lines: [LineReader.Line]) async throws {
+    private mutating func add(_ lines: [BodyLineReader.Line]) async throws {
         for line in lines {
             guard lineCount < limits.streamLines else {
                 throw RepriseError(
@@ -84,7 +84,7 @@ struct StreamPublishing {
         }
     }
 
-    private mutating func read(_ line: LineReader.Line) -> PublishedMessage.Reading {
+    private mutating func read(_ line: BodyLineReader.Line) -> PublishedMessage.Reading {
         switch line {
         case .text(let text):
             batchBytes += text.count

@@ -7,7 +7,7 @@ package struct FlushTurns<Connection> {
     /// The flushes per tick: less than a millisecond's worth.
     package static var most: Int { 64 }
 
-    private var waiting = Line<Connection>()
+    private var waiting = FIFOQueue<Connection>()
     private var flushed = 0
     private var isScheduled = false
 

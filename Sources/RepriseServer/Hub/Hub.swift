@@ -48,7 +48,7 @@ package final class Hub: Sendable {
     }
 
     /// A user's positions have moved, by a connection's receipt; for 0, by other means.
-    package func moved(by connection: UInt64 = 0, _ telling: PositionNews.Telling) {
+    package func moved(by connection: UInt64 = 0, _ telling: PositionUpdates.Telling) {
         for shard in shards { shard.post(.moved(by: connection, telling)) }
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 final class LogReader: Sendable {
     /// A read for a subscription.
     struct Request: Sendable {
-        let read: SubscriptionMachine.Read
+        let read: ServerSubscriptionMachine.Read
         let channel: ChannelName
         let ticket: UInt32
         /// The user whose positions are read with the state; nil where access is open.
@@ -22,7 +22,7 @@ final class LogReader: Sendable {
     struct Answer: Sendable {
         let channel: ChannelName
         let ticket: UInt32
-        let content: SubscriptionMachine.Answer
+        let content: ServerSubscriptionMachine.Answer
         /// A page as frames, ready to send.
         var page = ByteBuffer()
         var eventCount = 0

@@ -6,7 +6,7 @@
 package struct ReadSlots<Read> {
     private let slots: Int
     private var busy = 0
-    private var waiting = Line<Read>()
+    private var waiting = FIFOQueue<Read>()
 
     /// - Parameter slots: the most concurrent reads.
     package init(slots: Int) { self.slots = max(1, slots) }

@@ -8,15 +8,15 @@ package struct ReadTurns<Reader> {
     /// read.
     private static var pagesAhead: Int { 2 }
 
-    private var first = Line<Reader>()
-    private var others = Line<Reader>()
+    private var first = FIFOQueue<Reader>()
+    private var others = FIFOQueue<Reader>()
     private var isReading = false
     private var unsentPages = 0
 
     package init() {}
 
     /// A subscription queues for a read; it must queue once, see
-    /// ``SubscriptionMachine/asksForTurn()``.
+    /// ``ServerSubscriptionMachine/asksForTurn()``.
     package mutating func asked(_ reader: Reader, first isFirst: Bool = false) {
         if isFirst { first.join(reader) } else { others.join(reader) }
     }

@@ -9,7 +9,7 @@ import Synchronization
 /// `FlushTurns`.
 final class Shard: Sendable {
     /// Events, in order of arrival.
-    enum Letter: Sendable {
+    enum LoopEvent: Sendable {
         case live([LiveRun])
         case uncertain(Set<ChannelName>)
         case answers(to: UInt64, [NewMessage], Result<[AppendResult], RepriseError>)
@@ -17,7 +17,7 @@ final class Shard: Sendable {
         case access(to: UInt64, [AccessAnswer])
         /// The grants of a user, or for nil of all users, in a channel have changed.
         case accessChanged(ChannelName, UserID?)
-        case moved(by: UInt64, PositionNews.Telling)
+        case moved(by: UInt64, PositionUpdates.Telling)
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
@@ -32,23 +32,23 @@ final class Shard: Sendable {
     private static let waitingBytes = 16 << 20
 
     let loop: any EventLoop
-    private let box = Mutex(LetterBox<Letter>(waitingBytes: waitingBytes))
-    private let board: NIOLoopBoundBox<Switchboard?>
+    private let box = Mutex(Mailbox<LoopEvent>(waitingBytes: waitingBytes))
+    private let board: NIOLoopBoundBox<EventLoopHub?>
 
     init(loop: any EventLoop, limits: ServerLimits) {
         self.loop = loop
-        board = .makeEmptyBox(valueType: Switchboard.self, eventLoop: loop)
+        board = .makeEmptyBox(valueType: EventLoopHub.self, eventLoop: loop)
     }
 
     /// The loop's own part; only called on the loop.
-    func switchboard(for gateway: Gateway) -> Switchboard {
+    func loopHub(for gateway: Gateway) -> EventLoopHub {
         if let existing = board.value { return existing }
-        let new = Switchboard(gateway: gateway, shard: self)
+        let new = EventLoopHub(gateway: gateway, shard: self)
         board.value = new
         return new
     }
 
-    func post(_ letter: Letter) {
+    func post(_ letter: LoopEvent) {
         let mustSchedule = box.withLock { $0.post(letter) }
         if mustSchedule { schedule() }
     }

@@ -42,7 +42,7 @@ package struct TypingBoard: Sendable {
     private var channels: [ChannelName: [UserID: [UInt64: Source]]] = [:]
     /// The queue of expiries; all last equally long, so the order of arrival is the order of
     /// expiry.
-    private var due = Line<(at: Duration, place: Place)>()
+    private var due = FIFOQueue<(at: Duration, place: Place)>()
 
     /// - Parameters:
     ///   - limit: the most users of a channel shown as typing at a time.

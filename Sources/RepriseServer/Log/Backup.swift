@@ -119,10 +119,12 @@ package enum Backup {
         do {
             let queue = try DatabaseQueue(path: file)
             let value = try body(queue)
-            let verdict = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
-            guard verdict == "ok" else {
+            let disposition = try queue.read {
+                try String.fetchOne($0, sql: "PRAGMA quick_check(1)")
+            }
+            guard disposition == "ok" else {
                 throw RepriseError(
-                    .corrupt, "The copy of the \(kind.name) is damaged: \(verdict ?? "").",
+                    .corrupt, "The copy of the \(kind.name) is damaged: \(disposition ?? "").",
                     remedy: "Take another backup, and look at the disk.")
             }
             // Without a WAL, so that the copy can be read from a read-only place.

@@ -1,7 +1,7 @@
 package import RepriseWire
 
 /// A channel's state.
-package struct ChannelState: Hashable, Sendable {
+package struct LogChannelState: Hashable, Sendable {
     package var epoch: Epoch
     /// The newest sequence; 0 before the first message.
     package var head: Int64
@@ -19,12 +19,12 @@ package struct ChannelState: Hashable, Sendable {
 package struct LogPage: Hashable, Sendable {
     package var events: [ServerFrame.Event]
     package var gone: [Gone]
-    package var state: ChannelState
+    package var state: LogChannelState
     /// The page covers everything requested up to and including this sequence.
     package var through: Int64
 
     package init(
-        events: [ServerFrame.Event], gone: [Gone], state: ChannelState, through: Int64
+        events: [ServerFrame.Event], gone: [Gone], state: LogChannelState, through: Int64
     ) {
         self.events = events
         self.gone = gone

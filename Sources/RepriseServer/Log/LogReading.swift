@@ -9,7 +9,7 @@ struct LogReading {
     /// The channel's state and key; nil if it has no messages yet.
     func state(
         of channel: ChannelName, _ db: Database
-    ) throws -> (state: ChannelState, key: Int64)? {
+    ) throws -> (state: LogChannelState, key: Int64)? {
         var row = try FastStatement(db, Self.stateOfChannel)
         return try state(of: channel, &row)
     }
@@ -18,17 +18,17 @@ struct LogReading {
 
     private func state(
         of channel: ChannelName, _ row: inout FastStatement
-    ) throws -> (state: ChannelState, key: Int64)? {
+    ) throws -> (state: LogChannelState, key: Int64)? {
         defer { row.reset() }
         try row.bind(channel.text)
         guard try row.step() else { return nil }
-        let state = ChannelState(epoch: epoch, head: row.integer(1), floor: row.integer(2))
+        let state = LogChannelState(epoch: epoch, head: row.integer(1), floor: row.integer(2))
         return (state, row.integer(0))
     }
 
     /// The channel's state; head 0 and floor 0 if it has no messages yet.
-    func stateOrNothing(of channel: ChannelName, _ db: Database) throws -> ChannelState {
-        try state(of: channel, db)?.state ?? ChannelState(epoch: epoch, head: 0, floor: 0)
+    func stateOrNothing(of channel: ChannelName, _ db: Database) throws -> LogChannelState {
+        try state(of: channel, db)?.state ?? LogChannelState(epoch: epoch, head: 0, floor: 0)
     }
 
     /// Tiles `missing` as far as the limits allow.
@@ -37,7 +37,7 @@ struct LogReading {
         _ db: Database
     ) throws -> LogPage {
         guard let (state, key) = try state(of: channel, db) else {
-            let nothing = ChannelState(epoch: epoch, head: 0, floor: 0)
+            let nothing = LogChannelState(epoch: epoch, head: 0, floor: 0)
             return LogPage(events: [], gone: [], state: nothing, through: 0)
         }
         var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
@@ -122,14 +122,14 @@ struct LogReading {
         return (unread, state.head - start > CountedUnread.worthKnowing ? count : nil)
     }
 
-    private static func unreadStart(_ question: UnreadQuestion, _ state: ChannelState) -> Int64 {
+    private static func unreadStart(_ question: UnreadQuestion, _ state: LogChannelState) -> Int64 {
         max(question.after, state.floor, state.head - unreadLookedAt)
     }
 
     /// Scans all messages after `start`, or enough for the largest count: then the count is that of
     /// a later start.
     private func counted(
-        from start: Int64, _ state: ChannelState, of user: UserID, in key: Int64,
+        from start: Int64, _ state: LogChannelState, of user: UserID, in key: Int64,
         _ rows: inout FastStatement
     ) throws -> CountedUnread.Count {
         var all = CountedUnread.Count(after: start, through: state.head, count: 0)
@@ -145,7 +145,7 @@ struct LogReading {
     /// An earlier count, updated to the user's and the channel's current state; nil if that is
     /// impossible, or costs more than a full count.
     private func moved(
-        _ known: CountedUnread.Count, to start: Int64, _ state: ChannelState, of user: UserID,
+        _ known: CountedUnread.Count, to start: Int64, _ state: LogChannelState, of user: UserID,
         in key: Int64, _ rows: inout FastStatement, _ db: Database
     ) throws -> CountedUnread.Count? {
         guard known.through <= state.head, known.isMost || start >= known.after else { return nil }

@@ -27,7 +27,7 @@ package protocol MessageLog: Sendable {
     func probe() async throws
 
     /// A channel's head and floor: 0 and 0 if it has no messages yet; reading creates nothing.
-    func state(of channel: ChannelName) async throws -> ChannelState
+    func state(of channel: ChannelName) async throws -> LogChannelState
 
     /// Returns the beginning of `missing` (sorted, disjoint), as far as one page goes.
     ///
@@ -74,7 +74,7 @@ package protocol MessageLog: Sendable {
     /// Removes the messages up to and including `through` and returns the channel's state.
     ///
     /// Beyond the head it removes everything and leaves the head.
-    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState
+    func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState
 
     /// Removes what `policy`, or a channel's own policy, no longer keeps, and forgets expired ids;
     /// `now` is the wall clock as far as the caller trusts it. Without `overrides` no channel has

@@ -20,7 +20,7 @@ extension SQLiteMessageLog {
     }
 
     /// `state(of:)`.
-    package func stateNow(of channel: ChannelName) throws -> ChannelState {
+    package func stateNow(of channel: ChannelName) throws -> LogChannelState {
         try readNow { try reading.stateOrNothing(of: channel, $0) }
     }
 

@@ -10,7 +10,7 @@ extension SQLiteMessageLog {
     /// The most channels per read.
     private static let channelBatch = 1_024
 
-    package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+    package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         defer {
             noteChange(in: channel)
             hasDeleted.store(true, ordering: .relaxed)

@@ -116,7 +116,7 @@ package final class SQLiteMessageLog: MessageLog {
         try await commit { _, db in try db.execute(sql: "UPDATE log SET probes = probes + 1") }
     }
 
-    package func state(of channel: ChannelName) async throws -> ChannelState {
+    package func state(of channel: ChannelName) async throws -> LogChannelState {
         try await read { [reading] db in try reading.stateOrNothing(of: channel, db) }
     }
 

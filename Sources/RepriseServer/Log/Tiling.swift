@@ -15,7 +15,7 @@ package struct Tiling {
     private let limit: Int
     private let byteLimit: Int
 
-    package init(state: ChannelState, limit: Int, byteLimit: Int) {
+    package init(state: LogChannelState, limit: Int, byteLimit: Int) {
         page = LogPage(events: [], gone: [], state: state, through: 0)
         self.limit = limit
         self.byteLimit = byteLimit

@@ -29,7 +29,7 @@ package struct MeasuredLog: MessageLog {
 
     package func probe() async throws { try await log.probe() }
 
-    package func state(of channel: ChannelName) async throws -> ChannelState {
+    package func state(of channel: ChannelName) async throws -> LogChannelState {
         try await log.state(of: channel)
     }
 
@@ -55,7 +55,7 @@ package struct MeasuredLog: MessageLog {
         log.changes(since: number, among: names)
     }
 
-    package func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+    package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         try await log.trim(channel, through: through)
     }
 

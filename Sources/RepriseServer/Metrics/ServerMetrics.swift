@@ -140,9 +140,9 @@ package final class ServerMetrics: Sendable {
     package func formsDone(_ outcome: FormsOutcome) { forms[outcome.rawValue]?.increment() }
 
     /// A push has got a disposition.
-    package func pushed(_ service: PushService, _ settlement: PushMachine.Settlement) {
+    package func pushed(_ service: PushService, _ acknowledgement: PushMachine.Acknowledgement) {
         let outcome =
-            switch settlement {
+            switch acknowledgement {
             case .pushed: "sent"
             case .dropped(let why): why.rawValue
             case .dead: PushDrop.dead.rawValue

@@ -3,11 +3,11 @@ import RepriseWire
 
 /// Records the disposition of pushes.
 extension PushDispatcher {
-    func note(_ due: DuePush, _ settlement: PushMachine.Settlement) {
-        metrics?.pushed(provider.service, settlement)
+    func note(_ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement) {
+        metrics?.pushed(provider.service, acknowledgement)
         if unsettled.isEmpty { unsettledSince = clock.uptime() }
         unsettled.append(
-            PushSettled(entry: due.entry, address: due.address, settlement: settlement))
+            PushSettled(entry: due.entry, address: due.address, acknowledgement: acknowledgement))
     }
 
     /// Records answers once they are many, or old, or nothing else is in flight.
@@ -46,7 +46,7 @@ extension PushDispatcher {
         for one in batch {
             pushes[one.entry.number] = nil
             if one.isRemoved, one.entry.kind == .alert { removed += 1 }
-            guard case .again(let wait, _) = one.settlement else { continue }
+            guard case .again(let wait, _) = one.acknowledgement else { continue }
             soonest = min(soonest ?? wait, wait)
         }
         let now = clock.uptime()

@@ -12,15 +12,16 @@ extension PushDispatcher {
                 guard let last = names.last else { break }
                 for name in names {
                     let head = try await log.state(of: name).head
-                    guard var walk = try await accounts.pushWalk(provider.service, in: name) else {
+                    guard var scan = try await accounts.fanOutScan(provider.service, in: name)
+                    else {
                         continue
                     }
-                    if walk.through > head {
+                    if scan.through > head {
                         // A restored log assigns sequences again, and messages with them are new.
-                        walk = PushWalk(channel: name, through: head, target: nil, user: "")
-                        try await accounts.savePush(walk, provider.service)
+                        scan = FanOutScan(channel: name, through: head, target: nil, user: "")
+                        try await accounts.savePush(scan, provider.service)
                     }
-                    guard walk.through < head else { continue }
+                    guard scan.through < head else { continue }
                     machine.stored(head, in: name, now: clock.uptime())
                 }
                 after = last
@@ -33,47 +34,47 @@ extension PushDispatcher {
         signal.yield()
     }
 
-    func walk(_ channel: ChannelName, through: Int64) async {
+    func scan(_ channel: ChannelName, through: Int64) async {
         do {
-            guard var walk = try await prepare(channel, through: through) else {
+            guard var scan = try await prepare(channel, through: through) else {
                 machine.walked(channel, added: 0, through: through)
                 signal.yield()
                 return
             }
             let added = try await accounts.stepPush(
-                &walk.walk, provider.service, to: walk.target, walk.candidates, now: clock.wall())
-            let isDone = walk.walk.target == nil
-            walks[channel] = isDone ? nil : walk
-            machine.walked(channel, added: added, through: isDone ? walk.target : nil)
+                &scan.scan, provider.service, to: scan.target, scan.candidates, now: clock.wall())
+            let isDone = scan.scan.target == nil
+            scans[channel] = isDone ? nil : scan
+            machine.walked(channel, added: added, through: isDone ? scan.target : nil)
         } catch {
             failed("a walk", error)
-            walks[channel] = nil
-            machine.walkFailed(channel, now: clock.uptime())
+            scans[channel] = nil
+            machine.scanFailed(channel, now: clock.uptime())
         }
         signal.yield()
     }
 
     /// A channel's scan with its messages; nil without members or messages.
-    private func prepare(_ channel: ChannelName, through: Int64) async throws -> Walk? {
-        if let walk = walks[channel] { return walk }
-        guard let walk = try await accounts.pushWalk(provider.service, in: channel),
-            let missing = SequenceRange(after: walk.through, through: walk.target ?? through)
+    private func prepare(_ channel: ChannelName, through: Int64) async throws -> Scan? {
+        if let scan = scans[channel] { return scan }
+        guard let scan = try await accounts.fanOutScan(provider.service, in: channel),
+            let missing = SequenceRange(after: scan.through, through: scan.target ?? through)
         else { return nil }
         let page = try await log.page(
-            of: channel, missing: [missing], limit: PushLimits.messagesPerWalk,
-            byteLimit: PushLimits.messagesPerWalk * WireLimits.bodyBytes)
-        let target = max(walk.through, min(page.through, missing.through))
-        guard target > walk.through else { return nil }
+            of: channel, missing: [missing], limit: PushLimits.messagesPerScan,
+            byteLimit: PushLimits.messagesPerScan * WireLimits.bodyBytes)
+        let target = max(scan.through, min(page.through, missing.through))
+        guard target > scan.through else { return nil }
         let now = clock.wall()
         var candidates: [PushCandidate] = []
         for event in page.events
-        where event.seq > walk.through && event.change == nil && !event.isDeleted {
+        where event.seq > scan.through && event.change == nil && !event.isDeleted {
             guard let content = PushContent(event.body) else { continue }
             let expires = event.time.advanced(by: content.life)
             if expires <= now, mayExpire() { continue }
             candidates.append(
                 PushCandidate(seq: event.seq, id: event.id, from: event.from, expires: expires))
         }
-        return Walk(walk: walk, target: target, candidates: candidates)
+        return Scan(scan: scan, target: target, candidates: candidates)
     }
 }

@@ -38,7 +38,7 @@ package actor PushDispatcher {
     private var calendar: WallClockGuard
     /// Pushes in memory, by row.
     var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
-    var walks: [ChannelName: Walk] = [:]
+    var scans: [ChannelName: Scan] = [:]
     var unsettled: [PushSettled] = []
     /// When the oldest unrecorded answer arrived.
     var unsettledSince: Duration?
@@ -49,8 +49,8 @@ package actor PushDispatcher {
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
     /// A fan-out scan in flight, with its messages.
-    struct Walk {
-        var walk: PushWalk
+    struct Scan {
+        var scan: FanOutScan
         var target: Int64
         var candidates: [PushCandidate]
     }
@@ -67,7 +67,7 @@ package actor PushDispatcher {
         self.clock = clock
         self.logger = logger
         machine = PushMachine(concurrency: provider.concurrency)
-        calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         let unread = unread ?? UnreadCounts(accounts: accounts, log: log)
         self.unread = unread
         maker = PushMaker(unread: unread, log: log, clock: clock)
@@ -159,8 +159,8 @@ package actor PushDispatcher {
     private func perform(_ action: PushMachine.Action, _ group: inout DiscardingTaskGroup) {
         switch action {
         case .recover: group.addTask { await self.recover() }
-        case .walk(let channel, let through):
-            group.addTask { await self.walk(channel, through: through) }
+        case .scan(let channel, let through):
+            group.addTask { await self.scan(channel, through: through) }
         case .load(let limit): group.addTask { await self.load(limit) }
         case .send(let number):
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
@@ -199,7 +199,7 @@ package actor PushDispatcher {
     }
 
     func mayExpire() -> Bool {
-        calendar.observe(clock.sighting())
+        calendar.observe(clock.clockReading())
         return calendar.mayExpire
     }
 
@@ -209,7 +209,7 @@ package actor PushDispatcher {
         do {
             let wall = clock.wall()
             let page = try await accounts.duePushes(
-                provider.service, now: wall, limit: limit, except: machine.inHand)
+                provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
                 logger.error("push: rows that cannot be read are taken out of the queue")
                 try await accounts.removePushes(page.broken)
@@ -228,7 +228,7 @@ package actor PushDispatcher {
         let mayExpire = mayExpire()
         var rows: [PushMachine.Row] = []
         for due in page.pushes where !machine.holds(due.entry.number) {
-            switch PushRules.verdict(due, now: wall, mayExpire: mayExpire) {
+            switch PushRules.disposition(due, now: wall, mayExpire: mayExpire) {
             case .send(let kind, let isQuiet):
                 pushes[due.entry.number] = (due, kind, isQuiet)
                 rows.append(
@@ -252,7 +252,7 @@ package actor PushDispatcher {
         if let address = due.address, let until = died[address], until > clock.uptime() {
             // The row was read before its address became invalid; it is read again once that is
             // recorded.
-            let instead = PushMachine.Settlement.again(
+            let instead = PushMachine.Acknowledgement.again(
                 after: PushLimits.waitsInMemory * 2, isAttempt: false)
             return ended(due, .accepted, instead: instead)
         }
@@ -268,18 +268,18 @@ package actor PushDispatcher {
     }
 
     private func ended(
-        _ due: DuePush, _ outcome: PushOutcome, instead: PushMachine.Settlement? = nil
+        _ due: DuePush, _ outcome: PushOutcome, instead: PushMachine.Acknowledgement? = nil
     ) {
         let now = clock.uptime()
-        let settlement = machine.answered(
+        let acknowledgement = machine.answered(
             outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts, now: now,
             jitter: .random(in: 0..<1))
         tell(outcome, lane: due.address?.lane ?? "", now)
-        if case .dead = settlement, let address = due.address {
+        if case .dead = acknowledgement, let address = due.address {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
         }
-        note(due, instead ?? settlement)
+        note(due, instead ?? acknowledgement)
         signal.yield()
     }
 

@@ -69,7 +69,7 @@ package struct DuePush: Hashable, Sendable {
 }
 
 /// The decision about a due push.
-package enum PushVerdict: Hashable, Sendable {
+package enum PushDisposition: Hashable, Sendable {
     /// Send as this kind; quietly if the user must not be disturbed.
     case send(PushHint.Kind, isQuiet: Bool)
     case drop(PushDrop)
@@ -108,9 +108,9 @@ package enum PushRules {
     ///   - now: the wall clock.
     ///   - mayExpire: whether the wall clock is trusted.
     /// - Returns: what to do with it.
-    package static func verdict(
+    package static func disposition(
         _ due: DuePush, now: WallTime, mayExpire: Bool
-    ) -> PushVerdict {
+    ) -> PushDisposition {
         let entry = due.entry
         guard let address = due.address else { return .drop(.unregistered) }
         guard due.isMember else { return .drop(.left) }

@@ -7,11 +7,11 @@ package enum PushLimits {
     /// The most stored messages that are noted; beyond it all channels are scanned.
     package static let notedSlots = 65_536
     /// The most messages of one fan-out scan over a channel's members.
-    package static let messagesPerWalk = 16
+    package static let messagesPerScan = 16
     /// The most members in one step of a scan, for one message.
     package static let membersPerStep = 512
     /// The most channels scanned at a time.
-    package static let walks = 2
+    package static let scans = 2
     /// The most pushes of one service on the disk before scans pause; the log keeps the rest.
     package static let queued = 10_000
     /// The most pushes read from the disk at a time.

@@ -13,8 +13,8 @@ package struct PushMachine: Sendable {
         case recover
         /// Take the next step of a fan-out scan over the channel's members, for messages up to
         /// `through`.
-        case walk(ChannelName, through: Int64)
-        /// Read due pushes from the disk: at most this many, and none of ``inHand``.
+        case scan(ChannelName, through: Int64)
+        /// Read due pushes from the disk: at most this many, and none of ``inFlight``.
         case load(Int)
         /// Send the push of this row.
         case send(Int64)
@@ -26,7 +26,7 @@ package struct PushMachine: Sendable {
     }
 
     /// The recorded outcome of a push.
-    package enum Settlement: Hashable, Sendable {
+    package enum Acknowledgement: Hashable, Sendable {
         case pushed
         case dropped(PushDrop)
         /// The address is invalid, unless the device has registered it again since this time.
@@ -56,7 +56,7 @@ package struct PushMachine: Sendable {
     }
 
     package let concurrency: Int
-    private var walks = PushWalkOrder()
+    private var scans = FanOutScanOrder()
     private var mustRecover = true
     private var isRecovering = false
 
@@ -93,7 +93,7 @@ package struct PushMachine: Sendable {
 
     /// A message is durable.
     package mutating func stored(_ seq: Int64, in channel: ChannelName, now: Duration) {
-        if !walks.note(seq, in: channel, now: now) { mustRecover = true }
+        if !scans.note(seq, in: channel, now: now) { mustRecover = true }
     }
 
     /// The buffer of noted messages overflowed: all channels must be scanned.
@@ -119,12 +119,12 @@ package struct PushMachine: Sendable {
             mayHaveMore = true
             meanwhile.hasMore = true
         }
-        walks.ended(channel, through: through)
+        scans.ended(channel, through: through)
     }
 
     /// A step of a fan-out scan has failed and is repeated.
-    package mutating func walkFailed(_ channel: ChannelName, now: Duration) {
-        walks.failed(channel)
+    package mutating func scanFailed(_ channel: ChannelName, now: Duration) {
+        scans.failed(channel)
         pausedUntil = now + PushLimits.afterFailure
     }
 
@@ -166,7 +166,7 @@ package struct PushMachine: Sendable {
     package func holds(_ number: Int64) -> Bool { held.contains(number) }
 
     /// All rows that the machine holds.
-    package var inHand: Set<Int64> { held }
+    package var inFlight: Set<Int64> { held }
 
     /// A row was read that will not be sent; it is held until that is recorded.
     package mutating func dropped(_ number: Int64) { held.insert(number) }
@@ -189,7 +189,7 @@ package struct PushMachine: Sendable {
     /// - Returns: what to record.
     package mutating func answered(
         _ outcome: PushOutcome, lane: String = "", attempts: Int, now: Duration, jitter: Double
-    ) -> Settlement {
+    ) -> Acknowledgement {
         underWay -= 1
         switch outcome {
         case .accepted:
@@ -218,7 +218,7 @@ package struct PushMachine: Sendable {
     private mutating func laneFailed(
         _ lane: String, retryAfter: Duration?, again: Duration, _ attempts: Int, _ now: Duration,
         _ jitter: Double
-    ) -> Settlement {
+    ) -> Acknowledgement {
         if circuits.count >= PushLimits.lanes, circuits[lane] == nil { circuits.removeAll() }
         circuits[lane, default: PushCircuit()]
             .failed(retryAfter: retryAfter, now: now, jitter: jitter)
@@ -265,9 +265,9 @@ package struct PushMachine: Sendable {
             isRecovering = true
             actions.append(.recover)
         }
-        walks.takeDue(now)
-        while queued < PushLimits.queued, let walk = walks.next() {
-            actions.append(.walk(walk.channel, through: walk.through))
+        scans.takeDue(now)
+        while queued < PushLimits.queued, let scan = scans.next() {
+            actions.append(.scan(scan.channel, through: scan.through))
         }
         send(&actions, now)
         release(&actions, now)
@@ -282,7 +282,7 @@ package struct PushMachine: Sendable {
         if waitingStart < waiting.count {
             moments.append(waitingSince + PushLimits.waitsInMemory)
         }
-        if let due = walks.due { moments.append(due) }
+        if let due = scans.due { moments.append(due) }
         if case .none(let until)? = circuits[""]?.permission(now: now) {
             if let until { moments.append(until) }
         } else if let nextDue, !isLoading, !isFull {

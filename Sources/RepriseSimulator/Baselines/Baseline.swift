@@ -33,16 +33,16 @@ package struct Baseline: Sendable {
     ///   - count: how many convictions to choose from.
     /// - Returns: the conviction, shrunk, with its trace, and how many seeds the first one took;
     ///   nil: it stands acquitted.
-    package func convict(
+    package func detect(
         seeds: Range<UInt64> = Baseline.seeds, by kinds: [Fault.Kind] = [],
         choosingFrom count: Int = 8
-    ) -> Conviction? {
-        var shortest: Conviction?
+    ) -> Detection? {
+        var shortest: Detection?
         var tried: Int?
         var from = seeds.lowerBound
         for _ in 0..<count {
             guard from < seeds.upperBound,
-                let found = conviction(workload, seeds: from..<seeds.upperBound, by: kinds)
+                let found = detection(workload, seeds: from..<seeds.upperBound, by: kinds)
             else { break }
             tried = tried ?? found.tried
             if found.lines.count < shortest?.lines.count ?? .max { shortest = found }
@@ -52,23 +52,23 @@ package struct Baseline: Sendable {
         return shortest
     }
 
-    private func conviction(
+    private func detection(
         _ workload: some Workload, seeds: Range<UInt64>, by kinds: [Fault.Kind]
-    ) -> Conviction? {
-        guard !kinds.isEmpty else { return workload.conviction(seeds: seeds) }
-        return OfSomeKinds(workload: workload, kinds: kinds).conviction(seeds: seeds)
+    ) -> Detection? {
+        guard !kinds.isEmpty else { return workload.detection(seeds: seeds) }
+        return OfSomeKinds(workload: workload, kinds: kinds).detection(seeds: seeds)
     }
 
     /// The judgement in plain words, with the trace line by line and the options that replay it.
-    package func account(of conviction: Conviction) -> String {
-        let shrunk = conviction.shrunk
+    package func account(of detection: Detection) -> String {
+        let shrunk = detection.shrunk
         let options = shrunk.options(reducedFrom: workload.schedule(seed: shrunk.seed))
         var lines = [
             "\(name): \(does)",
-            "convicted after \(conviction.tried) seed(s); one that convicts it, shrunk:",
+            "convicted after \(detection.tried) seed(s); one that convicts it, shrunk:",
             "reprise simulate --workload \(workload.name) \(options)",
         ]
-        lines += conviction.lines.timeline()
+        lines += detection.lines.timeline()
         lines.append("it should have kept: \(shouldHaveKept)")
         return lines.joined(separator: "\n")
     }
@@ -90,7 +90,7 @@ private struct OfSomeKinds<W: Workload>: Workload {
     var name: String { workload.name }
     var summary: String { workload.summary }
 
-    func schedule(seed: UInt64) -> Schedule {
+    func schedule(seed: UInt64) -> FaultSchedule {
         let whole = workload.schedule(seed: seed)
         return whole.reduced(faults: whole.faults.filter { kinds.contains($0.kind) }.map(\.index))
     }

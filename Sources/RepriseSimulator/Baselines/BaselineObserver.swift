@@ -65,5 +65,5 @@ final class BaselineObserver {
         }
     }
 
-    private func name(_ device: Int) -> String { BaselineStage.name(device) }
+    private func name(_ device: Int) -> String { BaselineFixture.name(device) }
 }

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseJournal
 
 /// One life of an app of the workload: its version, and the workers that it has.
-final class ChainsApp {
+final class SimulatedChainsApp {
     let device: ChainsDevice
     let process: SimulatedProcess
     let version: Int
@@ -21,7 +21,9 @@ final class ChainsApp {
     ) {
         self.simulation = simulation
         (self.device, self.process, self.version) = (device, process, version)
-        let all = [SimulatedCopy.identifier, SimulatedSend.identifier, SimulatedUndo.identifier]
+        let all = [
+            SimulatedCopy.identifier, SimulatedSend.identifier, SimulatedCompensation.identifier,
+        ]
         workers = Set(all + (hasRare ? [SimulatedRare.identifier] : []))
         random = simulation.random("app \(process.name) \(process.life)")
     }
@@ -54,7 +56,7 @@ final class ChainsApp {
         let wait = random.spread(.milliseconds(20), .seconds(20))
         simulation.after(wait, on: process) { [self] in
             guard !device.isSessionClosed else { return openLater() }
-            journal?.open(.session)
+            journal?.setReady(.session)
             chains?.put(.opened(.session))
         }
     }
@@ -64,7 +66,7 @@ final class ChainsApp {
             journal.machine.gate.readiness.contains(.session)
         else { return }
         simulation.met(.gateCloses)
-        journal.close(.session)
+        journal.setNotReady(.session)
         openLater()
     }
 
@@ -79,14 +81,14 @@ final class ChainsApp {
 final class ChainsDevice {
     let process: SimulatedProcess
     let store: any DeviceStore
-    let witness: ChainsWitness
+    let checker: ChainsChecker
     private(set) var trouble: Fault.Kind?
     private(set) var conditions = DeviceConditions()
-    private(set) var owner: ChainsApp?
+    private(set) var owner: SimulatedChainsApp?
     private let simulation: Simulation
     private let disk: SimulatedDisk
     private var random: SeededRandom
-    private var apps: [ChainsApp] = []
+    private var apps: [SimulatedChainsApp] = []
     private var second: SimulatedProcess?
     private var version = 1
     private var isHealed = false
@@ -97,7 +99,7 @@ final class ChainsDevice {
         (self.disk, self.store) = (disk, store)
         process = SimulatedProcess(simulation, name: "device \(index)")
         random = simulation.random("versions of \(process.name)")
-        witness = ChainsWitness(simulation, name: process.name)
+        checker = ChainsChecker(simulation, name: process.name)
         attach(process)
         simulation.whenEnded { [self] in
             for app in apps { app.end() }
@@ -109,7 +111,7 @@ final class ChainsDevice {
         process.started = { [unowned self, unowned process] in
             if random.chance(0.25) { version = min(version + 1 + random.index(2), 4) }
             let hasRare = random.chance(0.7) || isHealed
-            let app = ChainsApp(
+            let app = SimulatedChainsApp(
                 simulation, device: self, process: process, version: version, hasRare: hasRare)
             simulation.trace(process.name, "has version \(version)\(hasRare ? "" : ", not rare")")
             apps.append(app)
@@ -127,22 +129,22 @@ final class ChainsDevice {
 
     // MARK: What the app says
 
-    func opened(_ app: ChainsApp) {
+    func opened(_ app: SimulatedChainsApp) {
         for other in apps where other !== app { other.isFormer = true }
         owner = app
         look(isEnd: false)
     }
 
-    func committed(_ app: ChainsApp) {
-        if app.isFormer { witness.violated(.recorded, "a former owner's commit was taken") }
+    func committed(_ app: SimulatedChainsApp) {
+        if app.isFormer { checker.violated(.recorded, "a former owner's commit was taken") }
         do {
-            try app.journal?.read { try witness.committed($0) }
+            try app.journal?.read { try checker.committed($0) }
         } catch {
-            witness.violated(.recorded, "the journal cannot be read: \(error)")
+            checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
     }
 
-    func lostOwnership(_ app: ChainsApp) {
+    func lostOwnership(_ app: SimulatedChainsApp) {
         let process = app.process
         process.kill("has lost the journal, and exits")
         simulation.after(.seconds(1)) { [self] in
@@ -152,20 +154,20 @@ final class ChainsDevice {
 
     func look(isEnd: Bool) {
         guard let journal = owner?.journal else {
-            if isEnd { witness.violated(.alive, "the journal is not open") }
+            if isEnd { checker.violated(.alive, "the journal is not open") }
             return
         }
         do {
-            try journal.read { try witness.look($0, version: owner?.version ?? 0, isEnd: isEnd) }
+            try journal.read { try checker.look($0, version: owner?.version ?? 0, isEnd: isEnd) }
         } catch {
-            witness.violated(.recorded, "the journal cannot be read: \(error)")
+            checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
     }
 
     // MARK: The user
 
     func arrives(_ message: ChainsMessage, tries: Int = 1) {
-        guard !witness.isAcknowledged(message.id), tries < 40 else { return }
+        guard !checker.isAcknowledged(message.id), tries < 40 else { return }
         simulation.after(min(.seconds(3) * tries, .seconds(200))) { [self] in
             arrives(message, tries: tries + 1)
         }
@@ -174,17 +176,17 @@ final class ChainsDevice {
         }
         switch message.what {
         case .start(let script, let name, let conflict, let constraints, let delay, let deadline):
-            guard let json = try? ChainsJSON.bytes(script),
+            guard let json = try? SimulatedChainsJSON.bytes(script),
                 let plan = try? ChainsScript.chain(version: app.version).plan(for: json)
-            else { return witness.violated(.recorded, "a script makes no plan") }
+            else { return checker.violated(.recorded, "a script makes no plan") }
             let new = NewChain(
                 id: message.id, definition: ChainsScript.definition, version: app.version,
                 plan: plan, input: json, name: name, onConflict: conflict,
                 constraints: constraints, delay: delay, deadline: deadline)
             start(new, script, journal)
         case .command(let verb, let pick):
-            guard let target = witness.target(pick) else { return }
-            witness.commanded(verb, target)
+            guard let target = checker.target(pick) else { return }
+            checker.commanded(verb, target)
             record(
                 NewEntry(
                     id: EntryID(unchecked: message.id), kind: Chains.commandKind, source: "app",
@@ -198,31 +200,31 @@ final class ChainsDevice {
     }
 
     private func record(_ entry: NewEntry, _ journal: SimulatedJournal) {
-        journal.record(entry) { [witness] in
-            if case .success = $0 { witness.acknowledged(entry.id.text) }
+        journal.record(entry) { [checker] in
+            if case .success = $0 { checker.acknowledged(entry.id.text) }
         }
     }
 
     private func start(_ new: NewChain, _ script: ChainsScript, _ journal: SimulatedJournal) {
-        witness.asked(new.id, script)
+        checker.asked(new.id, script)
         journal.write(
-            { [witness] transaction -> String in
+            { [checker] transaction -> String in
                 let shipping = try shipping(transaction)
                 // An app that does not know whether its first try was recorded asks by the id.
                 if let seq = try ChainReading.seq(of: new.id, shipping.db) {
-                    witness.touched.insert(seq)
+                    checker.touched.insert(seq)
                     return new.id
                 }
                 let id = try new.insert(shipping.db, shipping.journal)
                 if let seq = try ChainReading.seq(of: id, shipping.db) {
-                    witness.touched.insert(seq)
+                    checker.touched.insert(seq)
                 }
                 return id
             },
-            then: { [witness] result in
+            then: { [checker] result in
                 guard case .success(let id) = result else { return }
-                witness.acknowledged(new.id)
-                if id == new.id { witness.started(id) }
+                checker.acknowledged(new.id)
+                if id == new.id { checker.started(id) }
             })
     }
 

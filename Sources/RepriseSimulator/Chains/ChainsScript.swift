@@ -11,9 +11,18 @@ struct ChainsScript: Codable, Sendable {
         var what: What
         var attempts: Int
         var deadline: Int?
-        var canUndo: Bool
+        var canCompensate: Bool
         /// A task of a step before whose output it takes.
         var reads: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case name
+            case what
+            case attempts
+            case deadline
+            case canCompensate = "canUndo"
+            case reads
+        }
     }
 
     var steps: [[Part]]
@@ -29,7 +38,7 @@ struct ChainsScript: Codable, Sendable {
                     what: random.chance(mix.rare) ? .rare : random.chance(0.5) ? .copy : .send,
                     attempts: 1 + random.index(4),
                     deadline: random.chance(mix.deadlines) ? 5 + random.index(60) : nil,
-                    canUndo: random.chance(mix.undos), reads: random.chance(0.5) ? last : nil)
+                    canCompensate: random.chance(mix.undos), reads: random.chance(0.5) ? last : nil)
             }
             last = parts[0].name
             if random.chance(mix.waits) {
@@ -37,7 +46,7 @@ struct ChainsScript: Codable, Sendable {
                     Part(
                         name: "w\(step)", what: random.chance(0.5) ? .session : .reply,
                         attempts: 1, deadline: random.chance(0.2) ? 30 + random.index(90) : nil,
-                        canUndo: false)
+                        canCompensate: false)
                 ]
                 last = nil
             }
@@ -55,15 +64,15 @@ struct ChainsScript: Codable, Sendable {
     static func chain(version: Int) -> Chain<ChainsScript> {
         Chain(definition, version: version, compatibleWith: compatible[version] ?? []) { script in
             for step in script.steps {
-                Together {
+                Parallel {
                     for part in step {
                         switch part.what {
                         case .copy: script.work(part, SimulatedCopy.self, version)
                         case .send: script.work(part, SimulatedSend.self, version)
                         case .rare: script.work(part, SimulatedRare.self, version)
-                        case .session: script.wait(part, Wait(for: .session, name: part.name))
+                        case .session: script.wait(part, WaitFor(for: .session, name: part.name))
                         case .reply:
-                            script.wait(part, Wait(forEntry: ChainsKinds.reply, name: part.name))
+                            script.wait(part, WaitFor(forEntry: ChainsKinds.reply, name: part.name))
                         }
                     }
                 }
@@ -80,7 +89,7 @@ struct ChainsScript: Codable, Sendable {
         stored == version || compatible[version]?.contains(stored) ?? false
     }
 
-    private func wait(_ part: Part, _ wait: Wait) -> Wait {
+    private func wait(_ part: Part, _ wait: WaitFor) -> WaitFor {
         part.deadline.map { wait.deadline(.seconds($0)) } ?? wait
     }
 
@@ -93,7 +102,8 @@ struct ChainsScript: Codable, Sendable {
             attempts: part.attempts + (version >= 3 ? 1 : 0),
             Backoff(base: .seconds(1), longest: .seconds(20)))
         if let deadline = part.deadline { work = work.deadline(.seconds(deadline)) }
-        return part.canUndo ? work.undo(with: SimulatedUndo.self) { _ in part.name } : work
+        return part.canCompensate
+            ? work.compensation(with: SimulatedCompensation.self) { _ in part.name } : work
     }
 }
 
@@ -108,7 +118,7 @@ struct SimulatedCopy: SimulatedWorker { static let identifier = "copy" }
 struct SimulatedSend: SimulatedWorker { static let identifier = "send" }
 /// Some versions of the app do not know it.
 struct SimulatedRare: SimulatedWorker { static let identifier = "rare" }
-struct SimulatedUndo: SimulatedWorker { static let identifier = "undo" }
+struct SimulatedCompensation: SimulatedWorker { static let identifier = "undo" }
 
 /// What happens to a device of the workload.
 struct ChainsMessage {
@@ -128,7 +138,7 @@ struct ChainsMessage {
 
     /// `random` gives each message the same number of draws, so that a shorter schedule has the
     /// same first ones.
-    init(_ index: Int, _ schedule: Schedule, _ mix: ChainsMix, _ random: inout SeededRandom) {
+    init(_ index: Int, _ schedule: FaultSchedule, _ mix: ChainsMix, _ random: inout SeededRandom) {
         var draw = SeededRandom(seed: random.next())
         id = "c\(index)"
         device = index % schedule.devices
@@ -166,7 +176,7 @@ enum ChainsKinds {
     }
 }
 
-enum ChainsJSON {
+enum SimulatedChainsJSON {
     static func bytes(_ script: ChainsScript) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]

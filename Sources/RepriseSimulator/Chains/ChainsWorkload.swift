@@ -15,15 +15,15 @@ package struct ChainsWorkload: Workload {
     package let summary = "chains of tasks: parallel, waiting, retried, undone, of several versions"
 
     /// Within how long everything ends once nothing is wrong any more.
-    private static let patience: Duration = .seconds(3_000)
+    private static let timeout: Duration = .seconds(3_000)
     /// A calendar that went back while the device had no power: no clock can tell, and waits are
     /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         ChainsMix.isLarge(seed)
-            ? Schedule.draw(seed: seed, kinds: Self.kinds)
-            : Schedule.draw(
+            ? FaultSchedule.draw(seed: seed, kinds: Self.kinds)
+            : FaultSchedule.draw(
                 seed: seed, kinds: Self.kinds, length: (.seconds(20), .seconds(120)), size: .small)
     }
 
@@ -88,16 +88,16 @@ package struct ChainsWorkload: Workload {
         for device in devices { device.heal() }
         for number in 0..<20 {
             simulation.after(.seconds(60) * (number + 1)) {
-                for device in devices where device.witness.someWaitForReply {
+                for device in devices where device.checker.someWaitForReply {
                     device.replies(number)
                 }
             }
         }
-        simulation.run(until: simulation.now + Self.patience)
+        simulation.run(until: simulation.now + Self.timeout)
         if schedule.faults.contains(where: { $0.kind == .clockJump || $0.kind == .clockDrift }) {
             simulation.run(until: simulation.now + Self.undetectable)
             for device in devices { device.replies(20) }
-            simulation.run(until: simulation.now + Self.patience)
+            simulation.run(until: simulation.now + Self.timeout)
         }
         for device in devices { device.look(isEnd: true) }
     }

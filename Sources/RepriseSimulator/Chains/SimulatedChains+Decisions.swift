@@ -16,7 +16,7 @@ extension SimulatedChains {
     private var stepped: SteppedJournal? { (journal.opened as? OpenJournal)?.stepped }
 
     func carryOut(
-        _ decision: ChainDecision, _ lent: SimulatedLent, isSuccess: Bool = false
+        _ decision: ChainDecision, _ delivery: SimulatedDelivery, isSuccess: Bool = false
     ) {
         var decision = decision
         while let need = decision.next() {
@@ -25,14 +25,16 @@ extension SimulatedChains {
         awaited.formUnion(decision.awaited)
         let chain = decision.chain
         for place in decision.stops { stopForMachine(place, of: chain) }
-        if decision.stopsAll { witness.violated(.recorded, "\(chain.row.id) cannot be read") }
-        guard !decision.isBare else { return lent.end(decision.ending, nil) }
+        if decision.stopsAll { checker.violated(.recorded, "\(chain.row.id) cannot be read") }
+        guard !decision.isBare else { return delivery.end(decision.ending, nil) }
         var writes = decision.writes
-        if mutation == .chainUndoInOrderOfStart { undoOldest(of: chain, &writes) }
+        if mutation == .chainUndoInOrderOfStart { compensateOldest(of: chain, &writes) }
         if mutation == .chainStepBeforeOutcome, isSuccess {
-            for intent in writes.intents where !intent.isUndo { startEarly(intent, of: chain) }
+            for intent in writes.intents where !intent.isCompensation {
+                startEarly(intent, of: chain)
+            }
         }
-        settle(lent, as: decision.ending, writes)
+        settle(delivery, as: decision.ending, writes)
     }
 
     private func outputs(_ need: ChainDecision.Need) throws -> [Int: [UInt8]] {
@@ -47,21 +49,23 @@ extension SimulatedChains {
         let name = chain.tasks[intent.place].name
         SimulatedWork(
             self,
-            Key(chain: chain.row.seq, place: intent.place, round: intent.round, isUndo: false),
+            Key(
+                chain: chain.row.seq, place: intent.place, round: intent.round,
+                isCompensation: false),
             chain: chain.row.id, task: name, workKey: "\(chain.row.id)/\(name)"
         ).takeEffect()
     }
 
     /// The mutation `chainUndoInOrderOfStart`.
-    private func undoOldest(of chain: LiveChain, _ writes: inout ChainWrites) {
-        guard let index = writes.intents.firstIndex(where: \.isUndo) else { return }
+    private func compensateOldest(of chain: LiveChain, _ writes: inout ChainWrites) {
+        guard let index = writes.intents.firstIndex(where: \.isCompensation) else { return }
         let place = writes.intents[index].place
         var slots = chain.machine.slots
         let first = slots.firstIndex {
-            $0.canUndo && $0.state == .succeeded && $0.undo == .none
+            $0.canCompensate && $0.state == .succeeded && $0.compensation == .none
         }
         guard let first, first < place else { return }
-        (slots[first].undo, slots[place].undo) = (.intended, .none)
+        (slots[first].compensation, slots[place].compensation) = (.intended, .none)
         chain.machine = ChainMachine(state: chain.machine.state, slots: slots)
         chain.tasks[first].round += 1
         chain.inputs[first] = chain.inputs.removeValue(forKey: place)
@@ -71,27 +75,29 @@ extension SimulatedChains {
 
     // MARK: Commands
 
-    func obey(_ lent: SimulatedLent) {
-        guard let command = try? ChainCommand(lent.entry.payload) else {
-            return lent.end(.failed(HandOverFailure.permanent("malformed")), nil)
+    func obey(_ delivery: SimulatedDelivery) {
+        guard let command = try? ChainCommand(delivery.entry.payload) else {
+            return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil)
         }
         do {
             let seq = try journal.read { try ChainReading.seq(of: command.chain, shipping($0).db) }
             guard let seq, let chain = try chain(seq) else {
-                return lent.end(.failed(HandOverFailure.permanent("No chain has this id.")), nil)
+                return delivery.end(
+                    .failed(DispatchFailure.permanent("No chain has this id.")), nil)
             }
             if let name = chain.nameWanted(for: command.command), try isTaken(name, chain) {
                 let outcome: Outcome = command.command == .begin ? .superseded : .dead
-                return lent.end(.ended(outcome, reason: "Another chain of its name goes on."), nil)
+                return delivery.end(
+                    .ended(outcome, reason: "Another chain of its name goes on."), nil)
             }
             simulation.trace(
                 process.name, "\(command.command) \(chain.row.id) \(command.task ?? "")")
             if mutation == .chainCancelForgetsRunning, command.command == .cancel {
                 forgetRunning(of: chain)
             }
-            carryOut(.obey(command, chain, facts), lent)
+            carryOut(.obey(command, chain, facts), delivery)
         } catch {
-            witness.violated(.recorded, "a chain cannot be read: \(error)")
+            checker.violated(.recorded, "a chain cannot be read: \(error)")
         }
     }
 
@@ -105,7 +111,7 @@ extension SimulatedChains {
     private func forgetRunning(of chain: LiveChain) {
         for key in running.keys.sorted() where key.chain == chain.row.seq {
             running[key] = nil
-            _ = chain.machine.handedBack(key.place)
+            _ = chain.machine.requeued(key.place)
         }
     }
 }

@@ -7,55 +7,60 @@ import RepriseJournal
 extension SimulatedChains {
     // MARK: Beginning
 
-    func begin(_ lent: SimulatedLent) {
+    func begin(_ delivery: SimulatedDelivery) {
         guard
             let payload = try? JSONDecoder().decode(
-                IntentPayload.self, from: Data(lent.entry.payload))
-        else { return lent.end(.failed(HandOverFailure.permanent("malformed")), nil) }
+                IntentPayload.self, from: Data(delivery.entry.payload))
+        else { return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil) }
         do {
             guard let chain = try chain(payload.chain) else {
-                return lent.end(.ended(.superseded, reason: "The chain is gone."), nil)
+                return delivery.end(.ended(.superseded, reason: "The chain is gone."), nil)
             }
             if mutation == .chainParkedSilently, chain.trouble != nil, !chain.machine.state.isEnd {
-                return lent.end(.ended(.superseded, reason: "parked"), nil)
+                return delivery.end(.ended(.superseded, reason: "parked"), nil)
             }
-            switch ChainDecision.begin(payload, attempt: lent.entry.attempt, of: chain, facts) {
-            case .decided(let decision): carryOut(decision, lent)
-            case .run: start(payload, of: chain, lent)
+            switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
+            case .decided(let decision): carryOut(decision, delivery)
+            case .run: start(payload, of: chain, delivery)
             }
         } catch {
-            witness.violated(.recorded, "a chain cannot be read: \(error)")
+            checker.violated(.recorded, "a chain cannot be read: \(error)")
         }
     }
 
-    private func start(_ payload: IntentPayload, of chain: LiveChain, _ lent: SimulatedLent) {
+    private func start(_ payload: IntentPayload, of chain: LiveChain, _ delivery: SimulatedDelivery)
+    {
         guard process.survives("starting a worker") else { return }
         let (place, seq) = (payload.place, chain.row.seq)
         let row = chain.tasks[place]
-        let key = Key(chain: seq, place: place, round: payload.round, isUndo: payload.isUndo)
-        let attempts = chain.attempts(of: place, isUndo: payload.isUndo) + lent.entry.attempt
+        let key = Key(
+            chain: seq, place: place, round: payload.round, isCompensation: payload.isCompensation)
+        let attempts =
+            chain.attempts(of: place, isCompensation: payload.isCompensation)
+            + delivery.entry.attempt
         let kept = try? journal.read {
-            try ChainReading.work(seq, place, isUndo: payload.isUndo, shipping($0).db)
+            try ChainReading.work(
+                seq, place, isCompensation: payload.isCompensation, shipping($0).db)
         }
         guard chain.inputs.removeValue(forKey: place) ?? kept?.input != nil else {
-            return witness.violated(.recorded, "the input of \(row.name) is missing")
+            return checker.violated(.recorded, "the input of \(row.name) is missing")
         }
-        var name = chain.key(of: place, isUndo: payload.isUndo)
+        var name = chain.key(of: place, isCompensation: payload.isCompensation)
         if mutation == .chainKeyPerAttempt { name += "/\(attempts)" }
         let work = SimulatedWork(
             self, key, chain: chain.row.id, task: row.name, workKey: name)
         running[key] = Running(
-            lent: lent, work: work, started: clock.wall(), attempts: attempts)
-        witness.began(running.values.count { $0.stop == nil })
+            delivery: delivery, work: work, started: clock.wall(), attempts: attempts)
+        checker.began(running.values.count { $0.stop == nil })
         work.begin()
-        if payload.isUndo {
-            alarm(.late(key), after: Self.undoDeadline, work)
+        if payload.isCompensation {
+            alarm(.late(key), after: Self.compensationDeadline, work)
         } else if let deadline = row.deadline {
             alarm(.late(key), after: clock.wall().duration(to: deadline), work)
         }
     }
 
-    private static let undoDeadline: Duration = .seconds(600)
+    private static let compensationDeadline: Duration = .seconds(600)
     private static let cancelGrace: Duration = .seconds(10)
 
     /// For a worker that runs then.
@@ -87,15 +92,17 @@ extension SimulatedChains {
     func finished(_ key: Key, _ result: Result<[UInt8], any Error>) {
         guard let run = running.removeValue(forKey: key) else { return }  // it was given up
         guard let chain = live[key.chain] else {
-            return run.lent.end(.ended(.dead, reason: "corrupt"), nil)
+            return run.delivery.end(.ended(.dead, reason: "corrupt"), nil)
         }
         switch result {
         case .success(let bytes):
-            if mutation == .chainStepAfterAny, !key.isUndo { endOthers(key.place, of: chain) }
+            if mutation == .chainStepAfterAny, !key.isCompensation {
+                endOthers(key.place, of: chain)
+            }
             carryOut(
                 .succeeded(
                     key.payload, of: chain, bytes, StoredOutput(bytes), run.attempt, facts),
-                run.lent, isSuccess: true)
+                run.delivery, isSuccess: true)
         case .failure(let error): failed(key, chain, error, run)
         }
     }
@@ -109,10 +116,10 @@ extension SimulatedChains {
 
     private func failed(_ key: Key, _ chain: LiveChain, _ error: any Error, _ run: Running) {
         let former = chain.tasks[key.place].failures
-        if run.stop == nil, (error as? HandOverFailure)?.advice != .notReady,
+        if run.stop == nil, (error as? DispatchFailure)?.advice != .notReady,
             let task = chain.plan?.tasks[key.place]
         {
-            witness.failed(chain.row.id, task.name, key.isUndo, most: task.attempts)
+            checker.failed(chain.row.id, task.name, key.isCompensation, most: task.attempts)
         }
         var decision = ChainDecision.failed(key.payload, of: chain, error, run.attempt, facts)
         if mutation == .chainRetryForgetsFailures, case .again = decision.ending {
@@ -122,7 +129,7 @@ extension SimulatedChains {
                 return true
             }
         }
-        carryOut(decision, run.lent)
+        carryOut(decision, run.delivery)
     }
 
     /// It was told to stop and did not: what it says later counts no more.
@@ -130,8 +137,8 @@ extension SimulatedChains {
         guard let run = running.removeValue(forKey: key), let chain = live[key.chain] else {
             return
         }
-        carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.lent)
-        guard mutation == .chainAbandonedCounts, !key.isUndo else { return }
+        carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.delivery)
+        guard mutation == .chainAbandonedCounts, !key.isCompensation else { return }
         run.work.whenFinished = { [self] in
             var writes = ChainWrites(chain: key.chain, id: chain.row.id, name: nil)
             writes.changes.append(
@@ -141,10 +148,10 @@ extension SimulatedChains {
                 ))
             let late = writes
             journal.write(
-                { [witness] transaction in
+                { [checker] transaction in
                     let shipping = try shipping(transaction)
                     try late.perform(in: shipping.db, shipping.journal, retention: .zero)
-                    witness.touched.insert(late.chain)
+                    checker.touched.insert(late.chain)
                 }, then: { (_: Result<Void, any Error>) in })
         }
     }

@@ -12,10 +12,10 @@ final class SimulatedChains {
         var chain: Int64
         var place: Int
         var round: Int
-        var isUndo: Bool
+        var isCompensation: Bool
 
         var payload: IntentPayload {
-            IntentPayload(chain: chain, place: place, isUndo: isUndo, round: round)
+            IntentPayload(chain: chain, place: place, isCompensation: isCompensation, round: round)
         }
 
         static func < (left: Key, right: Key) -> Bool {
@@ -24,7 +24,7 @@ final class SimulatedChains {
     }
 
     struct Running {
-        let lent: SimulatedLent
+        let delivery: SimulatedDelivery
         let work: SimulatedWork
         let started: WallTime
         let attempts: Int
@@ -32,13 +32,13 @@ final class SimulatedChains {
 
         var attempt: ChainAttempt {
             ChainAttempt(
-                attempts: attempts, ofEntry: lent.entry.attempt, started: started, stop: stop)
+                attempts: attempts, ofEntry: delivery.entry.attempt, started: started, stop: stop)
         }
     }
 
     enum Event {
-        case tasks([SimulatedLent])
-        case commands([SimulatedLent])
+        case tasks([SimulatedDelivery])
+        case commands([SimulatedDelivery])
         case finished(Key, Result<[UInt8], any Error>)
         case written(Int64)
         case conditions(DeviceConditions)
@@ -50,7 +50,7 @@ final class SimulatedChains {
     }
 
     let simulation: Simulation
-    let app: ChainsApp
+    let app: SimulatedChainsApp
     let journal: SimulatedJournal
     var random: SeededRandom
     var live: [Int64: LiveChain] = [:]
@@ -65,10 +65,10 @@ final class SimulatedChains {
 
     var process: SimulatedProcess { app.process }
     var clock: SimulatedClock { app.process.clock }
-    var witness: ChainsWitness { app.device.witness }
+    var checker: ChainsChecker { app.device.checker }
     var mutation: Mutation? { simulation.mutation }
 
-    init(_ simulation: Simulation, _ app: ChainsApp, journal: SimulatedJournal) {
+    init(_ simulation: Simulation, _ app: SimulatedChainsApp, journal: SimulatedJournal) {
         self.simulation = simulation
         self.app = app
         self.journal = journal
@@ -120,8 +120,8 @@ final class SimulatedChains {
 
     private func take(_ event: Event) {
         switch event {
-        case .tasks(let batch): for lent in batch where !isOver { begin(lent) }
-        case .commands(let batch): for lent in batch where !isOver { obey(lent) }
+        case .tasks(let batch): for delivery in batch where !isOver { begin(delivery) }
+        case .commands(let batch): for delivery in batch where !isOver { obey(delivery) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
         case .late(let key): late(key)
@@ -216,8 +216,8 @@ final class SimulatedChains {
             },
             then: { [self] (result: Result<Void, any Error>) in
                 guard case .success = result else { return again() }
-                journal.open(Chains.budgetReadiness)
-                journal.open(Chains.readiness)
+                journal.setReady(Chains.budgetReadiness)
+                journal.setReady(Chains.readiness)
                 isDone()
             })
     }
@@ -264,7 +264,9 @@ final class SimulatedChains {
     }
 
     /// Ends an entry together with what was decided because of it.
-    func settle(_ lent: SimulatedLent, as ending: Lent.Ending, _ writes: ChainWrites) {
+    func settle(
+        _ delivery: SimulatedDelivery, as ending: EntryDelivery.Ending, _ writes: ChainWrites
+    ) {
         live[writes.chain]?.unsettled += 1
         var writes = writes
         var apart: [ChainWrites.Intent] = []
@@ -272,25 +274,25 @@ final class SimulatedChains {
         if mutation == .chainNextForgotten { writes.name = nil }
         let isForgotten = mutation == .chainFailedForgotten && writes.state == .failed
         let (whole, later) = (writes, apart)
-        lent.whenWritten { [weak self] in self?.put(.written(whole.chain)) }
-        lent.end(ending) { [witness] transaction in
+        delivery.whenWritten { [weak self] in self?.put(.written(whole.chain)) }
+        delivery.end(ending) { [checker] transaction in
             let shipping = try shipping(transaction)
             try whole.perform(in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
             if isForgotten {
                 try shipping.db.execute(
                     sql: "DELETE FROM chain WHERE seq = ?", arguments: [whole.chain])
             }
-            witness.touched.insert(whole.chain)
+            checker.touched.insert(whole.chain)
         }
         guard !later.isEmpty else { return }
         var second = ChainWrites(chain: whole.chain, id: whole.id, name: whole.name)
         second.intents = later
         let left = second
         journal.write(
-            { [witness] transaction in
+            { [checker] transaction in
                 let shipping = try shipping(transaction)
                 try left.perform(in: shipping.db, shipping.journal, retention: .zero)
-                witness.touched.insert(left.chain)
+                checker.touched.insert(left.chain)
             }, then: { (_: Result<Void, any Error>) in })
     }
 

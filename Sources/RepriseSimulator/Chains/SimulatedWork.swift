@@ -57,9 +57,9 @@ final class SimulatedWork {
         guard chains.random.chance(often ? 0.7 : 0.08) else { return nil }
         if often { simulation.met(.handlerThrows) }
         return switch chains.random.index(8) {
-        case 0: HandOverFailure.permanent("refused")
-        case 1: HandOverFailure.retry(after: .seconds(10), "later")
-        case 2: HandOverFailure.notReady("not now")
+        case 0: DispatchFailure.permanent("refused")
+        case 1: DispatchFailure.retry(after: .seconds(10), "later")
+        case 2: DispatchFailure.notReady("not now")
         default: GatesFailure()
         }
     }
@@ -67,8 +67,9 @@ final class SimulatedWork {
     func takeEffect() {
         guard chains.process.survives("the effect of \(workKey)") else { return }
         simulation.trace(chains.process.name, "the effect of \(workKey) takes place")
-        chains.witness.tookEffect(
-            chain, task, isUndo: key.isUndo, key: workKey, by: chains.app, wasTold: wasTold)
+        chains.checker.tookEffect(
+            chain, task, isCompensation: key.isCompensation, key: workKey, by: chains.app,
+            wasTold: wasTold)
     }
 
     private func end(_ result: Result<[UInt8], any Error>) {

@@ -22,7 +22,7 @@ struct ChannelsMix {
     /// Channels of a device whose app loads snapshots.
     let snapshots: Double
 
-    init(_ schedule: Schedule) {
+    init(_ schedule: FaultSchedule) {
         isLarge = Self.isLarge(schedule.seed)
         if isLarge {
             var random = SeededRandom(seed: schedule.seed, purpose: "world")

@@ -19,11 +19,11 @@ package struct ChannelsWorkload: Workload {
         (.killLoading, 3),
     ]
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         let schedule =
             ChannelsMix.isLarge(seed)
-            ? Schedule.draw(seed: seed, kinds: Self.kinds)
-            : Schedule.draw(
+            ? FaultSchedule.draw(seed: seed, kinds: Self.kinds)
+            : FaultSchedule.draw(
                 seed: seed, kinds: Self.kinds, length: (.seconds(5), .seconds(60)), size: .small)
         guard People.areKnown(in: schedule) else { return schedule }
         return schedule.adding(
@@ -32,7 +32,7 @@ package struct ChannelsWorkload: Workload {
 
     /// How long after everything has healed all must be complete: the longest backoff of a reader
     /// and of the outbox (5 min), several times over.
-    static let patience: Duration = .seconds(3_600)
+    static let timeout: Duration = .seconds(3_600)
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         do {
@@ -40,7 +40,7 @@ package struct ChannelsWorkload: Workload {
             world.begin()
             simulation.run(until: simulation.schedule.length)
             world.heal()
-            let end = simulation.now + Self.patience
+            let end = simulation.now + Self.timeout
             while simulation.violation == nil, simulation.now < end, !world.isComplete {
                 simulation.run(until: simulation.now + .seconds(10))
             }

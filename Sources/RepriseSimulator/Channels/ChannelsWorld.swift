@@ -10,11 +10,11 @@ final class ChannelsWorld {
     private let simulation: Simulation
     private let network: SimulatedNetwork
     private let server: SimulatedServer
-    private let serverWitness: ServerWitness
-    private let order: OrderWitness
+    private let serverChecker: ServerChecker
+    private let order: OrderChecker
     private let producers: Producers
     private let devices: [SimulatedDevice]
-    private let witnesses: [DeviceWitness]
+    private let checkers: [DeviceChecker]
     private let apps: [SnapshotApp]
     private let channels: [ChannelName]
     private let mix: ChannelsMix
@@ -31,15 +31,15 @@ final class ChannelsWorld {
         server = SimulatedServer(
             simulation, network: network, store: try Self.log(simulation, tier),
             settings: .drawn(for: simulation))
-        serverWitness = ServerWitness(simulation, server)
-        order = OrderWitness(simulation, serverWitness)
+        serverChecker = ServerChecker(simulation, server)
+        order = OrderChecker(simulation, serverChecker)
         people =
             People.areKnown(in: simulation.schedule)
             ? try People(simulation, server, channels: channels) : nil
         if mix.isLarge { simulation.had(.large) }
         if people != nil { simulation.had(.users) }
-        serverWitness.access = people?.witness
-        serverWitness.watch()
+        serverChecker.access = people?.checker
+        serverChecker.watch()
         producers = Producers(simulation, server: server, order: order)
         handlers = HandlerFaults(simulation)
         var machines: [FaultInjector.Machine] = []
@@ -60,11 +60,11 @@ final class ChannelsWorld {
             devices.append(device)
         }
         self.devices = devices
-        let (server, serverWitness) = (server, serverWitness)
+        let (server, serverChecker) = (server, serverChecker)
         let people = people
-        apps = devices.map { SnapshotApp(simulation, server, serverWitness, $0) }
-        witnesses = zip(devices, apps).map {
-            DeviceWitness(simulation, $0, serverWitness, people, $1)
+        apps = devices.map { SnapshotApp(simulation, server, serverChecker, $0) }
+        checkers = zip(devices, apps).map {
+            DeviceChecker(simulation, $0, serverChecker, people, $1)
         }
         people?.watch(devices)
         producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
@@ -216,17 +216,17 @@ final class ChannelsWorld {
     /// Whether nobody has anything to do any more.
     var isComplete: Bool {
         producers.isDone && people?.isDone != false
-            && witnesses.allSatisfy { $0.isComplete(channels, server) }
+            && checkers.allSatisfy { $0.isComplete(channels, server) }
     }
 
     func check() {
-        serverWitness.check()
+        serverChecker.check()
         for id in producers.acknowledged.sorted(by: { $0.text < $1.text })
-        where !serverWitness.accountsFor(id) {
+        where !serverChecker.accountsFor(id) {
             return simulation.violated(.recorded, "\(id) was acknowledged and is nowhere")
         }
-        for witness in witnesses where simulation.violation == nil {
-            witness.check(channels, server)
+        for checker in checkers where simulation.violation == nil {
+            checker.check(channels, server)
         }
         if simulation.violation == nil, !producers.isDone {
             simulation.violated(.alive, "\(producers.unanswered) messages were never acknowledged")

@@ -7,7 +7,7 @@ import RepriseWire
 /// that they are let into and put out of.
 final class People {
     let accounts: SimulatedAccounts
-    let witness: AccessWitness
+    let checker: AccessChecker
     let backend: TokenBackend
     private let simulation: Simulation
     private let server: SimulatedServer
@@ -21,7 +21,7 @@ final class People {
     private var invited: Set<SimulatedAccounts.Seat> = []
 
     /// In half of all runs.
-    static func areKnown(in schedule: Schedule) -> Bool {
+    static func areKnown(in schedule: FaultSchedule) -> Bool {
         var random = SeededRandom(seed: schedule.seed, purpose: "people")
         return random.chance(0.5)
     }
@@ -42,11 +42,11 @@ final class People {
         seats = channels.filter { known[$0] != nil }.flatMap { channel in
             users.map { SimulatedAccounts.Seat(channel: channel, user: $0) }
         }
-        witness = AccessWitness(simulation, accounts)
+        checker = AccessChecker(simulation, accounts)
         backend = TokenBackend(simulation, accounts)
         server.accounts = accounts
         server.membersChanged = { [unowned self] change in
-            witness.changed(change)
+            checker.changed(change)
             // A restored backup may know less: its administrators say so.
             if case .unknown = change { invited.formIntersection(accounts.members.rows.keys) }
         }
@@ -96,7 +96,7 @@ final class People {
     func begin() {
         for seat in seats {
             var isMember = random.chance(0.8)
-            if isMember { change(seat, to: isMember) } else { witness.mayBeOutside(seat) }
+            if isMember { change(seat, to: isMember) } else { checker.mayBeOutside(seat) }
             let changes = random.chance(0.6) ? 1 + random.index(4) : 0
             let moments = (0..<changes).map { _ in
                 simulation.schedule.length * random.fraction()
@@ -125,7 +125,7 @@ final class People {
         let role: Member.Role? = isMember ? (random.chance(0.3) ? .owner : .member) : nil
         server.setMember(seat, role) { [self] isDone in
             guard isDone else {
-                witness.mayBeOutside(seat)
+                checker.mayBeOutside(seat)
                 return simulation.after(.seconds(2)) { [self] in
                     attempt(seat, wishes[seat] ?? isMember)
                 }
@@ -162,11 +162,11 @@ final class People {
 
     /// Whether a device's user is in no condition to have the channel.
     func isShutOut(_ device: SimulatedDevice, of channel: ChannelName) -> Bool {
-        device.user.map { !witness.mayRead($0, channel) } ?? false
+        device.user.map { !checker.mayRead($0, channel) } ?? false
     }
 
     func mayBeForbidden(_ message: Producers.Message, _ device: SimulatedDevice) -> Bool {
         guard let user = device.user else { return false }
-        return message.change != nil || witness.wasOutside(user, message.channel)
+        return message.change != nil || checker.wasOutside(user, message.channel)
     }
 }

@@ -18,7 +18,7 @@ final class Producers {
 
     private let simulation: Simulation
     private let server: SimulatedServer
-    private let order: OrderWitness
+    private let order: OrderChecker
     /// Whether a device may be told that its user may not publish a message.
     var mayBeForbidden: (Message, SimulatedDevice) -> Bool = { _, _ in false }
     private var random: SeededRandom
@@ -31,7 +31,7 @@ final class Producers {
     /// Refused for good, as its device was told; it may have been stored before or after that.
     private(set) var refused: Set<EntryID> = []
 
-    init(_ simulation: Simulation, server: SimulatedServer, order: OrderWitness) {
+    init(_ simulation: Simulation, server: SimulatedServer, order: OrderChecker) {
         self.simulation = simulation
         self.server = server
         self.order = order

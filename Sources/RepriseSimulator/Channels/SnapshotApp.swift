@@ -17,7 +17,7 @@ final class SnapshotApp {
 
     private let simulation: Simulation
     private let server: SimulatedServer
-    private let witness: ServerWitness
+    private let checker: ServerChecker
     private var random: SeededRandom
     private var states: [ChannelName: State] = [:]
     /// The next load does not live to its end: after which part of its time, and for how long the
@@ -25,12 +25,12 @@ final class SnapshotApp {
     private var dying: (bits: UInt64, length: Duration)?
 
     init(
-        _ simulation: Simulation, _ server: SimulatedServer, _ witness: ServerWitness,
+        _ simulation: Simulation, _ server: SimulatedServer, _ checker: ServerChecker,
         _ device: SimulatedDevice
     ) {
         self.simulation = simulation
         self.server = server
-        self.witness = witness
+        self.checker = checker
         random = simulation.random("snapshots of \(device.name)")
         device.snapshot = { [unowned self] device, request, then in load(request, device, then) }
     }
@@ -85,7 +85,7 @@ final class SnapshotApp {
         }
         return State(
             epoch: request.epoch, through: state.head,
-            ids: witness.ids(in: request.channel, through: state.head, request.epoch))
+            ids: checker.ids(in: request.channel, through: state.head, request.epoch))
     }
 
     /// Up to where the app's own store has the channel.

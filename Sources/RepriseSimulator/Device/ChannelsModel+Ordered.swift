@@ -27,13 +27,14 @@ extension ChannelsModel {
     }
 
     /// What was with a handler when its process died.
-    func sequences(of channel: ChannelName, after cursor: Int64, through handing: Int64) -> [Stored]
+    func sequences(of channel: ChannelName, after cursor: Int64, through dispatching: Int64)
+        -> [Stored]
     {
-        let rank = OrderedPosition.rank(of: handing)
+        let rank = OrderedPosition.rank(of: dispatching)
         let places = logs(of: channel)
         guard places.indices.contains(rank) else { return [] }
         let after = OrderedPosition.seq(of: cursor, inRank: rank)
-        let end = OrderedPosition.seq(of: handing)
+        let end = OrderedPosition.seq(of: dispatching)
         return logs[places[rank]].messages.filter { $0.seq > after && $0.seq <= end }
     }
 

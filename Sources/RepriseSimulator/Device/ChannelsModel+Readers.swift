@@ -16,33 +16,33 @@ extension ChannelsModel {
         }
         let id = Int64(place + 1)
         for index in readers[place].exceptions.indices
-        where readers[place].exceptions[index].state == .handed {
+        where readers[place].exceptions[index].state == .dispatched {
             interrupt(&readers[place].exceptions[index], options, now: now)
         }
-        let (cursor, handing) = (readers[place].cursor, readers[place].handing)
-        guard handing > cursor else { return .init(reader: id, cursor: cursor) }
+        let (cursor, dispatching) = (readers[place].cursor, readers[place].dispatching)
+        guard dispatching > cursor else { return .init(reader: id, cursor: cursor) }
         let state = Self.stateAfterInterruption(options, failures: 1)
         let inDoubt =
             reader.order == .ordered
-            ? sequences(of: reader.channel, after: cursor, through: handing)
-            : arrivals(after: cursor, through: handing)
+            ? sequences(of: reader.channel, after: cursor, through: dispatching)
+            : arrivals(after: cursor, through: dispatching)
         for message in inDoubt {
             readers[place].replace(
                 Exception(
                     arrival: message.arrival, attempts: 1, failures: 1, state: state, due: now,
                     reason: ReaderStore.interruption))
         }
-        readers[place].cursor = handing
-        return .init(reader: id, cursor: handing)
+        readers[place].cursor = dispatching
+        return .init(reader: id, cursor: dispatching)
     }
 
     /// A window never spans two logs.
-    private func arrivals(after cursor: Int64, through handing: Int64) -> [Stored] {
-        let base = Self.base(of: handing >> Self.arrivalBits)
-        let log = Int(handing >> Self.arrivalBits) - 1
+    private func arrivals(after cursor: Int64, through dispatching: Int64) -> [Stored] {
+        let base = Self.base(of: dispatching >> Self.arrivalBits)
+        let log = Int(dispatching >> Self.arrivalBits) - 1
         guard logs.indices.contains(log) else { return [] }
         return logs[log].messages.filter {
-            $0.arrival > max(cursor, base) && $0.arrival <= handing
+            $0.arrival > max(cursor, base) && $0.arrival <= dispatching
         }
     }
 
@@ -125,35 +125,35 @@ extension ChannelsModel {
         }
     }
 
-    mutating func hand(of id: Int64, arrival: Int64) {
+    mutating func markDispatched(of id: Int64, arrival: Int64) {
         let place = Int(id) - 1
         guard let index = readers[place].place(of: arrival),
             readers[place].exceptions[index].state == .waiting
         else { return }
-        readers[place].exceptions[index].state = .handed
+        readers[place].exceptions[index].state = .dispatched
         readers[place].exceptions[index].attempts += 1
     }
 
     mutating func settle(
-        of id: Int64, _ settlement: ReaderWrite.Settlement, now: WallTime
+        of id: Int64, _ acknowledgement: ReaderWrite.Acknowledgement, now: WallTime
     ) {
         let place = Int(id) - 1
-        guard let ending = settlement.ending else {
-            readers[place].exceptions.removeAll { $0.arrival == settlement.arrival }
+        guard let ending = acknowledgement.ending else {
+            readers[place].exceptions.removeAll { $0.arrival == acknowledgement.arrival }
             return
         }
         readers[place].replace(
             Exception(
-                arrival: settlement.arrival, attempts: settlement.attempts,
-                failures: settlement.failures, state: ending.state,
+                arrival: acknowledgement.arrival, attempts: acknowledgement.attempts,
+                failures: acknowledgement.failures, state: ending.state,
                 due: now.advanced(by: ending.wait),
                 reason: String(ending.reason.prefix(256))))
     }
 
     mutating func write(of id: Int64, _ write: ReaderWrite, now: WallTime) {
-        for settlement in write.settlements { settle(of: id, settlement, now: now) }
+        for acknowledgement in write.acknowledgements { settle(of: id, acknowledgement, now: now) }
         readers[Int(id) - 1].cursor = write.cursor
-        readers[Int(id) - 1].handing = write.handing
+        readers[Int(id) - 1].dispatching = write.dispatching
     }
 }
 
@@ -216,7 +216,7 @@ extension ChannelsModel {
                 else { continue }
                 let rank =
                     switch exception.state {
-                    case .waiting, .handed: 0
+                    case .waiting, .dispatched: 0
                     case .dead: 1
                     case .unconfirmed: 2
                     }
@@ -298,7 +298,7 @@ extension ChannelsModel {
         for (place, reader) in readers.enumerated() {
             lines.append(
                 "reader|\(place + 1)|\(reader.channel)|\(reader.name)|\(reader.cursor)|"
-                    + "\(reader.handing)|\(reader.isOrdered ? 1 : 0)")
+                    + "\(reader.dispatching)|\(reader.isOrdered ? 1 : 0)")
         }
         for (place, reader) in readers.enumerated() {
             for exception in reader.exceptions {

@@ -59,7 +59,7 @@ package struct ChannelsModel: Hashable, Sendable {
         var name: String
         var isOrdered: Bool
         var cursor: Int64 = 0
-        var handing: Int64 = 0
+        var dispatching: Int64 = 0
         /// In the order of their arrival.
         var exceptions: [Exception] = []
 

@@ -16,8 +16,9 @@ package protocol ChannelsTransaction: AnyObject {
         -> ReaderStore.Position
     func page(_ reader: ReaderRows, after cursor: Int64) throws -> [Arrived]
     func due(_ reader: ReaderRows, of id: Int64, now: WallTime) throws -> ReaderStore.Due
-    func hand(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws
-    func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement) throws
+    func markDispatched(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws
+    func settle(_ reader: ReaderRows, of id: Int64, _ acknowledgement: ReaderWrite.Acknowledgement)
+        throws
     func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) throws
     /// Runs `effect`; what it wrote is undone if it throws.
     func attempt(_ effect: () throws -> Void) throws

@@ -4,18 +4,18 @@ import RepriseJournal
 import RepriseWire
 
 /// Messages in hand: the machine, and who waits for each answer.
-struct OutboxDriver {
+struct SimulatedOutboxDriver {
     typealias Waiter = (entry: Entry, done: SimulatedJournal.Completion)
 
     var machine: OutboxMachine
-    let patience: Duration
+    let timeout: Duration
     var waiters: [EntryID: Waiter] = [:]
     /// The mutation `outboxNewID`: which message an invented id stands for.
     var invented: [EntryID: EntryID] = [:]
 
     init(settings: OutboxMachine.Settings) {
         machine = OutboxMachine(settings: settings)
-        patience = settings.patience
+        timeout = settings.timeout
     }
 }
 
@@ -23,7 +23,7 @@ extension DeviceLife {
     func send(_ entry: Entry, _ done: @escaping SimulatedJournal.Completion) {
         var frame: [UInt8]
         do {
-            frame = try outbox.machine.handedOver(
+            frame = try outbox.machine.dispatched(
                 entry, wall: process.clock.wall(), at: now)
         } catch {
             return done(error)
@@ -39,7 +39,7 @@ extension DeviceLife {
             _ = outbox.machine.answered(entry.id, .published(seq: 0))
             resolve(entry.id)
         }
-        simulation.after(outbox.patience, on: process) { [unowned self] in
+        simulation.after(outbox.timeout, on: process) { [unowned self] in
             for id in outbox.machine.timerFired(at: now) { resolve(id) }
         }
     }

@@ -11,7 +11,7 @@ final class DeviceLife {
     unowned let device: SimulatedDevice
     let journal: SimulatedJournal
     var machine: ChannelsMachine
-    var outbox: OutboxDriver
+    var outbox: SimulatedOutboxDriver
     private(set) var states: [ChannelName: ChannelState] = [:]
     private(set) var connection = ConnectionState.idle
     /// Frames that wait until the machine may read them.
@@ -41,7 +41,7 @@ final class DeviceLife {
         machine = ChannelsMachine(settings: device.plan.settings)
         random = simulation.random("device \(device.name) \(device.process.life)")
         wrong = DeviceMutations(simulation.mutation)
-        outbox = OutboxDriver(settings: device.plan.outbox)
+        outbox = SimulatedOutboxDriver(settings: device.plan.outbox)
     }
 
     func begin() {
@@ -87,13 +87,13 @@ final class DeviceLife {
                 let line = SimulatedReaderLine(self, plan, rows, position)
                 let reader: any SimulatedReader =
                     plan.kind == .inside
-                    ? SimulatedInsideReader(line) : SimulatedOutsideReader(line)
+                    ? SimulatedTransactionalReader(line) : SimulatedAtLeastOnceReader(line)
                 readers[channel, default: []].append(reader)
                 reader.begin()
                 then()
             case .failure(let error):
                 guard
-                    let wait = ReaderPatience.wait(
+                    let wait = ReaderRetryPolicy.wait(
                         after: error, failures: failures + 1, jitter: jitter)
                 else { return }
                 simulation.after(wait, on: process) { [unowned self] in
@@ -155,7 +155,7 @@ final class DeviceLife {
             case .enter(let channel, let state): enter(channel, state)
             case .openSession(let time, _): openSession(serverTime: time)
             case .closeSession:
-                journal.close(.session)
+                journal.setNotReady(.session)
                 hangUpOutbox()
             case .heard: break
             case .published(let published, _): answered(published)
@@ -256,7 +256,7 @@ final class DeviceLife {
         outbox.machine.connected(serverTime: serverTime)
         let socket = socket
         journal.write({ try $0.serverTimeReceived(serverTime) }) { [unowned self] _ in
-            if socket === self.socket { journal.open(.session) }
+            if socket === self.socket { journal.setReady(.session) }
         }
     }
 

@@ -128,8 +128,8 @@ struct DeviceMutations {
     func written(_ write: ReaderWrite) -> ReaderWrite {
         var write = write
         switch mutation {
-        case .cursorBeforeEffect: write.cursor = write.handing
-        case .handingUnwritten: write.handing = write.cursor
+        case .cursorBeforeEffect: write.cursor = write.dispatching
+        case .handingUnwritten: write.dispatching = write.cursor
         default: break
         }
         return write

@@ -32,14 +32,16 @@ extension GRDBTransaction: ChannelsTransaction {
         try reader.due(id, now: now, db)
     }
 
-    package func hand(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws {
-        try reader.hand(arrival, of: id, db)
+    package func markDispatched(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws {
+        try reader.markDispatched(arrival, of: id, db)
     }
 
-    package func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement)
+    package func settle(
+        _ reader: ReaderRows, of id: Int64, _ acknowledgement: ReaderWrite.Acknowledgement
+    )
         throws
     {
-        try reader.settle(settlement, of: id, now: now, db)
+        try reader.settle(acknowledgement, of: id, now: now, db)
     }
 
     package func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) throws {

@@ -68,7 +68,7 @@ final class SimulatedReaderLine {
 
     private func again(after error: any Error, _ failures: Int, _ work: @escaping () -> Void) {
         guard
-            let wait = ReaderPatience.wait(after: error, failures: failures, jitter: life.jitter)
+            let wait = ReaderRetryPolicy.wait(after: error, failures: failures, jitter: life.jitter)
         else {
             return life.simulation.trace(process.name, "the reader \(plan.name) ends: \(error)")
         }
@@ -102,17 +102,17 @@ final class SimulatedReaderLine {
     }
 }
 
-/// In virtual time what `OutsideReader` is in real time.
-final class SimulatedOutsideReader: SimulatedReader {
+/// In virtual time what `AtLeastOnceReader` is in real time.
+final class SimulatedAtLeastOnceReader: SimulatedReader {
     private let line: SimulatedReaderLine
-    private var machine: OutsideReaderMachine
+    private var machine: AtLeastOnceReaderMachine
     private var isAwaitingWrite = false
 
     init(_ line: SimulatedReaderLine) {
         self.line = line
         var options = line.plan.options
         if line.life.simulation.mutation == .orderedGoesOn { options.order = .arrival }
-        machine = OutsideReaderMachine(options: options, cursor: line.position.cursor)
+        machine = AtLeastOnceReaderMachine(options: options, cursor: line.position.cursor)
     }
 
     private var life: DeviceLife { line.life }
@@ -138,19 +138,20 @@ final class SimulatedOutsideReader: SimulatedReader {
                     machine.pageLoaded(page)
                     step()
                 }
-            case .handOver(let arrived): return handOver(arrived)
+            case .dispatch(let arrived): return dispatch(arrived)
             case .write(let write): begin(write)
             case .awaitWrite:
                 isAwaitingWrite = true
                 return
             case .mark(let arrival):
-                return line.persist({ try $0.hand(rows, of: id, arrival: arrival) }) {
+                return line.persist({ try $0.markDispatched(rows, of: id, arrival: arrival) }) {
                     [unowned self] in
                     machine.marked()
                     step()
                 }
-            case .settle(let settlement):
-                return line.persist({ try $0.settle(rows, of: id, settlement) }) { [unowned self] in
+            case .settle(let acknowledgement):
+                return line.persist({ try $0.settle(rows, of: id, acknowledgement) }) {
+                    [unowned self] in
                     machine.settled()
                     step()
                 }
@@ -174,7 +175,7 @@ final class SimulatedOutsideReader: SimulatedReader {
         }
     }
 
-    private func handOver(_ arrived: Arrived) {
+    private func dispatch(_ arrived: Arrived) {
         let message = arrived.message
         guard process.survives("handing \(message.id) to \(line.plan.name)") else { return }
         let device = line.device
@@ -217,8 +218,8 @@ final class SimulatedOutsideReader: SimulatedReader {
     }
 }
 
-/// In virtual time what `InsideReader` is in real time.
-final class SimulatedInsideReader: SimulatedReader {
+/// In virtual time what `TransactionalReader` is in real time.
+final class SimulatedTransactionalReader: SimulatedReader {
     private let line: SimulatedReaderLine
     private var cursor: Int64
     private var nextDue: WallTime?
@@ -248,11 +249,11 @@ final class SimulatedInsideReader: SimulatedReader {
         guard let exceptional = due.first else { return load() }
         let (rows, id) = (line.rows, id)
         line.persist({ [unowned self] transaction in
-            let settlement = try inside(transaction).retry(exceptional)
-            try transaction.settle(rows, of: id, settlement)
-            return settlement
-        }) { [unowned self] settlement in
-            if let ending = settlement.ending, ending.state == .waiting {
+            let acknowledgement = try inside(transaction).retry(exceptional)
+            try transaction.settle(rows, of: id, acknowledgement)
+            return acknowledgement
+        }) { [unowned self] acknowledgement in
+            if let ending = acknowledgement.ending, ending.state == .waiting {
                 nextDue = min(nextDue ?? ending.due, ending.due)
             }
             retry(due.dropFirst())
@@ -297,9 +298,9 @@ final class SimulatedInsideReader: SimulatedReader {
         look()
     }
 
-    private func inside(_ transaction: any DeviceTransaction) -> InsidePage {
+    private func inside(_ transaction: any DeviceTransaction) -> TransactionalPage {
         let (device, plan) = (line.device, line.plan)
-        return InsidePage(
+        return TransactionalPage(
             options: plan.options, now: line.wall, jitter: { [unowned self] in line.life.jitter },
             effect: { messages in
                 try transaction.attempt {
@@ -310,6 +311,6 @@ final class SimulatedInsideReader: SimulatedReader {
                         try transaction.addEffect(plan.effectText(message.channel, message.id))
                     }
                 }
-            }, isItsOwn: { $0 is SimulatedDevice.HandlerFailed || $0 is HandOverFailure })
+            }, isItsOwn: { $0 is SimulatedDevice.HandlerFailed || $0 is DispatchFailure })
     }
 }

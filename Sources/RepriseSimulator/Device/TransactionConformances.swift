@@ -27,12 +27,14 @@ extension ModelTransaction: ChannelsTransaction {
         state.channels.due(reader, of: id, now: now)
     }
 
-    package func hand(_ reader: ReaderRows, of id: Int64, arrival: Int64) {
-        state.channels.hand(of: id, arrival: arrival)
+    package func markDispatched(_ reader: ReaderRows, of id: Int64, arrival: Int64) {
+        state.channels.markDispatched(of: id, arrival: arrival)
     }
 
-    package func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement) {
-        state.channels.settle(of: id, settlement, now: now)
+    package func settle(
+        _ reader: ReaderRows, of id: Int64, _ acknowledgement: ReaderWrite.Acknowledgement
+    ) {
+        state.channels.settle(of: id, acknowledgement, now: now)
     }
 
     package func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) {
@@ -79,14 +81,18 @@ extension ComparedTransaction: ChannelsTransaction {
         try both("due of \(reader.name)") { try $0.due(reader, of: id, now: now) }
     }
 
-    package func hand(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws {
-        try both("hand \(arrival)") { try $0.hand(reader, of: id, arrival: arrival) }
+    package func markDispatched(_ reader: ReaderRows, of id: Int64, arrival: Int64) throws {
+        try both("hand \(arrival)") { try $0.markDispatched(reader, of: id, arrival: arrival) }
     }
 
-    package func settle(_ reader: ReaderRows, of id: Int64, _ settlement: ReaderWrite.Settlement)
+    package func settle(
+        _ reader: ReaderRows, of id: Int64, _ acknowledgement: ReaderWrite.Acknowledgement
+    )
         throws
     {
-        try both("settle \(settlement.arrival)") { try $0.settle(reader, of: id, settlement) }
+        try both("settle \(acknowledgement.arrival)") {
+            try $0.settle(reader, of: id, acknowledgement)
+        }
     }
 
     package func write(_ reader: ReaderRows, of id: Int64, _ write: ReaderWrite) throws {

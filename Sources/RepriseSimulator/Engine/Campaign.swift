@@ -117,7 +117,7 @@ package struct CampaignReport: Sendable {
     /// In how many schedules there was each of what not all have.
     package private(set) var schedulesHaving: [Feature: Int] = [:]
     /// The failing schedule with the least seed.
-    package private(set) var failure: (schedule: Schedule, violation: Violation)?
+    package private(set) var failure: (schedule: FaultSchedule, violation: Violation)?
 
     mutating func add(_ outcome: RunOutcome) {
         schedules += 1
@@ -145,7 +145,7 @@ package struct CampaignReport: Sendable {
         if let failure = other.failure { fail(failure.schedule, failure.violation) }
     }
 
-    private mutating func fail(_ schedule: Schedule, _ violation: Violation) {
+    private mutating func fail(_ schedule: FaultSchedule, _ violation: Violation) {
         if let failure, failure.schedule.seed < schedule.seed { return }
         failure = (schedule, violation)
     }

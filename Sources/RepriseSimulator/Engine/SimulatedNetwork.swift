@@ -60,18 +60,18 @@ package final class SimulatedNetwork {
         from process: SimulatedProcess, to server: String,
         then: @escaping (SimulatedSocket?) -> Void
     ) {
-        let patience: Duration = .seconds(10)
+        let timeout: Duration = .seconds(10)
         let weather = weather(of: process)
         guard now >= weather.partitionedUntil else {
             simulation.met(.partition)
-            return simulation.after(patience, on: process) { then(nil) }
+            return simulation.after(timeout, on: process) { then(nil) }
         }
         let latency = latency(in: weather)
         guard let listener = listeners[server] else {
             return simulation.after(latency + latency, on: process) { then(nil) }
         }
         guard listener.process.state == .running else {
-            return simulation.after(patience, on: process) { then(nil) }
+            return simulation.after(timeout, on: process) { then(nil) }
         }
         let (life, dialler) = (listener.process.life, process.life)
         simulation.after(latency) { [self] in

@@ -23,7 +23,7 @@ package final class Simulation {
         var work: (() -> Void)?
     }
 
-    package let schedule: Schedule
+    package let schedule: FaultSchedule
     package let mutation: Mutation?
     package let isTracing: Bool
     @exclusivity(unchecked) package private(set) var violation: Violation?
@@ -50,7 +50,7 @@ package final class Simulation {
     @exclusivity(unchecked) private var order = 0
     @exclusivity(unchecked) private var nanoseconds: Int64 = 0
 
-    package init(_ schedule: Schedule, mutation: Mutation? = nil, isTracing: Bool = false) {
+    package init(_ schedule: FaultSchedule, mutation: Mutation? = nil, isTracing: Bool = false) {
         self.schedule = schedule
         self.mutation = mutation
         self.isTracing = isTracing

@@ -26,14 +26,14 @@ package protocol Workload: Sendable {
     /// One line for people.
     var summary: String { get }
     /// Draws the schedule of a seed.
-    func schedule(seed: UInt64) -> Schedule
+    func schedule(seed: UInt64) -> FaultSchedule
     /// Plays the simulation's schedule to its end; broken promises go to `simulation.violated`.
     func play(_ simulation: Simulation, on tier: Tier)
 }
 
 /// What came of one schedule.
 package struct RunOutcome: Sendable {
-    package var schedule: Schedule
+    package var schedule: FaultSchedule
     package var violation: Violation?
     package var faultsMet: [Fault.Kind: Int]
     package var featuresMet: Set<Feature>
@@ -45,7 +45,7 @@ package struct RunOutcome: Sendable {
 extension Workload {
     /// Plays a schedule once.
     package func run(
-        _ schedule: Schedule, mutation: Mutation? = nil, tier: Tier = .model,
+        _ schedule: FaultSchedule, mutation: Mutation? = nil, tier: Tier = .model,
         isTracing: Bool = false
     ) -> RunOutcome {
         let simulation = Simulation(schedule, mutation: mutation, isTracing: isTracing)
@@ -60,9 +60,9 @@ extension Workload {
     /// Looks for a schedule that breaks a promise.
     ///
     /// - Returns: the first one, shrunk, and how many were tried; nil if none of the seeds does.
-    package func conviction(
+    package func detection(
         of mutation: Mutation? = nil, seeds: Range<UInt64>, tier: Tier = .model
-    ) -> Conviction? {
+    ) -> Detection? {
         for seed in seeds {
             let whole = schedule(seed: seed)
             let outcome = run(whole, mutation: mutation, tier: tier)
@@ -70,7 +70,7 @@ extension Workload {
             let shrunk = Shrinker(workload: self, mutation: mutation, tier: tier)
                 .shrink(whole, violation.promise)
             let traced = run(shrunk, mutation: mutation, tier: tier, isTracing: true)
-            return Conviction(
+            return Detection(
                 tried: Int(seed - seeds.lowerBound) + 1, whole: whole, shrunk: shrunk,
                 violation: traced.violation ?? violation, lines: traced.lines)
         }
@@ -79,11 +79,11 @@ extension Workload {
 }
 
 /// A run that broke a promise, as small as it could be made.
-package struct Conviction: Sendable {
+package struct Detection: Sendable {
     /// How many seeds it took.
     package var tried: Int
-    package var whole: Schedule
-    package var shrunk: Schedule
+    package var whole: FaultSchedule
+    package var shrunk: FaultSchedule
     package var violation: Violation
     package var lines: [TraceLine]
 }
@@ -103,10 +103,10 @@ package struct Shrinker<W: Workload> {
     }
 
     /// The smallest schedule found that still breaks `promise`.
-    package func shrink(_ schedule: Schedule, _ promise: Promise) -> Schedule {
+    package func shrink(_ schedule: FaultSchedule, _ promise: Promise) -> FaultSchedule {
         var best = schedule
         var left = budget
-        func fails(_ candidate: Schedule) -> Bool {
+        func fails(_ candidate: FaultSchedule) -> Bool {
             guard left > 0, candidate != best else { return false }
             left -= 1
             let outcome = workload.run(candidate, mutation: mutation, tier: tier)
@@ -125,8 +125,8 @@ package struct Shrinker<W: Workload> {
     }
 
     /// Smaller schedules, the much smaller ones first.
-    private func candidates(of schedule: Schedule) -> [Schedule] {
-        var candidates: [Schedule] = []
+    private func candidates(of schedule: FaultSchedule) -> [FaultSchedule] {
+        var candidates: [FaultSchedule] = []
         let indices = schedule.faults.map(\.index)
         if indices.count > 3 {
             candidates.append(schedule.reduced(faults: Array(indices.prefix(indices.count / 2))))

@@ -7,7 +7,7 @@ import RepriseWire
 final class FormsDevice {
     let name: String
     let process: SimulatedProcess
-    let witness: FormsWitness
+    let checker: FormsChecker
     /// What is wrong with pages.
     private(set) var pageTrouble: Fault.Kind?
     private(set) var company = "acme"
@@ -32,9 +32,9 @@ final class FormsDevice {
         self.store = store
         name = "device \(index)"
         process = SimulatedProcess(simulation, name: name)
-        witness = FormsWitness(simulation, name: name, messages: messages)
+        checker = FormsChecker(simulation, name: name, messages: messages)
         random = simulation.random(name)
-        witness.journal = { [unowned self] in journal }
+        checker.journal = { [unowned self] in journal }
         process.started = { [unowned self] in start() }
         process.ended = { [unowned self] in
             forms?.end()
@@ -68,7 +68,7 @@ final class FormsDevice {
             look(isEnd: false)
             for kind in [FormsEvent.link, "answers"] {
                 journal.handle(kind) { [unowned self] entry, done in
-                    witness.actionTookEffect(entry.id)
+                    checker.actionTookEffect(entry.id)
                     done(nil)
                 }
             }
@@ -90,25 +90,25 @@ final class FormsDevice {
 
     /// One path brings an event; it tries until it is told that it is recorded.
     func arrives(_ message: FormsMessage, tries: Int = 1) {
-        guard !witness.isAcknowledged(message.id) || tries == 1 else { return }
-        witness.asked(message.id)
+        guard !checker.isAcknowledged(message.id) || tries == 1 else { return }
+        checker.asked(message.id)
         simulation.after(min(.seconds(3) * tries, .seconds(200))) { [self] in
             arrives(message, tries: tries + 1)
         }
         guard process.state == .running, let journal,
             let content = try? EventContent(name: message.name, properties: Array("{}".utf8))
         else { return }
-        journal.record(content.entry(id: message.id, source: "app")) { [witness] result in
-            if case .success = result { witness.acknowledged(message.id) }
+        journal.record(content.entry(id: message.id, source: "app")) { [checker] result in
+            if case .success = result { checker.acknowledged(message.id) }
         }
     }
 
     /// The user logs out, or the company changes; the app tries until it is told that it is done.
-    private func change(_ change: FormsChange, _ clearing: FormsWitness.Clearing) {
+    private func change(_ change: FormsChange, _ clearing: FormsChecker.Clearing) {
         guard process.state == .running, let journal else { return again(change, clearing) }
         let life = process.life
         let done = { [self] (isDone: Bool) in
-            isDone ? witness.cleared(clearing) : again(change, clearing)
+            isDone ? checker.cleared(clearing) : again(change, clearing)
         }
         // Who dies with it tries again.
         process.whenKilled { [self] in
@@ -124,7 +124,7 @@ final class FormsDevice {
             })
     }
 
-    private func again(_ change: FormsChange, _ clearing: FormsWitness.Clearing) {
+    private func again(_ change: FormsChange, _ clearing: FormsChecker.Clearing) {
         guard !clearing.isDone, !clearing.isWaiting else { return }
         clearing.isWaiting = true
         simulation.after(.seconds(2)) { [self] in
@@ -153,13 +153,13 @@ final class FormsDevice {
             forms?.catalogueChanged()
         case .logOut:
             simulation.met(.logOut)
-            change(.logOut, witness.clearing(as: .dead))
+            change(.logOut, checker.clearing(as: .dead))
         case .newCompany:
             guard wanted == nil || wanted == company else { break }
             simulation.met(.newCompany)
             let next = company == "acme" ? "initech" : "acme"
             wanted = next
-            change(.use(company: next, standard: "acme"), witness.clearing(as: .superseded))
+            change(.use(company: next, standard: "acme"), checker.clearing(as: .superseded))
         default: break
         }
     }
@@ -182,13 +182,13 @@ final class FormsDevice {
 
     func look(isEnd: Bool) {
         guard let journal else {
-            if isEnd { witness.violated(.alive, "the journal is not open") }
+            if isEnd { checker.violated(.alive, "the journal is not open") }
             return
         }
         do {
-            try journal.read { try witness.look($0, isEnd: isEnd) }
+            try journal.read { try checker.look($0, isEnd: isEnd) }
         } catch {
-            witness.violated(.recorded, "the journal cannot be read: \(error)")
+            checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
     }
 }

@@ -13,7 +13,7 @@ struct FormsMix {
     /// As shares of the run's length.
     let moments: [Double]
 
-    init(_ schedule: Schedule, size: Schedule.Size) {
+    init(_ schedule: FaultSchedule, size: FaultSchedule.Size) {
         switch size {
         case .large: (names, bursts, moments) = (FormsWorld.names, 0, [])
         case .small:
@@ -24,7 +24,7 @@ struct FormsMix {
         }
     }
 
-    static func size(of seed: UInt64) -> Schedule.Size {
+    static func size(of seed: UInt64) -> FaultSchedule.Size {
         var random = SeededRandom(seed: seed, purpose: "size")
         return random.chance(0.05) ? .large : .small
     }

@@ -28,7 +28,7 @@ package struct FormsModel {
     mutating func leave(
         for event: EntryID, isOver: Bool, form: String, in catalogue: FormsCatalogue,
         as id: String, at now: WallTime, ignoringCaps: Bool
-    ) -> FormsStore.Leave {
+    ) -> FormsStore.Permission {
         guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard !isOver else { return .denied(reason: "settled") }
         let former = showings.firstIndex {
@@ -112,7 +112,7 @@ package struct FormsModel {
 extension ModelTransaction: FormsTransaction {
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
-    ) -> FormsStore.Leave {
+    ) -> FormsStore.Permission {
         let index = state.entries.index(of: event)
         return state.forms.leave(
             for: event, isOver: index.map { state.entries.rows[$0].state.hasEnded } ?? true,

@@ -10,7 +10,7 @@ package protocol FormsTransaction: AnyObject {
     /// `showing` is the id of the showing, if it is a new one.
     func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
-    ) throws -> FormsStore.Leave
+    ) throws -> FormsStore.Permission
     func doubtful(_ events: [EntryID]) throws -> Set<EntryID>
     func formAppeared(_ showing: String) throws
     func formDismissed(_ showing: String, how: String) throws
@@ -23,7 +23,7 @@ package protocol FormsTransaction: AnyObject {
 extension GRDBTransaction: FormsTransaction {
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
-    ) throws -> FormsStore.Leave {
+    ) throws -> FormsStore.Permission {
         try FormsStore.leave(for: event, form: form, in: catalogue, as: showing, at: now, db)
     }
 
@@ -78,7 +78,7 @@ extension GRDBTransaction: FormsTransaction {
 extension ComparedTransaction: FormsTransaction {
     package func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
-    ) throws -> FormsStore.Leave {
+    ) throws -> FormsStore.Permission {
         try both("leave for \(event)") {
             try $0.leave(for: event, form: form, in: catalogue, as: showing)
         }

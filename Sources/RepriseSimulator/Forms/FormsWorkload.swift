@@ -7,20 +7,20 @@ import RepriseJournal
 /// promises, whatever goes wrong.
 package struct FormsWorkload: Workload {
     /// Nil: as the seed draws it.
-    private let size: Schedule.Size?
+    private let size: FaultSchedule.Size?
 
     /// - Parameter size: of all schedules; nil: nineteen of twenty are small.
-    package init(size: Schedule.Size? = nil) { self.size = size }
+    package init(size: FaultSchedule.Size? = nil) { self.size = size }
 
     package let name = "forms"
     package let summary = "events that wait for a page; forms granted, shown and counted"
 
     /// Within how long everything ends once nothing is wrong any more: delays of triggers, pages
     /// that rest, forms on the screen.
-    private static let patience: Duration = .seconds(1_800)
+    private static let timeout: Duration = .seconds(1_800)
 
-    package func schedule(seed: UInt64) -> Schedule {
-        Schedule.draw(
+    package func schedule(seed: UInt64) -> FaultSchedule {
+        FaultSchedule.draw(
             seed: seed,
             kinds: [
                 (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.diskFull, 2),
@@ -29,7 +29,7 @@ package struct FormsWorkload: Workload {
             ], size: size(of: seed))
     }
 
-    private func size(of seed: UInt64) -> Schedule.Size { size ?? FormsMix.size(of: seed) }
+    private func size(of seed: UInt64) -> FaultSchedule.Size { size ?? FormsMix.size(of: seed) }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
@@ -77,7 +77,7 @@ package struct FormsWorkload: Workload {
         }
         injector.heal()
         for device in devices { device.heal() }
-        simulation.run(until: simulation.now + Self.patience)
+        simulation.run(until: simulation.now + Self.timeout)
         for device in devices { device.look(isEnd: true) }
         for device in devices { device.process.kill("ends") }
     }

@@ -6,10 +6,10 @@ import RepriseWire
 /// What the machine orders, one by one.
 extension SimulatedForms {
     func set(_ readiness: Readiness, _ isOpen: Bool) {
-        guard isOpen else { return journal.close(readiness) }
-        journal.open(readiness)
+        guard isOpen else { return journal.setNotReady(readiness) }
+        journal.setReady(readiness)
         if simulation.mutation == .openGateAtHandshake, readiness == .handshake {
-            journal.open(.formsData)
+            journal.setReady(.formsData)
         }
     }
 
@@ -17,18 +17,18 @@ extension SimulatedForms {
         guard let page, process.survives("a message to the page") else { return }
         page.send(message)
         guard simulation.mutation == .acknowledgeOnSend else { return }
-        for (id, lent) in lents.sorted(by: { $0.key.text < $1.key.text })
+        for (id, delivery) in deliveries.sorted(by: { $0.key.text < $1.key.text })
         where message.contains(id.text) {
-            lent.end(.ended(.applied, reason: "noMatch"), nil)
+            delivery.end(.ended(.applied, reason: "noMatch"), nil)
         }
     }
 
     func deliverLate(_ id: EntryID) {
-        guard let lent = lents.removeValue(forKey: id) else { return }
+        guard let delivery = deliveries.removeValue(forKey: id) else { return }
         simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) { [self] in
             guard process.survives("the late delivery of \(id)") else { return }
-            device.witness.deliveredLate(id)
-            lent.end(.ended(.applied, reason: "delivered late"), nil)
+            device.checker.deliveredLate(id)
+            delivery.end(.ended(.applied, reason: "delivered late"), nil)
         }
     }
 
@@ -40,7 +40,7 @@ extension SimulatedForms {
         if simulation.mutation == .grantAfterRender {
             journal.write(
                 { try $0.leave(for: event, form: form, in: catalogue, as: id) }, then: { _ in })
-            device.witness.isGranting(event)
+            device.checker.isGranting(event)
             return perform(
                 machine.leaveDecided(
                     .granted(showing: id), for: event, form: form, at: now)[...], then)
@@ -48,14 +48,14 @@ extension SimulatedForms {
         journal.write(
             { [device] transaction in
                 let leave = try transaction.leave(for: event, form: form, in: catalogue, as: id)
-                if case .granted = leave { device.witness.isGranting(event) }
-                return (leave, device.witness.truth)
+                if case .granted = leave { device.checker.isGranting(event) }
+                return (leave, device.checker.truth)
             },
             then: { [self] result in
                 switch result {
                 case .success(let (leave, moment)):
                     if case .granted(let showing) = leave {
-                        device.witness.granted(showing, event, form, catalogue, at: moment)
+                        device.checker.granted(showing, event, form, catalogue, at: moment)
                     }
                     perform(
                         machine.leaveDecided(leave, for: event, form: form, at: now)[...], then)

@@ -7,7 +7,7 @@ import RepriseWire
 /// other, each with all that follows from it.
 final class SimulatedForms {
     enum Input {
-        case lent([SimulatedLent])
+        case delivery([SimulatedDelivery])
         case opened(SimulatedPage)
         case failed(life: Int)
         case said(SimulatedPage, FormsSaid)
@@ -27,7 +27,7 @@ final class SimulatedForms {
     private var inputs: [Input] = []
     private var isBusy = false
     private(set) var page: SimulatedPage?
-    var lents: [EntryID: SimulatedLent] = [:]
+    var deliveries: [EntryID: SimulatedDelivery] = [:]
     private var alarm: Duration?
     /// How many messages of this web view's page were taken.
     private var taken: Int64 = 0
@@ -54,8 +54,8 @@ final class SimulatedForms {
     func run() {
         journal.handleBatches(of: FormsEvent.family) { [weak self] batch in
             guard let self else { return }
-            device.witness.handedOver(batch.map(\.entry), page: page, at: wall)
-            put(.lent(batch))
+            device.checker.dispatched(batch.map(\.entry), page: page, at: wall)
+            put(.delivery(batch))
         }
         askForCatalogue()
         perform(machine.started()[...]) { [self] in arm() }
@@ -64,7 +64,7 @@ final class SimulatedForms {
     /// The process has died, and its page with it.
     func end() {
         page?.close()
-        (page, inputs, lents) = (nil, [], [:])
+        (page, inputs, deliveries) = (nil, [], [:])
     }
 
     // MARK: Inputs
@@ -90,7 +90,7 @@ final class SimulatedForms {
 
     private func take(_ input: Input, then: @escaping () -> Void) {
         switch input {
-        case .lent(let batch): handedOver(batch, then)
+        case .delivery(let batch): dispatched(batch, then)
         case .opened(let page):
             guard page.life == machine.life else {
                 page.close()
@@ -125,24 +125,25 @@ final class SimulatedForms {
         perform(machine.said(said.text, at: now, wall: wall)[...], then)
     }
 
-    private func handedOver(_ batch: [SimulatedLent], _ then: @escaping () -> Void) {
+    private func dispatched(_ batch: [SimulatedDelivery], _ then: @escaping () -> Void) {
         var arrivals: [FormsArrival] = []
-        for lent in batch {
-            guard let content = try? EventContent(payload: lent.entry.payload) else {
-                device.witness.violated(.recorded, "\(lent.entry.id) cannot be read")
+        for delivery in batch {
+            guard let content = try? EventContent(payload: delivery.entry.payload) else {
+                device.checker.violated(.recorded, "\(delivery.entry.id) cannot be read")
                 continue
             }
-            lents[lent.entry.id] = lent
+            deliveries[delivery.entry.id] = delivery
             arrivals.append(
                 FormsArrival(
-                    id: lent.entry.id, content: content, recordedAt: lent.entry.recordedAt,
-                    attempt: lent.entry.attempt, isReleased: lent.isReleased))
+                    id: delivery.entry.id, content: content, recordedAt: delivery.entry.recordedAt,
+                    attempt: delivery.entry.attempt, isReleased: delivery.isReleased))
         }
         let tried = arrivals.filter { $0.attempt > 1 }.map(\.id)
         let doubtful = (try? journal.read { try $0.doubtful(tried) }) ?? []
         let isForgetful = simulation.mutation == .forgetGrant
         perform(
-            machine.lent(arrivals, doubtful: isForgetful ? [] : doubtful, at: now, wall: wall)[...],
+            machine.delivery(arrivals, doubtful: isForgetful ? [] : doubtful, at: now, wall: wall)[
+                ...],
             then)
     }
 
@@ -176,16 +177,16 @@ final class SimulatedForms {
         case .askLeave(let event, let form, let catalogue):
             return askLeave(event, form, catalogue, then)
         case .end(let id, let outcome, let reason, let showing):
-            lents.removeValue(forKey: id)?.end(
+            deliveries.removeValue(forKey: id)?.end(
                 .ended(outcome, reason: reason),
                 showing.map { showing in { try $0.formAppeared(showing) } })
         case .giveBack(let id, let reason, let isInDoubt):
             guard simulation.mutation != .keepWhatThePageHad else { break }
-            lents.removeValue(forKey: id)?.end(
+            deliveries.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
         case .postpone(let id, let wait):
             let mistake = simulation.mutation == .postponedAtOnce
-            lents.removeValue(forKey: id)?.end(
+            deliveries.removeValue(forKey: id)?.end(
                 .postponed(
                     by: mistake ? .zero : wait, reason: "The time of its form has not come."),
                 nil)

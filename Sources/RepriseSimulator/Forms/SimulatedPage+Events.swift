@@ -7,32 +7,32 @@ extension SimulatedPage {
 
     func evaluate(_ id: EntryID) {
         guard let index = index(of: id), let catalogue else { return }
-        while inHand[index].next < catalogue.forms.count {
-            let form = catalogue.forms[inHand[index].next]
-            inHand[index].next += 1
-            let trigger = form.triggers.first { $0.event == inHand[index].name }
+        while inFlight[index].next < catalogue.forms.count {
+            let form = catalogue.forms[inFlight[index].next]
+            inFlight[index].next += 1
+            let trigger = form.triggers.first { $0.event == inFlight[index].name }
             guard let trigger else { continue }
-            inHand[index].form = form
-            let due = inHand[index].at + trigger.delay * 1_000
+            inFlight[index].form = form
+            let due = inFlight[index].at + trigger.delay * 1_000
             if mayPostpone, due - now > Self.heldDelay { return postpone(id, until: due) }
             return due > now ? delay(index, until: due) : enqueue(id)
         }
-        end(id, inHand[index].outcome ?? #""result":"noMatch""#)
+        end(id, inFlight[index].outcome ?? #""result":"noMatch""#)
     }
 
     /// Who has long to wait takes no place here: the host keeps it, and hands it over again.
     func postpone(_ id: EntryID, until due: Int64) {
-        inHand.removeAll { $0.id == id }
+        inFlight.removeAll { $0.id == id }
         postponed.append(#"{"id":"\#(id)","at":\#(due)}"#)
-        device.witness.postponed(id, by: .milliseconds(due - now), on: self)
+        device.checker.postponed(id, by: .milliseconds(due - now), on: self)
     }
 
     func delay(_ index: Int, until due: Int64) {
-        inHand[index].timer += 1
-        let (id, timer) = (inHand[index].id, inHand[index].timer)
+        inFlight[index].timer += 1
+        let (id, timer) = (inFlight[index].id, inFlight[index].timer)
         let wait = Duration.milliseconds(due - now)
         later(wait, wait) { [self] in
-            guard let index = self.index(of: id), inHand[index].timer == timer else { return }
+            guard let index = self.index(of: id), inFlight[index].timer == timer else { return }
             if due > now { return delay(index, until: due) }
             enqueue(id)
             advance()
@@ -42,7 +42,7 @@ extension SimulatedPage {
 
     func enqueue(_ id: EntryID) {
         func priority(_ id: EntryID) -> Int {
-            index(of: id).flatMap { inHand[$0].form?.priority } ?? 0
+            index(of: id).flatMap { inFlight[$0].form?.priority } ?? 0
         }
         let place = waiting.firstIndex { priority($0) < priority(id) } ?? waiting.count
         waiting.insert(id, at: place)
@@ -51,7 +51,7 @@ extension SimulatedPage {
     }
 
     func end(_ id: EntryID, _ outcome: String) {
-        inHand.removeAll { $0.id == id }
+        inFlight.removeAll { $0.id == id }
         handled.append(#"{"id":"\#(id)",\#(outcome)}"#)
     }
 

@@ -7,10 +7,10 @@ extension SimulatedPage {
         guard isOpen, !isHung, screen == nil else { return }
         if coming != nil { takeOver() }
         while screen == nil, !waiting.isEmpty {
-            guard let index = index(of: waiting.removeFirst()), let form = inHand[index].form
+            guard let index = index(of: waiting.removeFirst()), let form = inFlight[index].form
             else { continue }
-            screen = Screen(item: inHand[index], form: form)
-            say("showing", #""event":"\#(inHand[index].id)","form":"\#(form.id)""#)
+            screen = Screen(item: inFlight[index], form: form)
+            say("showing", #""event":"\#(inFlight[index].id)","form":"\#(form.id)""#)
         }
     }
 
@@ -21,13 +21,13 @@ extension SimulatedPage {
         waiting = []
         hasCatalogue = true
         say("formsData", #""version":"\#(coming.text.version)""#)
-        for index in inHand.indices {
-            inHand[index].next = 0
-            inHand[index].outcome = nil
-            inHand[index].form = nil
-            inHand[index].timer += 1
+        for index in inFlight.indices {
+            inFlight[index].next = 0
+            inFlight[index].outcome = nil
+            inFlight[index].form = nil
+            inFlight[index].timer += 1
         }
-        for id in inHand.map(\.id) { evaluate(id) }
+        for id in inFlight.map(\.id) { evaluate(id) }
     }
 
     func granted(_ message: JSONMembers) {
@@ -44,8 +44,8 @@ extension SimulatedPage {
     func appears(_ showing: String) {
         guard let screen, screen.showing == showing, screen.phase == .appearing else { return }
         self.screen?.phase = .shown
-        inHand.removeAll { $0.id == screen.item.id }
-        device.witness.appeared(screen.item.id, screen.form.id, showing, on: self)
+        inFlight.removeAll { $0.id == screen.item.id }
+        device.checker.appeared(screen.item.id, screen.form.id, showing, on: self)
         say("formDidAppear", members(of: screen, showing))
         guard random.chance(0.4) else {
             return later(.milliseconds(100), .seconds(8)) { [self] in leave("button") }
@@ -61,7 +61,7 @@ extension SimulatedPage {
         let id = random.hexadecimal()
         unanswered = id
         let names = #""form":"\#(screen.form.id)","showing":"\#(showing)","id":"\#(id)""#
-        device.witness.actionAsked(id)
+        device.checker.actionAsked(id)
         switch random.index(3) {
         case 0: say("submit", names + #","answers":{"email":"a@b.example"}"#)
         case 1: say("action", names + #","action":{"type":"deepLink","url":"app://goal/1"}"#)
@@ -83,12 +83,12 @@ extension SimulatedPage {
         let id = screen.item.id
         let outcome = #""result":"suppressed","form":"\#(screen.form.id)","reason":"\#(reason)""#
         if reason == "settled" {
-            inHand.removeAll { $0.id == id }
+            inFlight.removeAll { $0.id == id }
         } else if reason == "overallFrequency" {
             end(id, outcome)
         } else if let index = index(of: id) {
-            inHand[index].outcome = outcome
-            inHand[index].form = nil
+            inFlight[index].outcome = outcome
+            inFlight[index].form = nil
             evaluate(id)
             sayWhatWaits([id.text])
         }

@@ -47,7 +47,7 @@ final class SimulatedPage {
     var catalogue: SimulatedCatalogue?
     var coming: SimulatedCatalogue?
     /// In the order of arrival.
-    var inHand: [Item] = []
+    var inFlight: [Item] = []
     var waiting: [EntryID] = []
     var screen: Screen?
     var handled: [String] = []
@@ -175,7 +175,7 @@ final class SimulatedPage {
                     heard(type, message)
                 }
             } catch {
-                return device.witness.violated(.accounted, "the host says what is no JSON")
+                return device.checker.violated(.accounted, "the host says what is no JSON")
             }
             flush()
         }
@@ -196,7 +196,7 @@ final class SimulatedPage {
         case "recorded", "refused":
             guard let id = try? message.string("id"), id == unanswered else { return }
             unanswered = nil
-            if type == "recorded" { device.witness.actionRecorded(id) }
+            if type == "recorded" { device.checker.actionRecorded(id) }
             leave("button")
         default: break
         }
@@ -212,12 +212,12 @@ final class SimulatedPage {
         for event in events {
             guard let text = try? event.string("id"), let id = try? EntryID(text),
                 let name = try? event.string("name"), let at = try? event.integer("at")
-            else { return device.witness.violated(.accounted, "an event cannot be read") }
+            else { return device.checker.violated(.accounted, "an event cannot be read") }
             ids.append(text)
             setClock(try? event.integer("now"))
-            device.witness.given(id, to: self, isReady: isGreeted && catalogue != nil)
+            device.checker.given(id, to: self, isReady: isGreeted && catalogue != nil)
             guard index(of: id) == nil else { continue }
-            inHand.append(Item(id: id, name: name, at: at))
+            inFlight.append(Item(id: id, name: name, at: at))
             if catalogue != nil { evaluate(id) }
         }
         sayWhatWaits(ids)
@@ -225,10 +225,10 @@ final class SimulatedPage {
     }
 
     func sayWhatWaits(_ ids: [String]) {
-        let waiting = inHand.filter { $0.form != nil && ids.contains($0.id.text) }
+        let waiting = inFlight.filter { $0.form != nil && ids.contains($0.id.text) }
         guard !waiting.isEmpty else { return }
         say("waiting", #""events":[\#(waiting.map { "\"\($0.id)\"" }.joined(separator: ","))]"#)
     }
 
-    func index(of id: EntryID) -> Int? { inHand.firstIndex { $0.id == id } }
+    func index(of id: EntryID) -> Int? { inFlight.firstIndex { $0.id == id } }
 }

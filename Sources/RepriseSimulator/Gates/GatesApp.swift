@@ -13,7 +13,7 @@ final class GatesApp {
     var overlapped = false
     /// A handler that will never answer.
     private(set) var hasHung = false
-    private var inHand: [String: Int] = [:]
+    private var inFlight: [String: Int] = [:]
     private var random: SeededRandom
     private let simulation: Simulation
 
@@ -53,19 +53,19 @@ final class GatesApp {
 
     private func openLater(_ condition: Readiness) {
         let wait = random.spread(.milliseconds(20), .seconds(20))
-        simulation.after(wait, on: process) { [self] in open(condition) }
+        simulation.after(wait, on: process) { [self] in setReady(condition) }
     }
 
-    func open(_ condition: Readiness) {
+    func setReady(_ condition: Readiness) {
         guard !device.isHeldClosed(condition) else { return openLater(condition) }
         ready.insert(condition)
-        journal?.open(condition)
+        journal?.setReady(condition)
     }
 
-    func close(_ condition: Readiness) {
+    func setNotReady(_ condition: Readiness) {
         guard process.state == .running, ready.remove(condition) != nil else { return }
         simulation.met(.gateCloses)
-        journal?.close(condition)
+        journal?.setNotReady(condition)
         openLater(condition)
     }
 
@@ -99,10 +99,10 @@ final class GatesApp {
     private func handle(
         _ entry: Entry, isIdempotent: Bool, _ done: @escaping SimulatedJournal.Completion
     ) {
-        device.observer.handedOver(entry, by: self)
+        device.observer.dispatched(entry, by: self)
         let most = GatesKinds.named[entry.kind]?.parallel ?? 0
-        inHand[entry.kind, default: 0] += 1
-        if let count = inHand[entry.kind], count > most {
+        inFlight[entry.kind, default: 0] += 1
+        if let count = inFlight[entry.kind], count > most {
             device.observer.violated(
                 .bounded, "\(count) of \(entry.kind) are in hand, \(most) at most")
         }
@@ -136,8 +136,8 @@ final class GatesApp {
             takeEffect(entry, isIdempotent: isIdempotent)
         }
         guard process.survives("the answer for \(entry.id)") else { return }
-        inHand[entry.kind, default: 0] -= 1
-        let advice = (failure as? HandOverFailure)?.advice
+        inFlight[entry.kind, default: 0] -= 1
+        let advice = (failure as? DispatchFailure)?.advice
         device.observer.answered(
             entry.id, by: self,
             failure == nil ? .success : .failure(isFinal: advice == .permanent))

@@ -129,7 +129,7 @@ final class GatesDevice {
         case .gateCloses:
             let condition = GatesKinds.conditions[Int(fault.bits % 4)]
             heldClosed[condition] = simulation.now + fault.length
-            for app in apps { app.close(condition) }
+            for app in apps { app.setNotReady(condition) }
         case .handlerThrows, .handlerHangs, .handlerLate:
             trouble = fault.kind
             simulation.after(fault.length) { [self] in
@@ -211,10 +211,10 @@ final class GatesDevice {
 
     static func failure(_ entry: Entry, _ choice: Int) -> (any Error)? {
         switch choice {
-        case 0: HandOverFailure.permanent("refused")
-        case 1: HandOverFailure.retry(after: .seconds(30), "later")
-        case 2: HandOverFailure.notReady("not now")
-        case 3...4 where entry.predecessor != nil: BackInLane("the one before it")
+        case 0: DispatchFailure.permanent("refused")
+        case 1: DispatchFailure.retry(after: .seconds(30), "later")
+        case 2: DispatchFailure.notReady("not now")
+        case 3...4 where entry.predecessor != nil: RequeueInOrder("the one before it")
         default: GatesFailure()
         }
     }

@@ -18,7 +18,7 @@ enum GatesKinds {
         EntryKind("send", requires: [.session], attemptLimit: 5, backoff: backoff, parallel: 3),
         EntryKind(
             "line", requires: [.session], attemptLimit: 5, backoff: backoff, parallel: 4,
-            laneWindow: 3),
+            partitionWindow: 3),
         EntryKind("count", requires: [.store], attemptLimit: 5, backoff: backoff),
         EntryKind(
             "once", requires: [cart], attemptLimit: 5, backoff: backoff, onInterruption: .never),
@@ -32,7 +32,7 @@ struct GatesMessage {
     let id: EntryID
     let device: Int
     let kind: EntryKind
-    let lane: String?
+    let partitionKey: String?
     let delay: Duration?
     /// When each of its paths brings it.
     let arrivals: [Duration]
@@ -44,10 +44,10 @@ struct GatesMessage {
         id = EntryID(unchecked: "m\(index)")
         device = index % devices
         kind = GatesKinds.all[draw.index(GatesKinds.all.count)]
-        let hasLane =
+        let hasPartitionKey =
             ["plain", "send", "count", "line"].contains(kind.name)
             && draw.chance(kind.name == "line" ? 0.9 : 0.4)
-        lane = hasLane ? "\(kind.name)-\(draw.index(2))" : nil
+        partitionKey = hasPartitionKey ? "\(kind.name)-\(draw.index(2))" : nil
         delay = draw.chance(0.15) ? draw.spread(.seconds(1), .seconds(60)) : nil
         let first = length * draw.fraction()
         var arrivals = [first]
@@ -58,6 +58,6 @@ struct GatesMessage {
     }
 
     var entry: NewEntry {
-        NewEntry(id: id, kind: kind.name, payload: [], lane: lane, delay: delay)
+        NewEntry(id: id, kind: kind.name, payload: [], partitionKey: partitionKey, delay: delay)
     }
 }

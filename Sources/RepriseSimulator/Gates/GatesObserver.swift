@@ -33,7 +33,7 @@ final class GatesObserver {
     private var records: [EntryID: Record] = [:]
     /// In the order of the schedule.
     private let ids: [EntryID]
-    private var lanes: [String: [EntryID]] = [:]
+    private var partitionKeys: [String: [EntryID]] = [:]
     private var expired: Int64 = 0
     /// Since when the calendar is known to be doubted.
     private var doubtedSince: Duration?
@@ -55,7 +55,9 @@ final class GatesObserver {
         ids = messages.map(\.id)
         for message in messages {
             records[message.id] = Record(message: message)
-            if let lane = message.lane { lanes[lane, default: []].append(message.id) }
+            if let partitionKey = message.partitionKey {
+                partitionKeys[partitionKey, default: []].append(message.id)
+            }
         }
     }
 
@@ -74,7 +76,7 @@ final class GatesObserver {
     // MARK: Hand-over
 
     /// A handler is called.
-    func handedOver(_ entry: Entry, by app: GatesApp) {
+    func dispatched(_ entry: Entry, by app: GatesApp) {
         guard var record = records[entry.id] else {
             return violated(.recorded, "\(entry.id) was handed over and never recorded")
         }
@@ -82,7 +84,7 @@ final class GatesObserver {
         // What it took before it lost the journal it may still hand over: the new owner counts that
         // as interrupted.
         guard !app.isFormer else { return }
-        checkLane(record, entry, app)
+        checkPartition(record, entry, app)
         if record.hasEnded { violated(.once, "\(entry.id) had ended and is handed over again") }
         if let before = record.startedBy, before === app || !before.isFormer {
             switch record.answer {
@@ -120,25 +122,29 @@ final class GatesObserver {
     ///
     /// Where several of a lane may be in hand it is in hand, too, and the entry names the one
     /// before it.
-    private func checkLane(_ record: Record, _ entry: Entry, _ app: GatesApp) {
-        guard let lane = record.message.lane, let asked = record.firstAsked else { return }
-        let window = record.message.kind.laneWindow
-        var inHand = 1
-        for id in lanes[lane] ?? [] where id != record.message.id {
+    private func checkPartition(_ record: Record, _ entry: Entry, _ app: GatesApp) {
+        guard let partitionKey = record.message.partitionKey, let asked = record.firstAsked else {
+            return
+        }
+        let window = record.message.kind.partitionWindow
+        var inFlight = 1
+        for id in partitionKeys[partitionKey] ?? [] where id != record.message.id {
             guard let other = records[id], let first = other.acknowledged, first < asked,
                 !other.mayBeOver
             else { continue }
             if window > 1, other.startedBy === app, entry.predecessor != nil {
-                if other.answer == .none { inHand += 1 }
+                if other.answer == .none { inFlight += 1 }
                 // Its answer may be on its way to the disk.
                 if other.answer == .none || simulation.now - other.answered < .seconds(1) {
                     continue
                 }
             }
-            violated(.acknowledged, "\(record.message.id) overtakes \(id) in the lane \(lane)")
+            violated(
+                .acknowledged, "\(record.message.id) overtakes \(id) in the lane \(partitionKey)")
         }
-        if inHand > window {
-            violated(.bounded, "\(inHand) of the lane \(lane) are in hand, \(window) at most")
+        if inFlight > window {
+            violated(
+                .bounded, "\(inFlight) of the lane \(partitionKey) are in hand, \(window) at most")
         }
     }
 
@@ -254,7 +260,7 @@ final class GatesObserver {
             if effects == 0 { violated(.acknowledged, "\(entry.id) is applied without an effect") }
         case .finished(.expired), .finished(.superseded):
             if effects > 0 { violated(.accounted, "\(entry.id) took effect and counts as expired") }
-        case .finished(.dead), .finished(.unconfirmed), .pending, .handedOver:
+        case .finished(.dead), .finished(.unconfirmed), .pending, .dispatched:
             if inside > 0 { violated(.once, "\(entry.id) has its effect and has not ended") }
         }
         if inside > 1 { violated(.once, "\(entry.id) took effect \(inside) times inside") }

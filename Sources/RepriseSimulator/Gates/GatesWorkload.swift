@@ -12,13 +12,13 @@ package struct GatesWorkload: Workload {
 
     /// Within how long everything ends once nothing is wrong any more: the longest of waits,
     /// answers and lanes.
-    private static let patience: Duration = .seconds(1_200)
+    private static let timeout: Duration = .seconds(1_200)
     /// A calendar that went back while the device had no power: no clock can tell, and waits are
     /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
 
-    package func schedule(seed: UInt64) -> Schedule {
-        Schedule.draw(
+    package func schedule(seed: UInt64) -> FaultSchedule {
+        FaultSchedule.draw(
             seed: seed,
             kinds: [
                 (.killDevice, 6), (.powerLossDevice, 4), (.suspend, 3), (.secondOwner, 3),
@@ -74,7 +74,7 @@ package struct GatesWorkload: Workload {
         }
         injector.heal()
         for device in devices { device.heal() }
-        simulation.run(until: simulation.now + Self.patience)
+        simulation.run(until: simulation.now + Self.timeout)
         if devices.contains(where: { $0.observer.calendarMoved }) {
             simulation.run(until: simulation.now + Self.undetectable)
         }
@@ -85,7 +85,7 @@ package struct GatesWorkload: Workload {
 
 extension Tier {
     /// A folder of its own for each run.
-    func folder(of schedule: Schedule) -> URL? {
+    func folder(of schedule: FaultSchedule) -> URL? {
         switch self {
         case .model: nil
         case .real(let url), .compared(let url):

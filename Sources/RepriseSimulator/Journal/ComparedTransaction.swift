@@ -58,7 +58,7 @@ extension ComparedTransaction: EntryTransaction {
         try both("record \(entry.id)") { try $0.record(entry) }
     }
 
-    package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
+    package func perform(_ work: SimulatedBatch) throws -> SimulatedBatch.Outcome {
         try both("a turn", text: { $0.canonical }) { try $0.perform(work) }
     }
 
@@ -95,7 +95,7 @@ extension ComparedTransaction: EntryTransaction {
 
 extension ComparedTransaction: DeviceTransaction {}
 
-extension SimulatedTurn.Outcome {
+extension SimulatedBatch.Outcome {
     /// The same text for the same outcome, whatever the order in a dictionary.
     var canonical: String {
         "\(taken); \(result.taken.sorted { $0.key < $1.key }); \(result.more.sorted()); "

@@ -24,7 +24,7 @@ package typealias StoreJob = (any DeviceTransaction) throws -> Void
 /// What one commit brought.
 package struct GroupResult {
     package var results: [Result<Void, any Error>]
-    package var news: CommitNews
+    package var news: CommitEvents
 }
 
 /// What can be set about a store: bounds that a run can reach.
@@ -77,7 +77,7 @@ package protocol EntryTransaction: AnyObject {
     ///
     /// Handlers in the transaction may be called again for the same attempt, if the commit fails:
     /// they change nothing but what they write through the transaction.
-    func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome
+    func perform(_ work: SimulatedBatch) throws -> SimulatedBatch.Outcome
     /// Ends what was interrupted of a kind that forbids a second try.
     func endInterrupted(kind: String) throws
     /// What is in hand goes back: at the end of `close`.
@@ -94,11 +94,11 @@ package protocol EntryTransaction: AnyObject {
 }
 
 /// A turn with all that performing it takes.
-package struct SimulatedTurn {
+package struct SimulatedBatch {
     package typealias Transaction = (any DeviceTransaction, Entry) throws -> Void
 
     package struct Outcome {
-        package var result = TurnResult()
+        package var result = DispatchBatchResult()
         package var taken: [Taken] = []
     }
 
@@ -110,7 +110,7 @@ package struct SimulatedTurn {
         package var isReleased: Bool
     }
 
-    package var turn: Turn
+    package var turn: DispatchBatch
     /// As it is when the turn is performed.
     package var gate: GateMachine
     package var transactions: [String: Transaction]

@@ -6,17 +6,17 @@ import RepriseCore
 package struct EntryModel {
     enum State: Int {
         case ready = 0
-        case queued, delayed, inHand
+        case queued, delayed, inFlight
         case applied = 10
         case expired, superseded, dead, unconfirmed, discarded
 
         /// It waits for something; nobody has it.
-        var waits: Bool { rawValue < State.inHand.rawValue }
+        var waits: Bool { rawValue < State.inFlight.rawValue }
         var hasEnded: Bool { rawValue >= State.applied.rawValue }
 
         var outcome: Outcome? {
             switch self {
-            case .ready, .queued, .delayed, .inHand: nil
+            case .ready, .queued, .delayed, .inFlight: nil
             case .applied: .applied
             case .expired: .expired
             case .superseded: .superseded
@@ -67,13 +67,13 @@ package struct EntryModel {
             WallTime(milliseconds: content.recordedAt.milliseconds + moved)
         }
         var kind: String { content.new.kind }
-        var lane: String? { content.new.lane }
+        var partitionKey: String? { content.new.partitionKey }
     }
 
     var incarnation: Int64 = 0
     var accepted: Int64 = 0
     var duplicates: Int64 = 0
-    var sighting: ClockSighting?
+    var clockReading: ClockReading?
     var doubt: Duration?
     /// What was removed for its age, by outcome in the order of `Outcome.allCases`.
     var retired = [Int64](repeating: 0, count: Outcome.allCases.count)
@@ -113,10 +113,11 @@ package struct EntryModel {
     func entry(_ row: Row, after predecessor: EntryID? = nil) -> Entry {
         let state: EntryState =
             row.state.outcome.map { .finished($0) }
-            ?? (row.state == .inHand ? .handedOver(incarnation: row.incarnation ?? 0) : .pending)
+            ?? (row.state == .inFlight ? .dispatched(incarnation: row.incarnation ?? 0) : .pending)
         let new = row.content.new
         return Entry(
-            id: new.id, kind: new.kind, source: new.source, payload: new.payload, lane: new.lane,
+            id: new.id, kind: new.kind, source: new.source, payload: new.payload,
+            partitionKey: new.partitionKey,
             recordedAt: row.recordedAt, attempt: row.attempt, state: state,
             reason: row.reason, predecessor: predecessor)
     }
@@ -125,8 +126,8 @@ package struct EntryModel {
     var dump: [String] {
         var lines = [
             "journal|\(incarnation)|\(accepted)|\(duplicates)|"
-                + "\(Self.text(sighting?.wall.milliseconds))|"
-                + "\(Self.text(sighting?.uptime.milliseconds))|\(sighting?.boot ?? "-")|"
+                + "\(Self.text(clockReading?.wall.milliseconds))|"
+                + "\(Self.text(clockReading?.uptime.milliseconds))|\(clockReading?.boot ?? "-")|"
                 + "\(doubt == nil ? 0 : 1)|\(doubt?.milliseconds ?? 0)"
         ]
         for (outcome, count) in zip(Outcome.allCases, retired) where count > 0 {
@@ -135,7 +136,7 @@ package struct EntryModel {
         for row in rows {
             lines.append(
                 "entry|\(row.seq)|\(row.content.new.id)|\(row.kind)|\(row.content.new.source)|"
-                    + "\(row.lane ?? "-")|\(row.recordedAt.milliseconds)|"
+                    + "\(row.partitionKey ?? "-")|\(row.recordedAt.milliseconds)|"
                     + "\(row.state.rawValue)|\(Self.text(row.incarnation))|\(row.attempt)|"
                     + "\(row.failures)|\(row.interruptions)|\(row.interrupted ? 1 : 0)|"
                     + "\(row.released ? 1 : 0)|\(Self.text(row.due))|\(Self.text(row.bound))|"
@@ -149,7 +150,7 @@ package struct EntryModel {
 
 /// What the process that has the model open knows without asking the disk; goes back when a commit
 /// fails.
-package struct ModelBooks {
+package struct ModelWriterState {
     var clock: WallClockGuard
     var sighted: Duration
     var pending: Int
@@ -159,7 +160,7 @@ package struct ModelBooks {
     var duplicates: Int64 = 0
     var kinds: Set<String> = []
     var soonest: WallTime?
-    /// As in `CommitNews`.
+    /// As in `CommitEvents`.
     var recorded: [String: Int64] = [:]
     var moved: Duration = .zero
 

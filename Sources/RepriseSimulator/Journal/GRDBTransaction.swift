@@ -39,7 +39,7 @@ extension GRDBTransaction: EntryTransaction {
         try journal.record(entry, in: db)
     }
 
-    package func perform(_ work: SimulatedTurn) throws -> SimulatedTurn.Outcome {
+    package func perform(_ work: SimulatedBatch) throws -> SimulatedBatch.Outcome {
         let journal = journal
         let transactions = work.transactions.mapValues { body -> SteppedJournal.Transaction in
             nonisolated(unsafe) let body = body  // one thread, inside of this call
@@ -52,10 +52,10 @@ extension GRDBTransaction: EntryTransaction {
         let outcome = try journal.perform(
             work.turn, gate: work.gate, transactions: transactions, asking: work.asking,
             alongside: alongside, in: db)
-        return SimulatedTurn.Outcome(
+        return SimulatedBatch.Outcome(
             result: outcome.result,
             taken: outcome.taken.map {
-                SimulatedTurn.Taken(
+                SimulatedBatch.Taken(
                     seq: $0.seq, entry: $0.entry, failures: $0.failures, isReleased: $0.isReleased)
             })
     }

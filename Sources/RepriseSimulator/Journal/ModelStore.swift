@@ -43,16 +43,16 @@ package final class ModelStore: DeviceStore {
         let rules = ModelRules(
             kinds: kinds, clock: process.clock, settings: settings, mutation: simulation.mutation,
             jitter: { jitter.fraction() })
-        let sighting = process.clock.sighting()
-        let stored = disk.entries.sighting
-        let books = ModelBooks(
+        let clockReading = process.clock.clockReading()
+        let stored = disk.entries.clockReading
+        let writerState = ModelWriterState(
             clock: WallClockGuard(
-                stored: stored, doubt: disk.entries.doubt, now: stored ?? sighting),
-            sighted: sighting.uptime, pending: disk.entries.pending, now: sighting.wall)
-        let transaction = ModelTransaction(state: disk, books: books, rules: rules)
+                stored: stored, doubt: disk.entries.doubt, now: stored ?? clockReading),
+            sighted: clockReading.uptime, pending: disk.entries.pending, now: clockReading.wall)
+        let transaction = ModelTransaction(state: disk, writerState: writerState, rules: rules)
         try transaction.becomeOwner()
         try keep(transaction)
-        return OpenModel(self, rules: rules, books: transaction.books)
+        return OpenModel(self, rules: rules, writerState: transaction.writerState)
     }
 
     package func crash(losingPower: Bool) {
@@ -84,18 +84,18 @@ package final class ModelStore: DeviceStore {
 package final class OpenModel: OpenStore {
     private let store: ModelStore
     private let rules: ModelRules
-    package private(set) var books: ModelBooks
+    package private(set) var writerState: ModelWriterState
     /// What the mutation `acceptedApart` has not counted yet.
     private var uncounted: (accepted: Int64, duplicates: Int64) = (0, 0)
 
-    init(_ store: ModelStore, rules: ModelRules, books: ModelBooks) {
+    init(_ store: ModelStore, rules: ModelRules, writerState: ModelWriterState) {
         self.store = store
         self.rules = rules
-        self.books = books
+        self.writerState = writerState
     }
 
     package var incarnation: Int64 { rules.incarnation }
-    package var now: WallTime { books.now }
+    package var now: WallTime { writerState.now }
 
     package func commit(_ jobs: [StoreJob]) throws -> GroupResult {
         let transaction = try begin()
@@ -106,7 +106,8 @@ package final class OpenModel: OpenStore {
     }
 
     func begin() throws -> ModelTransaction {
-        let transaction = ModelTransaction(state: store.disk, books: books, rules: rules)
+        let transaction = ModelTransaction(
+            state: store.disk, writerState: writerState, rules: rules)
         try transaction.begin()
         if rules.mutation == .acceptedApart {
             transaction.addCounters(accepted: uncounted.accepted, duplicates: uncounted.duplicates)
@@ -121,18 +122,20 @@ package final class OpenModel: OpenStore {
         do {
             try store.keep(transaction)
         } catch {
-            if rules.mutation == .keepBooksAfterFailedCommit { books = transaction.books }
+            if rules.mutation == .keepBooksAfterFailedCommit {
+                writerState = transaction.writerState
+            }
             throw error
         }
-        books = transaction.books
-        uncounted = (books.accepted, books.duplicates)
-        var news = CommitNews(kinds: books.kinds, soonest: books.soonest)
-        (news.recorded, news.moved) = (books.recorded, books.moved)
+        writerState = transaction.writerState
+        uncounted = (writerState.accepted, writerState.duplicates)
+        var news = CommitEvents(kinds: writerState.kinds, soonest: writerState.soonest)
+        (news.recorded, news.moved) = (writerState.recorded, writerState.moved)
         return GroupResult(results: results, news: news)
     }
 
     package func read<T>(_ body: (any DeviceTransaction) throws -> T) throws -> T {
-        try body(ModelTransaction(state: store.disk, books: books, rules: rules))
+        try body(ModelTransaction(state: store.disk, writerState: writerState, rules: rules))
     }
 }
 

@@ -3,7 +3,7 @@ package import RepriseJournal
 
 /// The journal's rules on the model.
 extension ModelTransaction: EntryTransaction {
-    package var now: WallTime { books.now }
+    package var now: WallTime { writerState.now }
 
     // MARK: Begin and end
 
@@ -13,14 +13,14 @@ extension ModelTransaction: EntryTransaction {
         else {
             throw RepriseError(.ownershipLost, "Another process has taken this journal over.")
         }
-        books.beginTransaction()
+        writerState.beginTransaction()
         observeClocks()
     }
 
     /// The last thing in every transaction.
     func finish() {
         guard rules.mutation != .acceptedApart else { return }
-        addCounters(accepted: books.accepted, duplicates: books.duplicates)
+        addCounters(accepted: writerState.accepted, duplicates: writerState.duplicates)
     }
 
     func addCounters(accepted: Int64, duplicates: Int64) {
@@ -34,7 +34,7 @@ extension ModelTransaction: EntryTransaction {
         state.entries.incarnation += 1
         rules.incarnation = state.entries.incarnation
         try begin()
-        writeSighting()
+        writeClockReading()
         if rules.mutation != .forgetInterrupted { backToPending() }
         forgiveForms()
         finish()
@@ -43,12 +43,12 @@ extension ModelTransaction: EntryTransaction {
     // MARK: Clocks
 
     private func observeClocks() {
-        let sighting = rules.clock.sighting()
-        let step = books.clock.correction(to: sighting)
-        let hidden = books.clock.hiddenStep(to: sighting).milliseconds
-        let before = books.clock.mayExpire
-        books.clock.observe(sighting)
-        books.now = sighting.wall
+        let clockReading = rules.clock.clockReading()
+        let step = writerState.clock.correction(to: clockReading)
+        let hidden = writerState.clock.hiddenStep(to: clockReading).milliseconds
+        let before = writerState.clock.mayExpire
+        writerState.clock.observe(clockReading)
+        writerState.now = clockReading.wall
         let jumped = step > .seconds(60) || step < .seconds(-60)
         if jumped {
             let moved = step.milliseconds
@@ -66,34 +66,36 @@ extension ModelTransaction: EntryTransaction {
             state.channels.calendarMoved(by: moved)
             state.forms.calendarMoved(by: moved)
             state.reminders.calendarMoved(by: moved)
-            books.due(books.now)
-            books.moved += step
+            writerState.due(writerState.now)
+            writerState.moved += step
         }
-        let isOld = sighting.uptime - books.sighted > .seconds(3_600)
+        let isOld = clockReading.uptime - writerState.sighted > .seconds(3_600)
         if hidden > 0 {
             for index in state.entries.rows.indices where state.entries.rows[index].state.hasEnded {
                 state.entries.rows[index].due = state.entries.rows[index].due.map { $0 + hidden }
             }
         }
-        if jumped || hidden > 0 || isOld || books.clock.mayExpire != before { writeSighting() }
+        if jumped || hidden > 0 || isOld || writerState.clock.mayExpire != before {
+            writeClockReading()
+        }
     }
 
-    private func writeSighting() {
-        books.sighted = books.clock.last.uptime
-        state.entries.sighting = ClockSighting(
-            wall: books.clock.last.wall,
-            uptime: .milliseconds(books.clock.last.uptime.milliseconds),
-            boot: books.clock.last.boot)
-        state.entries.doubt = books.clock.doubt.map { .milliseconds($0.milliseconds) }
+    private func writeClockReading() {
+        writerState.sighted = writerState.clock.last.uptime
+        state.entries.clockReading = ClockReading(
+            wall: writerState.clock.last.wall,
+            uptime: .milliseconds(writerState.clock.last.uptime.milliseconds),
+            boot: writerState.clock.last.boot)
+        state.entries.doubt = writerState.clock.doubt.map { .milliseconds($0.milliseconds) }
     }
 
     package func serverTimeReceived(_ time: WallTime) {
-        books.clock.serverTimeReceived(time, now: rules.clock.sighting())
-        books.due(books.now)
-        writeSighting()
+        writerState.clock.serverTimeReceived(time, now: rules.clock.clockReading())
+        writerState.due(writerState.now)
+        writeClockReading()
     }
 
-    var mayExpire: Bool { books.clock.mayExpire || rules.mutation == .expireInDoubt }
+    var mayExpire: Bool { writerState.clock.mayExpire || rules.mutation == .expireInDoubt }
 
     // MARK: Recording
 
@@ -104,28 +106,28 @@ extension ModelTransaction: EntryTransaction {
         var new = new
         new.kind = kind.name
         if state.entries.index(of: new.id) != nil {
-            books.duplicates += 1
+            writerState.duplicates += 1
             return .duplicate
         }
-        guard books.pending < rules.pendingLimit else {
+        guard writerState.pending < rules.pendingLimit else {
             throw RepriseError(.full, "The journal holds too many entries that have not ended.")
         }
         let due = new.delay.flatMap { $0 > .zero ? later($0) : nil }
         let bound = kind.bound.map { later($0.after) }
-        let isBehind = new.lane != nil && !unended(of: new.lane).isEmpty
+        let isBehind = new.partitionKey != nil && !unended(of: new.partitionKey).isEmpty
         let first: EntryModel.State = isBehind ? .queued : due == nil ? .ready : .delayed
         state.entries.rows.append(
             EntryModel.Row(
                 seq: (state.entries.rows.last?.seq ?? 0) + 1,
                 content: EntryModel.Content(new, recordedAt: now), state: first, due: due,
                 bound: bound))
-        books.accepted += 1
-        books.pending += 1
-        books.recorded[new.kind] = state.entries.rows.last?.seq
-        if first == .ready { books.kinds.insert(new.kind) }
-        if let due { books.due(WallTime(milliseconds: due)) }
-        if let bound { books.due(WallTime(milliseconds: bound)) }
-        advance(new.lane)
+        writerState.accepted += 1
+        writerState.pending += 1
+        writerState.recorded[new.kind] = state.entries.rows.last?.seq
+        if first == .ready { writerState.kinds.insert(new.kind) }
+        if let due { writerState.due(WallTime(milliseconds: due)) }
+        if let bound { writerState.due(WallTime(milliseconds: bound)) }
+        advance(new.partitionKey)
         return .accepted
     }
 
@@ -146,31 +148,33 @@ extension ModelTransaction: EntryTransaction {
         state.entries.rows[index].incarnation = nil
         state.entries.rows[index].interrupted = false
         state.entries.rows[index].released = false
-        books.pending -= 1
-        advance(state.entries.rows[index].lane)
+        writerState.pending -= 1
+        advance(state.entries.rows[index].partitionKey)
     }
 
-    private func unended(of lane: String?) -> [Int] {
+    private func unended(of partitionKey: String?) -> [Int] {
         let rows = state.entries.rows
-        return rows.indices.filter { !rows[$0].state.hasEnded && rows[$0].lane == lane }
+        return rows.indices.filter {
+            !rows[$0].state.hasEnded && rows[$0].partitionKey == partitionKey
+        }
     }
 
     /// Lets the first of a lane that have not ended take their turn, as many as may be in hand
     /// together.
-    func advance(_ lane: String?) {
-        guard let lane else { return }
-        let lined = unended(of: lane)
+    func advance(_ partitionKey: String?) {
+        guard let partitionKey else { return }
+        let lined = unended(of: partitionKey)
         guard let first = lined.first else { return }
         let kind = state.entries.rows[first].kind
-        for index in lined.prefix(rules.kinds[kind]?.laneWindow ?? 1) {
+        for index in lined.prefix(rules.kinds[kind]?.partitionWindow ?? 1) {
             guard state.entries.rows[index].kind == kind else { return }
             if state.entries.rows[index].state == .queued {
                 if let due = state.entries.rows[index].due {
                     state.entries.rows[index].state = .delayed
-                    books.due(WallTime(milliseconds: due))
+                    writerState.due(WallTime(milliseconds: due))
                 } else {
                     state.entries.rows[index].state = .ready
-                    books.kinds.insert(kind)
+                    writerState.kinds.insert(kind)
                 }
             }
             // One that waits for its time holds up those behind it.
@@ -181,22 +185,22 @@ extension ModelTransaction: EntryTransaction {
     /// The one before an entry in its lane that has not ended.
     func predecessor(of index: Int) -> EntryModel.Row? {
         let rows = state.entries.rows
-        guard let lane = rows[index].lane else { return nil }
-        return rows[..<index].last { !$0.state.hasEnded && $0.lane == lane }
+        guard let partitionKey = rows[index].partitionKey else { return nil }
+        return rows[..<index].last { !$0.state.hasEnded && $0.partitionKey == partitionKey }
     }
 
     func putBack(_ index: Int, after wait: Duration, failed: Bool, reason: String?) {
         let due = later(wait)
-        books.due(WallTime(milliseconds: due))
-        guard [.ready, .inHand].contains(state.entries.rows[index].state) else { return }
+        writerState.due(WallTime(milliseconds: due))
+        guard [.ready, .inFlight].contains(state.entries.rows[index].state) else { return }
         state.entries.rows[index].state = .delayed
         state.entries.rows[index].due = due
         state.entries.rows[index].failures += failed ? 1 : 0
         state.entries.rows[index].reason = reason
         state.entries.rows[index].incarnation = nil
         state.entries.rows[index].interrupted = false
-        for behind in unended(of: state.entries.rows[index].lane)
-        where behind > index && state.entries.rows[index].lane != nil
+        for behind in unended(of: state.entries.rows[index].partitionKey)
+        where behind > index && state.entries.rows[index].partitionKey != nil
             && state.entries.rows[behind].state == .ready
         {
             state.entries.rows[behind].state = .queued
@@ -205,8 +209,9 @@ extension ModelTransaction: EntryTransaction {
 
     /// Puts an entry back that can be taken again as soon as it is its turn.
     func putBackAtOnce(_ index: Int, reason: String? = nil) {
-        guard state.entries.rows[index].state == .inHand else { return }
-        state.entries.rows[index].state = state.entries.rows[index].lane == nil ? .ready : .queued
+        guard state.entries.rows[index].state == .inFlight else { return }
+        state.entries.rows[index].state =
+            state.entries.rows[index].partitionKey == nil ? .ready : .queued
         state.entries.rows[index].incarnation = nil
         if let reason { state.entries.rows[index].reason = reason }
     }
@@ -223,24 +228,26 @@ extension ModelTransaction: EntryTransaction {
 
     package func putBackInterrupted() {
         backToPending()
-        writeSighting()
+        writeClockReading()
     }
 
     private func backToPending() {
         for index in state.entries.rows.indices
-        where state.entries.rows[index].state == .inHand
+        where state.entries.rows[index].state == .inFlight
             && state.entries.rows[index].interruptions >= JournalLimits.interruptions - 1
         {
             end(
                 index, as: .dead,
                 reason: "The process ended \(JournalLimits.interruptions) times while handling it.")
         }
-        for index in state.entries.rows.indices where state.entries.rows[index].state == .inHand {
+        for index in state.entries.rows.indices where state.entries.rows[index].state == .inFlight {
             putBackAtOnce(index)
             state.entries.rows[index].interrupted = true
             state.entries.rows[index].interruptions += 1
         }
-        for lane in Set(state.entries.rows.compactMap(\.lane)).sorted() { advance(lane) }
+        for partitionKey in Set(state.entries.rows.compactMap(\.partitionKey)).sorted() {
+            advance(partitionKey)
+        }
     }
 
     package func end(_ id: EntryID, as outcome: Outcome, reason: String?) -> Bool {
@@ -260,16 +267,16 @@ extension ModelTransaction: EntryTransaction {
     package func retry(_ id: EntryID) throws {
         guard let index = state.entries.index(of: id), state.entries.rows[index].state == .dead
         else { throw RepriseError(.noSuchEntry, "No dead letter has the id \(id).") }
-        let lane = state.entries.rows[index].lane
-        state.entries.rows[index].state = lane == nil ? .ready : .queued
+        let partitionKey = state.entries.rows[index].partitionKey
+        state.entries.rows[index].state = partitionKey == nil ? .ready : .queued
         state.entries.rows[index].due = nil
         state.entries.rows[index].failures = 0
         state.entries.rows[index].interruptions = 0
         state.entries.rows[index].interrupted = false
         state.entries.rows[index].reason = nil
-        books.pending += 1
-        books.kinds.insert(state.entries.rows[index].kind)
-        advance(lane)
+        writerState.pending += 1
+        writerState.kinds.insert(state.entries.rows[index].kind)
+        advance(partitionKey)
     }
 
     package func entry(_ id: EntryID) -> Entry? {

@@ -45,22 +45,22 @@ package final class ModelRules {
 /// Each door extends it in a file of its own.
 package final class ModelTransaction {
     package var state: DeviceState
-    package var books: ModelBooks
+    package var writerState: ModelWriterState
     let rules: ModelRules
 
-    package init(state: DeviceState, books: ModelBooks, rules: ModelRules) {
+    package init(state: DeviceState, writerState: ModelWriterState, rules: ModelRules) {
         self.state = state
-        self.books = books
+        self.writerState = writerState
         self.rules = rules
     }
 
     /// A savepoint: what `body` wrote is undone when it throws.
     package func inSavepoint<T>(_ body: () throws -> T) throws -> T {
-        let before = (state, books)
+        let before = (state, writerState)
         do {
             return try body()
         } catch {
-            (state, books) = before
+            (state, writerState) = before
             throw error
         }
     }

@@ -3,7 +3,7 @@ import RepriseJournal
 
 /// What handlers are given, and what becomes of what they say.
 extension SimulatedJournal {
-    func start(_ taken: SimulatedTurn.Taken) {
+    func start(_ taken: SimulatedBatch.Taken) {
         guard process.state == .running, process.life == life,
             case .effect(let isApplied, let body)? = handlers[taken.entry.kind],
             process.survives("handing over \(taken.entry.id)")
@@ -16,12 +16,12 @@ extension SimulatedJournal {
         running.insert(taken.seq)
         body(taken.entry) { [unowned self] error in
             guard process.life == life, running.remove(taken.seq) != nil else { return }
-            settle(taken, verdict(taken, error))
+            settle(taken, disposition(taken, error))
         }
     }
 
     /// Gives the handlers of batches what is theirs.
-    func lend(_ taken: [SimulatedTurn.Taken]) {
+    func lend(_ taken: [SimulatedBatch.Taken]) {
         for kind in handlers.keys.sorted() {
             guard case .batch(let body)? = handlers[kind] else { continue }
             let batch = taken.filter { families.leader(of: $0.entry.kind) == kind }
@@ -32,19 +32,19 @@ extension SimulatedJournal {
         }
     }
 
-    private func loan(_ taken: SimulatedTurn.Taken) -> SimulatedLent {
-        lent[taken.seq] = taken.entry.attempt
-        return SimulatedLent(
+    private func loan(_ taken: SimulatedBatch.Taken) -> SimulatedDelivery {
+        delivery[taken.seq] = taken.entry.attempt
+        return SimulatedDelivery(
             entry: taken.entry, isReleased: !machine.gate.isOpen(kind: taken.entry.kind),
             whenWritten: { [unowned self] in written[taken.seq] = $0 }
         ) { [unowned self] ending, job in
             guard process.life == life, process.state != .dead,
-                lent[taken.seq] == taken.entry.attempt
+                delivery[taken.seq] == taken.entry.attempt
             else { return }
-            lent[taken.seq] = nil
+            delivery[taken.seq] = nil
             switch ending {
             case .applied: returned(taken, .applied, job)
-            case .failed(let error): returned(taken, verdict(taken, error), nil)
+            case .failed(let error): returned(taken, disposition(taken, error), nil)
             case .ended(let outcome, let reason):
                 returned(taken, .ended(outcome, reason: reason), job)
             case .back(let reason, let isInDoubt):
@@ -58,28 +58,29 @@ extension SimulatedJournal {
     }
 
     private func returned(
-        _ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict, _ job: StoreJob?
+        _ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition, _ job: StoreJob?
     ) {
         alongside[taken.seq] = job
-        settle(taken, verdict)
+        settle(taken, disposition)
     }
 
-    private func verdict(_ taken: SimulatedTurn.Taken, _ error: (any Error)?)
-        -> Settlement.Verdict
+    private func disposition(_ taken: SimulatedBatch.Taken, _ error: (any Error)?)
+        -> Acknowledgement.Disposition
     {
         guard let error else { return .applied }
         guard let kind = kinds[taken.entry.kind] else { return .notStarted }
         return .after(error, kind: kind, failures: taken.failures, jitter: random.fraction())
     }
 
-    private func settle(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict) {
-        happened { $0.handlerEnded(settlement(taken, verdict)) }
+    private func settle(_ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition) {
+        happened { $0.handlerEnded(acknowledgement(taken, disposition)) }
     }
 
-    func settlement(_ taken: SimulatedTurn.Taken, _ verdict: Settlement.Verdict)
-        -> Settlement
+    func acknowledgement(_ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition)
+        -> Acknowledgement
     {
-        Settlement(
-            seq: taken.seq, kind: taken.entry.kind, lane: taken.entry.lane, verdict: verdict)
+        Acknowledgement(
+            seq: taken.seq, kind: taken.entry.kind, partitionKey: taken.entry.partitionKey,
+            disposition: disposition)
     }
 }

@@ -13,8 +13,8 @@ package final class SimulatedJournal {
     /// The handler of a kind.
     enum Handler {
         case effect(isApplied: ((EntryID) -> Bool)?, body: Body)
-        case transaction(SimulatedTurn.Transaction)
-        case batch(([SimulatedLent]) -> Void)
+        case transaction(SimulatedBatch.Transaction)
+        case batch(([SimulatedDelivery]) -> Void)
     }
 
     private struct Job {
@@ -25,7 +25,7 @@ package final class SimulatedJournal {
 
     package let process: SimulatedProcess
     package let opened: any OpenStore
-    package private(set) var machine: HandOverMachine
+    package private(set) var machine: DispatchMachine
     /// Hears when the journal belongs to somebody else.
     package var lostOwnership: () -> Void = {}
     /// Hears of each commit right when it has taken effect, whether the process does or not.
@@ -47,7 +47,7 @@ package final class SimulatedJournal {
     var random: SeededRandom
     var running = Set<Int64>()
     /// What handlers of batches have, by its row: as which attempt.
-    var lent: [Int64: Int] = [:]
+    var delivery: [Int64: Int] = [:]
     /// What is to be written with the end of an entry, by its row.
     var alongside: [Int64: StoreJob] = [:]
     /// Who is told once that is durable.
@@ -66,7 +66,7 @@ package final class SimulatedJournal {
         families = KindFamilies(kinds)
         opened = try store.open(by: process, kinds: kinds)
         random = simulation.random("journal of \(process.name) \(process.life)")
-        machine = HandOverMachine(
+        machine = DispatchMachine(
             kinds: simulation.mutation == .ignoreClosedGate ? kinds.map(\.ungated) : kinds)
         simulation.trace(process.name, "opens the journal, incarnation \(opened.incarnation)")
         simulation.whenEnded { [self] in
@@ -197,12 +197,12 @@ package final class SimulatedJournal {
 
     // MARK: Hand-over
 
-    package func open(_ readiness: Readiness) {
+    package func setReady(_ readiness: Readiness) {
         simulation.trace(process.name, "opens \(readiness)")
         happened { $0.readinessOpened(readiness) }
     }
 
-    package func close(_ readiness: Readiness) {
+    package func setNotReady(_ readiness: Readiness) {
         simulation.trace(process.name, "closes \(readiness)")
         happened { $0.readinessClosed(readiness) }
     }
@@ -229,7 +229,7 @@ package final class SimulatedJournal {
 
     /// Sets a handler that is given what was taken together, in order, and says later what became
     /// of each.
-    package func handleBatches(of kind: String, _ body: @escaping ([SimulatedLent]) -> Void) {
+    package func handleBatches(of kind: String, _ body: @escaping ([SimulatedDelivery]) -> Void) {
         handlers[kind] = .batch(body)
         happened { $0.handlerRegistered(kind: kind, work: .effect) }
     }
@@ -238,7 +238,7 @@ package final class SimulatedJournal {
         write({ try $0.serverTimeReceived(time) }, then: { _ in })
     }
 
-    func happened(_ event: (inout HandOverMachine) -> Void) {
+    func happened(_ event: (inout DispatchMachine) -> Void) {
         event(&machine)
         switch machine.next(now: now) {
         case .perform(let turn): perform(turn)
@@ -257,25 +257,25 @@ package final class SimulatedJournal {
         }
     }
 
-    private func perform(_ turn: Turn) {
+    private func perform(_ turn: DispatchBatch) {
         write(
             { [self] in try $0.perform(work(for: turn)) },
             then: { [self] result in
                 var told: [() -> Void] = []
                 if case .success = result {
-                    for settlement in turn.settlements {
-                        alongside[settlement.seq] = nil
-                        if let one = written.removeValue(forKey: settlement.seq) {
+                    for acknowledgement in turn.acknowledgements {
+                        alongside[acknowledgement.seq] = nil
+                        if let one = written.removeValue(forKey: acknowledgement.seq) {
                             told.append(one)
                         }
                     }
                 }
-                turnEnded(result, told)
+                batchEnded(result, told)
             })
     }
 
-    private func work(for turn: Turn) -> SimulatedTurn {
-        var work = SimulatedTurn(turn: turn, gate: machine.gate, transactions: [:], asking: [])
+    private func work(for turn: DispatchBatch) -> SimulatedBatch {
+        var work = SimulatedBatch(turn: turn, gate: machine.gate, transactions: [:], asking: [])
         for take in turn.takes {
             switch handlers[take.kind] {
             case .transaction(let body): work.transactions[take.kind] = body
@@ -283,27 +283,27 @@ package final class SimulatedJournal {
             case .effect(nil, _), .batch, nil: break
             }
         }
-        for settlement in turn.settlements {
-            work.alongside[settlement.seq] = alongside[settlement.seq]
+        for acknowledgement in turn.acknowledgements {
+            work.alongside[acknowledgement.seq] = alongside[acknowledgement.seq]
         }
         return work
     }
 
-    private func turnEnded(
-        _ result: Result<SimulatedTurn.Outcome, any Error>, _ told: [() -> Void]
+    private func batchEnded(
+        _ result: Result<SimulatedBatch.Outcome, any Error>, _ told: [() -> Void]
     ) {
         let now = now
         switch result {
         case .success(let outcome):
-            var starting: [SimulatedTurn.Taken] = []
+            var starting: [SimulatedBatch.Taken] = []
             happened { machine in
-                machine.turnCommitted(outcome.result, now: now)
+                machine.batchCommitted(outcome.result, now: now)
                 for taken in outcome.taken {
                     let entry = taken.entry
                     if machine.mayStart(kind: entry.kind, isReleased: taken.isReleased) {
                         starting.append(taken)
                     } else {
-                        machine.handlerEnded(settlement(taken, .notStarted))
+                        machine.handlerEnded(acknowledgement(taken, .notStarted))
                     }
                 }
             }
@@ -313,7 +313,7 @@ package final class SimulatedJournal {
         case .failure(let error):
             let jitter = random.fraction()
             happened {
-                $0.turnFailed(isFinal: HandOverMachine.isFinal(error), now: now, jitter: jitter)
+                $0.batchFailed(isFinal: DispatchMachine.isFinal(error), now: now, jitter: jitter)
             }
         }
     }
@@ -323,13 +323,13 @@ package final class SimulatedJournal {
     /// Ends the ownership, with what is in hand put back; then calls `then`.
     package func close(then: @escaping () -> Void) {
         happened { $0.closing() }
-        let turn = Turn(settlements: machine.stop())
+        let turn = DispatchBatch(acknowledgements: machine.stop())
         let gate = machine.gate
         enqueue(
             Job(
                 run: {
                     _ = try $0.perform(
-                        SimulatedTurn(turn: turn, gate: gate, transactions: [:], asking: []))
+                        SimulatedBatch(turn: turn, gate: gate, transactions: [:], asking: []))
                     try $0.putBackInterrupted()
                 }, finish: { _ in then() }), last: true)
     }

@@ -17,7 +17,7 @@ final class ReceiptsDevice {
     private let network: SimulatedNetwork
     private let disk: SimulatedDisk
     private let channels: [ChannelName]
-    private let witness: ReceiptsWitness
+    private let checker: ReceiptsChecker
     private var random: SeededRandom
     private var decoder = FrameDecoder()
 
@@ -29,14 +29,14 @@ final class ReceiptsDevice {
 
     init(
         _ simulation: Simulation, _ network: SimulatedNetwork, name: String, user: UserID,
-        channels: [ChannelName], _ witness: ReceiptsWitness
+        channels: [ChannelName], _ checker: ReceiptsChecker
     ) {
         self.simulation = simulation
         self.network = network
         self.name = name
         self.user = user
         self.channels = channels
-        self.witness = witness
+        self.checker = checker
         process = SimulatedProcess(simulation, name: name)
         disk = SimulatedDisk(simulation, name: name)
         random = simulation.random(name)
@@ -57,13 +57,13 @@ final class ReceiptsDevice {
 
     // MARK: The app
 
-    func marks(_ channel: ChannelName, _ position: Positions) {
+    func marks(_ channel: ChannelName, _ position: SimulatedPositions) {
         guard process.state == .running, process.survives("marking") else { return }
         let reading = Reading(user: user, channel: channel)
-        witness.attempted(reading, position)
+        checker.attempted(reading, position)
         let merged = own.position(channel).merged(with: position)
         guard own.write(channel, merged, disk.commit()) else { return }
-        witness.marked(reading, position)
+        checker.marked(reading, position)
         receipts.readMoved(channel, to: merged.read)
         receipts.deliveredMoved(channel, to: merged.delivered)
         pump()
@@ -131,7 +131,7 @@ final class ReceiptsDevice {
     ) {
         guard socket === self.socket, process.survives("noting positions") else { return }
         for position in positions {
-            let told = Positions(read: position.read, delivered: position.delivered)
+            let told = SimulatedPositions(read: position.read, delivered: position.delivered)
             let reading = Reading(user: position.user, channel: channel)
             let isWritten =
                 known.write(reading, known.position(reading).merged(with: told), disk.commit())
@@ -159,7 +159,7 @@ final class ReceiptsDevice {
     /// What the user has read elsewhere is read here.
     private func noteOwn(_ channel: ChannelName, read: Int64) -> Bool {
         let position = own.position(channel)
-        let merged = position.merged(with: Positions(read: read))
+        let merged = position.merged(with: SimulatedPositions(read: read))
         return merged == position || own.write(channel, merged, disk.commit())
     }
 

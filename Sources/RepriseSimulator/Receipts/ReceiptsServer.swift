@@ -2,13 +2,13 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// As much of a server as receipts need: connections with the shipping `ReceiptDesk`, and a table
+/// As much of a server as receipts need: connections with the shipping `ReceiptCoalescer`, and a table
 /// of positions.
 final class ReceiptsServer {
     private final class Connection {
         let socket: SimulatedSocket
         let user: UserID
-        var desk = ReceiptDesk()
+        var receiptCoalescer = ReceiptCoalescer()
         var hasEnded = false
 
         init(_ socket: SimulatedSocket, _ user: UserID) {
@@ -25,7 +25,7 @@ final class ReceiptsServer {
     private let network: SimulatedNetwork
     private let disk: SimulatedDisk
     private let users: [UserID]
-    private let witness: ReceiptsWitness
+    private let checker: ReceiptsChecker
     private var random: SeededRandom
     private(set) var table = PositionTable<Reading>()
     private var connections: [Connection] = []
@@ -33,12 +33,12 @@ final class ReceiptsServer {
 
     init(
         _ simulation: Simulation, _ network: SimulatedNetwork, users: [UserID],
-        _ witness: ReceiptsWitness
+        _ checker: ReceiptsChecker
     ) {
         self.simulation = simulation
         self.network = network
         self.users = users
-        self.witness = witness
+        self.checker = checker
         process = SimulatedProcess(simulation, name: "server")
         disk = SimulatedDisk(simulation, name: "server", isServer: true)
         random = simulation.random("server")
@@ -49,7 +49,7 @@ final class ReceiptsServer {
     var machine: FaultInjector.Machine {
         .init(process: process, disk: disk) { [unowned self] _ in
             table.crash(keepsUnsynced: disk.keepsUnsynced())
-            for (reading, position) in table.rows { witness.stored(reading, position) }
+            for (reading, position) in table.rows { checker.stored(reading, position) }
         }
     }
 
@@ -89,7 +89,9 @@ final class ReceiptsServer {
         case .subscribe(let requests)?:
             for request in requests { tellAll(request.channel, connection) }
         case .receipt(let receipt)?:
-            if let receipt = connection.desk.arrived(receipt) { move(receipt, connection) }
+            if let receipt = connection.receiptCoalescer.arrived(receipt) {
+                move(receipt, connection)
+            }
         default: break
         }
     }
@@ -109,8 +111,8 @@ final class ReceiptsServer {
             connection)
     }
 
-    private func wire(_ reading: Reading, _ position: Positions) -> ServerFrame.Position {
-        witness.told(reading, position)
+    private func wire(_ reading: Reading, _ position: SimulatedPositions) -> ServerFrame.Position {
+        checker.told(reading, position)
         return .init(user: reading.user, read: position.read, delivered: position.delivered)
     }
 
@@ -132,10 +134,12 @@ final class ReceiptsServer {
                 }
             }
             simulation.trace("server", "\(reading.user) is at \(position) of \(reading.channel)")
-            witness.stored(reading, position)
+            checker.stored(reading, position)
             later(.microseconds(10), .milliseconds(20)) { [self] in
                 tell(position, reading)
-                if let next = connection.desk.moved(in: receipt.channel), !connection.hasEnded {
+                if let next = connection.receiptCoalescer.moved(in: receipt.channel),
+                    !connection.hasEnded
+                {
                     move(next, connection)
                 }
             }
@@ -143,15 +147,15 @@ final class ReceiptsServer {
     }
 
     /// Where a receipt leads: forward only, and not beyond the head.
-    private func moved(_ receipt: ClientFrame.Receipt, _ user: UserID) -> Positions {
+    private func moved(_ receipt: ClientFrame.Receipt, _ user: UserID) -> SimulatedPositions {
         let before = table.position(Reading(user: user, channel: receipt.channel))
-        let asked = Positions(
+        let asked = SimulatedPositions(
             read: min(receipt.read ?? before.read, Self.head),
             delivered: min(receipt.delivered ?? before.delivered, Self.head))
         return simulation.mutation == .positionsGoBack ? asked : before.merged(with: asked)
     }
 
-    private func tell(_ position: Positions, _ reading: Reading) {
+    private func tell(_ position: SimulatedPositions, _ reading: Reading) {
         for connection in connections where !connection.hasEnded {
             guard process.survives("telling of \(reading.user)") else { return }
             send(.receipt(channel: reading.channel, wire(reading, position)), connection)

@@ -4,7 +4,7 @@ import RepriseWire
 /// Devices of two users say how far they have read and received, while everything goes wrong that
 /// can.
 ///
-/// The shipping `ReceiptsMachine` and `ReceiptDesk`, with a row for each position in the place of
+/// The shipping `ReceiptsMachine` and `ReceiptCoalescer`, with a row for each position in the place of
 /// both databases: the same in all tiers.
 package struct ReceiptsWorkload: Workload {
     package let name = "receipts"
@@ -12,7 +12,7 @@ package struct ReceiptsWorkload: Workload {
 
     package init() {}
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(
             seed: seed,
             kinds: [
@@ -24,18 +24,18 @@ package struct ReceiptsWorkload: Workload {
     }
 
     /// The longest of the waits until a receipt is sent again, several times over.
-    private static let patience: Duration = .seconds(600)
+    private static let timeout: Duration = .seconds(600)
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let network = SimulatedNetwork(simulation)
         let channels = (0..<2).compactMap { try? ChannelName("room-\($0)") }
         let users = (0..<2).compactMap { try? UserID("user-\($0)") }
-        let witness = ReceiptsWitness(simulation)
-        let server = ReceiptsServer(simulation, network, users: users, witness)
+        let checker = ReceiptsChecker(simulation)
+        let server = ReceiptsServer(simulation, network, users: users, checker)
         let devices = (0..<simulation.schedule.devices).map {
             ReceiptsDevice(
                 simulation, network, name: "device-\($0)", user: users[$0 % users.count],
-                channels: channels, witness)
+                channels: channels, checker)
         }
         let injector = FaultInjector(
             simulation, network: network, devices: devices.map(\.machine),
@@ -46,14 +46,14 @@ package struct ReceiptsWorkload: Workload {
         injector.schedule { _ in }
         simulation.run(until: simulation.schedule.length)
         injector.heal()
-        let end = simulation.now + Self.patience
+        let end = simulation.now + Self.timeout
         while simulation.violation == nil, simulation.now < end,
-            !witness.isComplete(devices, server, channels)
+            !checker.isComplete(devices, server, channels)
         {
             simulation.run(until: simulation.now + .seconds(10))
         }
         guard simulation.violation == nil else { return }
-        witness.check(devices, server, channels)
+        checker.check(devices, server, channels)
     }
 
     /// What is received goes up; what is read goes up mostly, for people scroll back too.
@@ -68,24 +68,24 @@ package struct ReceiptsWorkload: Workload {
             let isRead = random.chance(0.5)
             simulation.after(simulation.schedule.length * random.fraction()) {
                 isRead
-                    ? device.marks(channel, Positions(read: seq))
-                    : device.marks(channel, Positions(delivered: seq))
+                    ? device.marks(channel, SimulatedPositions(read: seq))
+                    : device.marks(channel, SimulatedPositions(delivered: seq))
             }
         }
     }
 }
 
 /// How far somebody is in a channel.
-struct Positions: Hashable {
+struct SimulatedPositions: Hashable {
     var read: Int64 = 0
     var delivered: Int64 = 0
 
-    func merged(with other: Positions) -> Positions {
-        Positions(read: max(read, other.read), delivered: max(delivered, other.delivered))
+    func merged(with other: SimulatedPositions) -> SimulatedPositions {
+        SimulatedPositions(read: max(read, other.read), delivered: max(delivered, other.delivered))
     }
 
     /// Whether neither is before the other's.
-    func reaches(_ other: Positions) -> Bool { merged(with: other) == self }
+    func reaches(_ other: SimulatedPositions) -> Bool { merged(with: other) == self }
 }
 
 /// A user in a channel.
@@ -95,8 +95,8 @@ struct Reading: Hashable {
 }
 
 /// How far everybody is.
-typealias PositionTable<Key: Hashable> = SimulatedRows<Key, Positions>
+typealias PositionTable<Key: Hashable> = SimulatedRows<Key, SimulatedPositions>
 
-extension SimulatedRows where Value == Positions {
-    func position(_ key: Key) -> Positions { rows[key] ?? Positions() }
+extension SimulatedRows where Value == SimulatedPositions {
+    func position(_ key: Key) -> SimulatedPositions { rows[key] ?? SimulatedPositions() }
 }

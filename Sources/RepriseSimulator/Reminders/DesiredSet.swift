@@ -31,7 +31,7 @@ struct DesiredSet {
     /// The device's, in seconds.
     let offset: Int64
     let limit: Int
-    let marks: [ReminderMark]
+    let marks: [ReminderOverride]
 
     func rings(_ entities: [RemindedEntity]) -> [Ring] {
         let said = said(entities)
@@ -82,7 +82,7 @@ struct DesiredSet {
     }
 
     /// A snooze rings to the second, and not before it.
-    private func end(_ mark: ReminderMark) -> WallTime {
+    private func end(_ mark: ReminderOverride) -> WallTime {
         guard mark.what == .snooze else { return mark.until }
         return WallTime(
             milliseconds: SimulatedCalendar.floor(mark.until.milliseconds + 999, by: 1_000) * 1_000)

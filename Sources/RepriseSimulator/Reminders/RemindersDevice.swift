@@ -6,7 +6,7 @@ import RepriseReminders
 final class RemindersDevice {
     let name: String
     let process: SimulatedProcess
-    let witness: RemindersWitness
+    let checker: RemindersChecker
     let centre: SimulatedCentre
     let goals: SimulatedGoals
     private(set) var storeTrouble: Fault.Kind?
@@ -41,7 +41,7 @@ final class RemindersDevice {
         name = "phone \(index)"
         process = SimulatedProcess(simulation, name: name)
         random = simulation.random(name)
-        witness = RemindersWitness(simulation, name: name)
+        checker = RemindersChecker(simulation, name: name)
         goals = SimulatedGoals(simulation, clock: process.clock, mix)
         let places = SimulatedCalendar.places
         centre = SimulatedCentre(
@@ -67,9 +67,9 @@ final class RemindersDevice {
     private func attach() {
         centre.rang = { [unowned self] in
             rang = simulation.now
-            witness.rang($0, store: goals)
+            checker.rang($0, store: goals)
         }
-        centre.dropped = { [unowned self] in witness.dropped($0) }
+        centre.dropped = { [unowned self] in checker.dropped($0) }
         goals.changed = { [unowned self] ids in
             guard process.state == .running else { return }
             routing?.changed(ids)
@@ -129,7 +129,7 @@ final class RemindersDevice {
         let wait = random.spread(.milliseconds(20), isLaunchedBehind ? .seconds(300) : .seconds(20))
         simulation.after(max(wait, heldClosed - simulation.now), on: process) { [self] in
             guard simulation.now >= heldClosed else { return openLater() }
-            journal?.open(.ui)
+            journal?.setReady(.ui)
             guard !hasLoop else { return }
             hasLoop = true
             routing?.loop()
@@ -158,7 +158,7 @@ final class RemindersDevice {
     /// A place that one has left by ringing while the app was in the background is given in the
     /// foreground.
     func comesToFrontIfOneRang() {
-        if isAsleep, let rang, rang > witness.lastSurvey ?? .zero { comesToFront() }
+        if isAsleep, let rang, rang > checker.lastReconciliation ?? .zero { comesToFront() }
     }
 
     /// The system gives time in the background, if the app lives.
@@ -215,8 +215,8 @@ final class RemindersDevice {
 
     /// One entrance brings a tap; it tries until it is told that it is recorded.
     private func arrives(_ tap: SimulatedTap, tries: Int = 1) {
-        guard !witness.isAcknowledged(tap.id) || tries == 1 else { return }
-        witness.asked(tap)
+        guard !checker.isAcknowledged(tap.id) || tries == 1 else { return }
+        checker.asked(tap)
         simulation.after(min(.seconds(3) * tries, .seconds(200))) { [self] in
             arrives(tap, tries: tries + 1)
         }
@@ -234,7 +234,7 @@ final class RemindersDevice {
             },
             then: { [self] result in
                 guard case .success = result else { return }
-                witness.acknowledged(tap.id)
+                checker.acknowledged(tap.id)
                 reminders?.put(.asked(.tap, entity: tap.meaning?.id))
             })
     }
@@ -262,7 +262,7 @@ final class RemindersDevice {
         case .gateCloses:
             simulation.met(.gateCloses)
             heldClosed = simulation.now + fault.length
-            journal?.close(.ui)
+            journal?.setNotReady(.ui)
             if process.state == .running, hasLoop { openLater() }
         case .travels:
             simulation.met(.travels)
@@ -336,18 +336,18 @@ final class RemindersDevice {
 
     var isAllOver: Bool {
         guard let journal else { return false }
-        return (try? journal.read { try witness.isAllOver($0) }) ?? false
+        return (try? journal.read { try checker.isAllOver($0) }) ?? false
     }
 
     func look(isEnd: Bool) {
         guard let journal else {
-            if isEnd { witness.violated(.alive, "the journal is not open") }
+            if isEnd { checker.violated(.alive, "the journal is not open") }
             return
         }
         do {
-            try journal.read { try witness.look($0, store: goals, isEnd: isEnd) }
+            try journal.read { try checker.look($0, store: goals, isEnd: isEnd) }
         } catch {
-            witness.violated(.recorded, "the journal cannot be read: \(error)")
+            checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
     }
 

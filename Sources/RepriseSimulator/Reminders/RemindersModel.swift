@@ -5,26 +5,26 @@ package import RepriseReminders
 package struct RemindersModel {
     struct Row: Hashable {
         var resolution: String?
-        var handed = 0
+        var dispatched = 0
         var isPresented = false
     }
 
-    private var kept: [ReminderMark.Key: ReminderMark] = [:]
+    private var kept: [ReminderOverride.Key: ReminderOverride] = [:]
     private var routes: [EntryID: Row] = [:]
 
     package init() {}
 
-    var marks: [ReminderMark] {
+    var marks: [ReminderOverride] {
         kept.values.sorted {
             ($0.entity, $0.reminder, $0.occurrence) < ($1.entity, $1.reminder, $1.occurrence)
         }
     }
 
-    mutating func mark(_ mark: ReminderMark, at now: WallTime) throws {
-        if kept.count >= ReminderDoorLimits.marks {
+    mutating func mark(_ mark: ReminderOverride, at now: WallTime) throws {
+        if kept.count >= ReminderEngineLimits.marks {
             kept = kept.filter { $0.value.what != .skip || $0.value.until > now }
         }
-        guard kept.count < ReminderDoorLimits.marks else {
+        guard kept.count < ReminderEngineLimits.marks else {
             throw RepriseError(.full, "So many marks are kept already.")
         }
         let isContradicted = kept.values.contains {
@@ -37,12 +37,12 @@ package struct RemindersModel {
         kept[mark.key] = mark
     }
 
-    private func isDue(_ mark: ReminderMark, on day: ReminderMark) -> Bool {
+    private func isDue(_ mark: ReminderOverride, on day: ReminderOverride) -> Bool {
         mark.what == .snooze && mark.entity == day.entity && mark.until < day.until
             && (day.reminder.isEmpty || day.reminder == mark.reminder)
     }
 
-    mutating func write(_ record: SurveyRecord) {
+    mutating func write(_ record: ReconciliationRecord) {
         for mark in record.over where kept[mark.key]?.until == mark.until {
             kept[mark.key] = nil
         }
@@ -50,9 +50,9 @@ package struct RemindersModel {
 
     mutating func recorded(_ id: EntryID) { if routes[id] == nil { routes[id] = Row() } }
 
-    mutating func resolved(_ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool) {
+    mutating func resolved(_ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool) {
         routes[id]?.resolution = resolved.resolution.name
-        if isHanded { routes[id]?.handed += 1 }
+        if isDispatched { routes[id]?.dispatched += 1 }
     }
 
     mutating func presented(_ id: EntryID) { routes[id]?.isPresented = true }
@@ -71,7 +71,7 @@ package struct RemindersModel {
 
     mutating func prune(at now: WallTime, isKept: (EntryID) -> Bool) {
         let since = now.advanced(by: .seconds(-86_400))
-        let skips = now.advanced(by: .seconds(-ReminderDoorLimits.skipSeconds))
+        let skips = now.advanced(by: .seconds(-ReminderEngineLimits.skipSeconds))
         kept = kept.filter { $0.value.until > ($0.value.what == .skip ? skips : since) }
         routes = routes.filter { isKept($0.key) }
     }
@@ -80,36 +80,37 @@ package struct RemindersModel {
     var dump: [String] {
         marks.map(Self.line)
             + routes.map {
-                Self.line($0.key.text, $0.value.resolution, $0.value.handed, $0.value.isPresented)
+                Self.line(
+                    $0.key.text, $0.value.resolution, $0.value.dispatched, $0.value.isPresented)
             }
             .sorted()
     }
 
-    static func line(_ mark: ReminderMark) -> String {
+    static func line(_ mark: ReminderOverride) -> String {
         "mark|\(mark.entity)|\(mark.reminder)|\(mark.occurrence)|\(mark.what.name)|\(mark.until.milliseconds)"
             + "|\(mark.said?.milliseconds ?? 0)"
     }
 
     static func line(
-        _ entry: String, _ resolution: String?, _ handed: Int, _ isPresented: Bool
+        _ entry: String, _ resolution: String?, _ dispatched: Int, _ isPresented: Bool
     ) -> String {
-        "route|\(entry)|\(resolution ?? "-")|\(handed)|\(isPresented)"
+        "route|\(entry)|\(resolution ?? "-")|\(dispatched)|\(isPresented)"
     }
 }
 
 extension ModelTransaction: RemindersTransaction {
-    package func reminderMarks() -> [ReminderMark] { state.reminders.marks }
+    package func reminderMarks() -> [ReminderOverride] { state.reminders.marks }
 
-    package func mark(_ mark: ReminderMark) throws { try state.reminders.mark(mark, at: now) }
+    package func mark(_ mark: ReminderOverride) throws { try state.reminders.mark(mark, at: now) }
 
-    package func write(_ record: SurveyRecord) { state.reminders.write(record) }
+    package func write(_ record: ReconciliationRecord) { state.reminders.write(record) }
 
     package func routeRecorded(_ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?) {
         state.reminders.recorded(id)
     }
 
-    package func routeResolved(_ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool) {
-        state.reminders.resolved(id, resolved, isHanded: isHanded)
+    package func routeResolved(_ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool) {
+        state.reminders.resolved(id, resolved, isDispatched: isDispatched)
     }
 
     package func routePresented(_ id: EntryID) { state.reminders.presented(id) }

@@ -2,25 +2,29 @@ import GRDB
 package import RepriseCore
 package import RepriseReminders
 
-/// The reminders' part of a transaction on a device's store: what `ReminderDesk` and `RouteLog` do
+/// The reminders' part of a transaction on a device's store: what `ReminderPlanStore` and `RouteLog` do
 /// in the shipping journal.
 package protocol RemindersTransaction: AnyObject {
-    func reminderMarks() throws -> [ReminderMark]
-    func mark(_ mark: ReminderMark) throws
+    func reminderMarks() throws -> [ReminderOverride]
+    func mark(_ mark: ReminderOverride) throws
     /// What a survey found; marks that are over are forgotten.
-    func write(_ record: SurveyRecord) throws
+    func write(_ record: ReconciliationRecord) throws
     func routeRecorded(_ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?) throws
-    func routeResolved(_ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool) throws
+    func routeResolved(_ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool) throws
     func routePresented(_ id: EntryID) throws
     func isPresented(_ id: EntryID) throws -> Bool
 }
 
 extension GRDBTransaction: RemindersTransaction {
-    package func reminderMarks() throws -> [ReminderMark] { try ReminderDesk.marks(db) }
+    package func reminderMarks() throws -> [ReminderOverride] { try ReminderPlanStore.marks(db) }
 
-    package func mark(_ mark: ReminderMark) throws { try ReminderDesk.mark(mark, in: db, at: now) }
+    package func mark(_ mark: ReminderOverride) throws {
+        try ReminderPlanStore.mark(mark, in: db, at: now)
+    }
 
-    package func write(_ record: SurveyRecord) throws { try ReminderDesk.write(record, in: db) }
+    package func write(_ record: ReconciliationRecord) throws {
+        try ReminderPlanStore.write(record, in: db)
+    }
 
     package func routeRecorded(
         _ id: EntryID, _ arrival: RouteArrival, _ info: ReminderInfo?
@@ -29,9 +33,9 @@ extension GRDBTransaction: RemindersTransaction {
     }
 
     package func routeResolved(
-        _ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool
+        _ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool
     ) throws {
-        try RouteLog.resolved(id, resolved, isHanded: isHanded, at: now, db)
+        try RouteLog.resolved(id, resolved, isDispatched: isDispatched, at: now, db)
     }
 
     package func routePresented(_ id: EntryID) throws { try RouteLog.presented(id, at: now, db) }
@@ -44,21 +48,21 @@ extension GRDBTransaction: RemindersTransaction {
         let routes = try Row.fetchAll(
             db,
             sql: "SELECT entry, resolution, handed, presented NOTNULL FROM reminderRoute")
-        return try ReminderDesk.marks(db).map(RemindersModel.line)
+        return try ReminderPlanStore.marks(db).map(RemindersModel.line)
             + routes.map { RemindersModel.line($0[0], $0[1], $0[2], $0[3]) }.sorted()
     }
 }
 
 extension ComparedTransaction: RemindersTransaction {
-    package func reminderMarks() throws -> [ReminderMark] {
+    package func reminderMarks() throws -> [ReminderOverride] {
         try both("marks") { try $0.reminderMarks() }
     }
 
-    package func mark(_ mark: ReminderMark) throws {
+    package func mark(_ mark: ReminderOverride) throws {
         try both("mark \(mark.key)") { try $0.mark(mark) }
     }
 
-    package func write(_ record: SurveyRecord) throws {
+    package func write(_ record: ReconciliationRecord) throws {
         try both("a survey") { try $0.write(record) }
     }
 
@@ -69,9 +73,11 @@ extension ComparedTransaction: RemindersTransaction {
     }
 
     package func routeResolved(
-        _ id: EntryID, _ resolved: ResolvedRoute, isHanded: Bool
+        _ id: EntryID, _ resolved: ResolvedRoute, isDispatched: Bool
     ) throws {
-        try both("resolved \(id)") { try $0.routeResolved(id, resolved, isHanded: isHanded) }
+        try both("resolved \(id)") {
+            try $0.routeResolved(id, resolved, isDispatched: isDispatched)
+        }
     }
 
     package func routePresented(_ id: EntryID) throws {

@@ -13,15 +13,15 @@ package struct RemindersWorkload: Workload {
 
     /// Within how long taps end once nothing is wrong any more: waits of a store that has failed,
     /// screens.
-    private static let patience: Duration = .seconds(1_800)
+    private static let timeout: Duration = .seconds(1_800)
     /// A calendar that went back while the phone had no power: no clock can tell, and waits are
     /// that much longer.
     private static let undetectable: Duration = .seconds(90_000)
     /// Within how long what is pending is right after a change or a launch.
     private static let launch: Duration = .seconds(120)
 
-    package func schedule(seed: UInt64) -> Schedule {
-        Schedule.draw(
+    package func schedule(seed: UInt64) -> FaultSchedule {
+        FaultSchedule.draw(
             seed: seed, kinds: Self.kinds, length: (.seconds(60), .seconds(7_200)),
             size: RemindersMix.isLarge(seed) ? .large : .small)
     }
@@ -96,7 +96,7 @@ package struct RemindersWorkload: Workload {
         let isMoved = simulation.schedule.faults.contains {
             $0.kind == .clockJump || $0.kind == .clockDrift
         }
-        let end = simulation.now + (isMoved ? Self.undetectable : Self.patience)
+        let end = simulation.now + (isMoved ? Self.undetectable : Self.timeout)
         while simulation.violation == nil, simulation.now < end {
             simulation.run(until: simulation.now + .seconds(120))
             if devices.allSatisfy(\.isAllOver) { return }
@@ -110,7 +110,7 @@ package struct RemindersWorkload: Workload {
             var tries = 30
             while simulation.violation == nil, let difference = device.difference {
                 guard tries > 0 else {
-                    return device.witness.violated(.accounted, "\(when): \(difference)")
+                    return device.checker.violated(.accounted, "\(when): \(difference)")
                 }
                 tries -= 1
                 device.comesToFrontIfOneRang()
@@ -118,7 +118,7 @@ package struct RemindersWorkload: Workload {
             }
             guard simulation.violation == nil else { return }
             if let title = device.leftover {
-                device.witness.violated(
+                device.checker.violated(
                     .accounted, "\(when): \(title) is not in use, and stands there still")
             }
         }

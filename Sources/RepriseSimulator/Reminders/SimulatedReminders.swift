@@ -11,8 +11,8 @@ final class SimulatedReminders {
     private let journal: SimulatedJournal
     private let life: Int
     private var random: SeededRandom
-    private var machine: SurveyMachine
-    private var inputs: [SurveyMachine.Event] = []
+    private var machine: ReconciliationMachine
+    private var inputs: [ReconciliationMachine.Event] = []
     private var isBusy = false
     private var alarm: Duration?
     /// When each survey began to ask, until it is over.
@@ -29,7 +29,7 @@ final class SimulatedReminders {
         process = device.process
         life = process.life
         random = simulation.random("reminders of \(process.name) \(life)")
-        machine = SurveyMachine(settings: .init(asksForRefresh: true))
+        machine = ReconciliationMachine(settings: .init(asksForRefresh: true))
     }
 
     private var isAlive: Bool { process.life == life && process.state != .dead }
@@ -46,7 +46,7 @@ final class SimulatedReminders {
         put(.changed(ids.map { .entities($0) } ?? .everything))
     }
 
-    func put(_ event: SurveyMachine.Event) {
+    func put(_ event: ReconciliationMachine.Event) {
         guard isAlive else { return }
         inputs.append(event)
         if !isBusy { next() }
@@ -65,7 +65,7 @@ final class SimulatedReminders {
         }
     }
 
-    private var now: SurveyMachine.Moment {
+    private var now: ReconciliationMachine.Moment {
         .init(
             uptime: process.clock.uptime(), wall: process.clock.wall(),
             zone: device.centre.place.zone, jitter: random.fraction())
@@ -84,23 +84,23 @@ final class SimulatedReminders {
 
     // MARK: Performing
 
-    private func perform(_ action: SurveyMachine.Action) {
+    private func perform(_ action: ReconciliationMachine.Action) {
         guard isAlive else { return }
         switch action {
         case .load: load()
         case .setReady(let isReady):
-            isReady ? journal.open(.store) : journal.close(.store)
-        case .ask(let survey, let question):
-            if begun[survey] == nil { begun[survey] = simulation.now }
-            ask(question) { [self] in put(.answered(survey, $0)) }
+            isReady ? journal.setReady(.store) : journal.setNotReady(.store)
+        case .ask(let reconciliation, let question):
+            if begun[reconciliation] == nil { begun[reconciliation] = simulation.now }
+            ask(question) { [self] in put(.answered(reconciliation, $0)) }
         case .requestRefresh(let at):
             put(.refreshAsked(fault: nil))
             device.refresh(at: at)
-        case .surveyed(let survey, let isComplete):
+        case .surveyed(let reconciliation, let isComplete):
             simulation.trace(
-                process.name, "survey \(survey) is \(isComplete ? "complete" : "given up")")
-            if let began = begun.removeValue(forKey: survey), isComplete {
-                device.witness.surveyed(since: began)
+                process.name, "survey \(reconciliation) is \(isComplete ? "complete" : "given up")")
+            if let began = begun.removeValue(forKey: reconciliation), isComplete {
+                device.checker.surveyed(since: began)
             }
         }
     }
@@ -118,7 +118,8 @@ final class SimulatedReminders {
     // MARK: Questions
 
     private func ask(
-        _ question: SurveyMachine.Question, _ then: @escaping (SurveyMachine.Answer) -> Void
+        _ question: ReconciliationMachine.Question,
+        _ then: @escaping (ReconciliationMachine.Answer) -> Void
     ) {
         let goals = device.goals
         switch question {
@@ -168,8 +169,8 @@ final class SimulatedReminders {
     }
 
     private func askStore(
-        _ then: @escaping (SurveyMachine.Answer) -> Void,
-        _ body: @escaping () -> SurveyMachine.Answer
+        _ then: @escaping (ReconciliationMachine.Answer) -> Void,
+        _ body: @escaping () -> ReconciliationMachine.Answer
     ) {
         device.askStore(&random, on: process) { isAnswered in
             isAnswered ? .some(body()) : nil
@@ -179,7 +180,8 @@ final class SimulatedReminders {
     }
 
     private func askSystem(
-        _ question: SurveyMachine.Question, _ then: @escaping (SurveyMachine.Answer) -> Void
+        _ question: ReconciliationMachine.Question,
+        _ then: @escaping (ReconciliationMachine.Answer) -> Void
     ) {
         let isGone = device.centreTrouble == .centreGone && random.chance(0.6)
         let takesEffect = !isGone || random.chance(0.4)
@@ -187,7 +189,7 @@ final class SimulatedReminders {
         simulation.after(random.spread(.microseconds(50), .milliseconds(20)), on: process) {
             [self] in
             guard process.survives("asking the notification centre") else { return }
-            var answer = SurveyMachine.Answer.failed("It did not answer.")
+            var answer = ReconciliationMachine.Answer.failed("It did not answer.")
             if takesEffect { answer = perform(question) }
             if isGone {
                 simulation.met(.centreGone)
@@ -200,7 +202,8 @@ final class SimulatedReminders {
         }
     }
 
-    private func perform(_ question: SurveyMachine.Question) -> SurveyMachine.Answer {
+    private func perform(_ question: ReconciliationMachine.Question) -> ReconciliationMachine.Answer
+    {
         let centre = device.centre
         switch question {
         case .settings: return .settings(.init(authorization: centre.authorization))

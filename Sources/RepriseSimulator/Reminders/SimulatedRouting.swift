@@ -13,7 +13,7 @@ final class SimulatedRouting {
     private let rules = RouteRules(RemindersWorld.configuration)
     private var random: SeededRandom
     /// Handed over by the journal, in order.
-    private var lents: [SimulatedLent] = []
+    private var deliveries: [SimulatedDelivery] = []
     /// What is being made and has not lasted yet.
     private var making: Set<Int> = []
     private var isWaiting = false
@@ -34,21 +34,21 @@ final class SimulatedRouting {
     /// The door runs: actions are done from now on.
     func run() {
         journal.handleBatches(of: ReminderKinds.action) { [weak self] batch in
-            for lent in batch { self?.perform(lent) }
+            for delivery in batch { self?.perform(delivery) }
         }
     }
 
     /// The app's loop begins.
     func loop() {
         journal.handleBatches(of: ReminderKinds.route) { [weak self] batch in
-            self?.lents += batch
+            self?.deliveries += batch
             self?.makeMore()
         }
         isWaiting = true
         makeMore()
     }
 
-    func end() { lents = [] }
+    func end() { deliveries = [] }
 
     func changed(_ ids: Set<String>?) {
         guard simulation.mutation != .lookUpOnce else { return }
@@ -84,81 +84,82 @@ final class SimulatedRouting {
     // MARK: Taps
 
     private func makeMore() {
-        while isAlive, isWaiting, making.isEmpty, !lents.isEmpty {
+        while isAlive, isWaiting, making.isEmpty, !deliveries.isEmpty {
             number += 1
             let key = number
-            let lent = lents.removeFirst()
+            let delivery = deliveries.removeFirst()
             making.insert(key)
             simulation.after(.milliseconds(RouteLimits.slowLookUpMilliseconds), on: process) {
                 [self] in
                 if making.remove(key) != nil { makeMore() }
             }
-            make(lent, key)
+            make(delivery, key)
         }
     }
 
-    private func make(_ lent: SimulatedLent, _ key: Int) {
-        guard let arrival = try? RouteArrival(payload: lent.entry.payload) else {
-            return device.witness.violated(.recorded, "\(lent.entry.id) cannot be read")
+    private func make(_ delivery: SimulatedDelivery, _ key: Int) {
+        guard let arrival = try? RouteArrival(payload: delivery.entry.payload) else {
+            return device.checker.violated(.recorded, "\(delivery.entry.id) cannot be read")
         }
-        if lent.entry.attempt > 1, simulation.mutation != .presentedAgain,
-            (try? journal.read { try $0.isPresented(lent.entry.id) }) == true
+        if delivery.entry.attempt > 1, simulation.mutation != .presentedAgain,
+            (try? journal.read { try $0.isPresented(delivery.entry.id) }) == true
         {
-            lent.end(.ended(.applied, reason: "presented before"), nil)
+            delivery.end(.ended(.applied, reason: "presented before"), nil)
             making.remove(key)
             return simulation.after(.zero, on: process) { [self] in makeMore() }
         }
         resolve(arrival) { [self] result, looks in
             making.remove(key)
             switch result {
-            case .failure(let error): lent.end(.failed(error), nil)
+            case .failure(let error): delivery.end(.failed(error), nil)
             case .success(let resolved):
                 if isWaiting {
-                    hand(lent, arrival, resolved, looks)
+                    dispatch(delivery, arrival, resolved, looks)
                 } else {
-                    lents.insert(lent, at: 0)
+                    deliveries.insert(delivery, at: 0)
                 }
             }
             makeMore()
         }
     }
 
-    private func hand(
-        _ lent: SimulatedLent, _ arrival: RouteArrival, _ resolved: ResolvedRoute, _ looks: Int
+    private func dispatch(
+        _ delivery: SimulatedDelivery, _ arrival: RouteArrival, _ resolved: ResolvedRoute,
+        _ looks: Int
     ) {
-        let id = lent.entry.id
+        let id = delivery.entry.id
         isWaiting = false
         guard process.survives("handing \(id) to the app") else { return }
         simulation.trace(process.name, "the app gets \(id): \(resolved.resolution.name)")
-        device.witness.handed(
+        device.checker.dispatched(
             id, resolved, store: device.goals,
             isSure: looks <= RouteLimits.lookUpsAgain)
-        journal.write({ try $0.routeResolved(id, resolved, isHanded: true) }, then: { _ in })
+        journal.write({ try $0.routeResolved(id, resolved, isDispatched: true) }, then: { _ in })
         if simulation.mutation == .endBeforePresented {
-            lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
+            delivery.end(.ended(.applied, reason: resolved.resolution.name), nil)
         }
         simulation.after(random.spread(.milliseconds(2), .seconds(2)), on: process) { [self] in
             guard process.survives("presenting \(id)") else { return }
-            device.witness.presented(id)
-            say(lent, resolved)
+            device.checker.presented(id)
+            say(delivery, resolved)
         }
     }
 
     /// The app says that it has presented it, until it is told that this is durable.
-    private func say(_ lent: SimulatedLent, _ resolved: ResolvedRoute) {
-        let id = lent.entry.id
+    private func say(_ delivery: SimulatedDelivery, _ resolved: ResolvedRoute) {
+        let id = delivery.entry.id
         journal.write(
             { try $0.routePresented(id) },
             then: { [self] result in
                 guard case .success = result else {
                     return simulation.after(.milliseconds(500), on: process) { [self] in
-                        say(lent, resolved)
+                        say(delivery, resolved)
                     }
                 }
-                device.witness.acknowledgedByScreen(id)
+                device.checker.acknowledgedByScreen(id)
                 device.wordIsDurable()
                 guard process.survives("ending \(id)") else { return }
-                lent.end(.ended(.applied, reason: resolved.resolution.name), nil)
+                delivery.end(.ended(.applied, reason: resolved.resolution.name), nil)
                 simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) {
                     [self] in
                     isWaiting = true
@@ -169,56 +170,58 @@ final class SimulatedRouting {
 
     // MARK: Actions
 
-    private func perform(_ lent: SimulatedLent) {
-        guard isAlive, let arrival = try? RouteArrival(payload: lent.entry.payload) else { return }
+    private func perform(_ delivery: SimulatedDelivery) {
+        guard isAlive, let arrival = try? RouteArrival(payload: delivery.entry.payload) else {
+            return
+        }
         guard let rule = RemindersWorld.configuration.rule(arrival.action, in: arrival.category)
         else {
             guard case .end(let outcome, let why) = ReminderActionRule.withoutRule(arrival) else {
                 return
             }
-            return lent.end(.ended(outcome, reason: why), nil)
+            return delivery.end(.ended(outcome, reason: why), nil)
         }
         resolve(arrival) { [self] result, _ in
             switch result {
-            case .failure(let error): lent.end(.failed(error), nil)
+            case .failure(let error): delivery.end(.failed(error), nil)
             case .success(let resolved):
-                perform(rule.plan(arrival, resolved), lent, arrival, resolved)
+                perform(rule.plan(arrival, resolved), delivery, arrival, resolved)
             }
         }
     }
 
     private func perform(
-        _ plan: ActionPlan, _ lent: SimulatedLent, _ arrival: RouteArrival,
+        _ plan: ActionPlan, _ delivery: SimulatedDelivery, _ arrival: RouteArrival,
         _ resolved: ResolvedRoute
     ) {
-        let (entry, id) = (lent.entry, lent.entry.id)
-        let note: StoreJob = { try $0.routeResolved(id, resolved, isHanded: false) }
+        let (entry, id) = (delivery.entry, delivery.entry.id)
+        let note: StoreJob = { try $0.routeResolved(id, resolved, isDispatched: false) }
         switch plan {
-        case .end(let outcome, let why): lent.end(.ended(outcome, reason: why), note)
+        case .end(let outcome, let why): delivery.end(.ended(outcome, reason: why), note)
         case .snooze(let entity, let info, let wait):
             guard let mark = snooze(entity, info, arrival, entry, wait) else {
-                return lent.end(
-                    .failed(HandOverFailure.permanent("Nothing could ring later.")), nil)
+                return delivery.end(
+                    .failed(DispatchFailure.permanent("Nothing could ring later.")), nil)
             }
-            end(lent, mark, "snoozed", entity, note)
+            end(delivery, mark, "snoozed", entity, note)
         case .skipToday(let entity):
-            let mark = ReminderMark.skipOfToday(
+            let mark = ReminderOverride.skipOfToday(
                 entity.id, reminder: nil, at: entry.recordedAt, in: device.centre.place.zone)
-            end(lent, mark, "skipped", entity, note)
+            end(delivery, mark, "skipped", entity, note)
         case .give(let action, let entity, let info, let why):
             give(action, entity, info, entry) { [self] error in
-                if let error { return lent.end(.failed(error), nil) }
-                lent.end(.ended(.applied, reason: why), note)
+                if let error { return delivery.end(.failed(error), nil) }
+                delivery.end(.ended(.applied, reason: why), note)
                 device.reminders?.put(.asked(.action, entity: entity.id))
             }
         }
     }
 
     private func end(
-        _ lent: SimulatedLent, _ mark: ReminderMark, _ why: String, _ entity: Entity,
+        _ delivery: SimulatedDelivery, _ mark: ReminderOverride, _ why: String, _ entity: Entity,
         _ note: @escaping StoreJob
     ) {
-        let (id, recorded) = (lent.entry.id, lent.entry.recordedAt)
+        let (id, recorded) = (delivery.entry.id, delivery.entry.recordedAt)
         let effect: StoreJob = { transaction in
             let moved = try transaction.entry(id)?.recordedAt
             try transaction.mark(mark.moved(by: recorded.duration(to: moved ?? recorded)))
@@ -229,10 +232,10 @@ final class SimulatedRouting {
                 { try effect($0) },
                 then: { [process] _ in
                     guard process.survives("ending \(id)") else { return }
-                    lent.end(.ended(.applied, reason: why), note)
+                    delivery.end(.ended(.applied, reason: why), note)
                 })
         } else {
-            lent.end(.ended(.applied, reason: why)) { transaction in
+            delivery.end(.ended(.applied, reason: why)) { transaction in
                 try note(transaction)
                 try effect(transaction)
             }
@@ -243,7 +246,7 @@ final class SimulatedRouting {
     private func snooze(
         _ entity: Entity, _ info: ReminderInfo, _ arrival: RouteArrival, _ entry: Entry,
         _ wait: Duration
-    ) -> ReminderMark? {
+    ) -> ReminderOverride? {
         let now = entry.recordedAt
         if let reminder = info.reminder, let occurrence = info.occurrence {
             return try? .snooze(

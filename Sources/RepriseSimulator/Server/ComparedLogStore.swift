@@ -34,7 +34,7 @@ package final class ComparedLogStore: LogStore {
         try compare("preview", changes: true) { try $0.preview(batch, now: now) }
     }
 
-    package func state(of channel: ChannelName) throws -> ChannelState {
+    package func state(of channel: ChannelName) throws -> LogChannelState {
         try compare("state of \(channel)") { try $0.state(of: channel) }
     }
 

@@ -177,11 +177,11 @@ package struct LogModel: Sendable {
 
     // MARK: Reading
 
-    package func state(of channel: ChannelName) -> ChannelState {
+    package func state(of channel: ChannelName) -> LogChannelState {
         guard let index = indices[channel] else {
-            return ChannelState(epoch: epoch, head: 0, floor: 0)
+            return LogChannelState(epoch: epoch, head: 0, floor: 0)
         }
-        return ChannelState(
+        return LogChannelState(
             epoch: epoch, head: channels[index].head.seq, floor: channels[index].floor)
     }
 

@@ -18,7 +18,7 @@ package protocol LogStore: AnyObject {
     /// What ``append(_:now:fate:)`` would answer; nothing is stored. (For wrong drivers alone: a
     /// right one never knows.)
     func preview(_ batch: [NewMessage], now: WallTime) throws -> [AppendResult]
-    func state(of channel: ChannelName) throws -> ChannelState
+    func state(of channel: ChannelName) throws -> LogChannelState
     func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) throws -> LogPage

@@ -71,7 +71,7 @@ package final class ModelLogStore: LogStore {
         return try next.append(batch, now: now)
     }
 
-    package func state(of channel: ChannelName) -> ChannelState { model.state(of: channel) }
+    package func state(of channel: ChannelName) -> LogChannelState { model.state(of: channel) }
 
     package func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int

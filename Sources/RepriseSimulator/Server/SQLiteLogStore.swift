@@ -72,7 +72,7 @@ package final class SQLiteLogStore: LogStore {
         return preview
     }
 
-    package func state(of channel: ChannelName) throws -> ChannelState {
+    package func state(of channel: ChannelName) throws -> LogChannelState {
         try log.stateNow(of: channel)
     }
 

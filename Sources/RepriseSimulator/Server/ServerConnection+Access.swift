@@ -3,9 +3,9 @@ import RepriseServer
 import RepriseWire
 
 /// What the user of the connection may do: what `ConnectionHandler+Access` does with the shipping
-/// `AccessDesk`.
+/// `AuthorizationCache`.
 extension ServerConnection {
-    typealias Desk = AccessDesk<Request, Grant>
+    typealias Cache = AuthorizationCache<Request, Grant>
 
     /// What a connection wants of one channel.
     enum Request {
@@ -18,12 +18,12 @@ extension ServerConnection {
 
     func request(_ request: Request, in channel: ChannelName) {
         guard life.server.accounts != nil else { return perform(request, in: channel, .everything) }
-        guard let grant = desk.arrived(request, in: channel) else { return }
+        guard let grant = cache.arrived(request, in: channel) else { return }
         perform(request, in: channel, grant)
     }
 
     func leave(_ channel: ChannelName) {
-        if desk.isAsking(channel) {
+        if cache.isAsking(channel) {
             request(.unsubscribe, in: channel)
         } else {
             unsubscribe(channel)
@@ -31,18 +31,18 @@ extension ServerConnection {
     }
 
     func askForAccess() {
-        let questions = desk.nextQuestions(32)
+        let questions = cache.nextQuestions(32)
         guard !questions.isEmpty else { return }
         life.ask(questions, for: machine.principal, at: id)
     }
 
     func accessAnswered(_ answers: [ServerLife.AccessAnswer]) {
         guard machine.maySend else { return }
-        desk.questionsEnded()
+        cache.questionsEnded()
         for answer in answers {
             let channel = answer.question.channel
             let known = answer.grant.flatMap { $0.mayRead || $0.mayPublish ? $0 : nil }
-            for request in desk.answered(answer.question, known) {
+            for request in cache.answered(answer.question, known) {
                 if let grant = answer.grant {
                     perform(request, in: channel, grant)
                 } else {
@@ -56,7 +56,7 @@ extension ServerConnection {
     }
 
     func accessChanged(_ channel: ChannelName) {
-        if life.mutation != .deskKeepsAnswers { desk.changed(channel) }
+        if life.mutation != .deskKeepsAnswers { cache.changed(channel) }
         if let subscription = subscriptions.first(where: { $0.channel == channel }) {
             subscription.machine.accessBecameUncertain()
             request(.lookAgain, in: channel)

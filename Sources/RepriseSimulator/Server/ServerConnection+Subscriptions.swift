@@ -18,7 +18,7 @@ extension ServerConnection {
         }
         let subscription = ServerSubscription(
             request.channel, self, grant: grant,
-            machine: SubscriptionMachine(
+            machine: ServerSubscriptionMachine(
                 epoch: request.epoch, coverage: request.coverage, joined: grant.joined))
         subscriptions.append(subscription)
         if life.mutation != .registerAfterRead { life.add(subscription) }
@@ -90,7 +90,7 @@ extension ServerConnection {
         send(frames[...])
     }
 
-    private func endTooEarly(_ subscription: ServerSubscription, _ target: ChannelState) {
+    private func endTooEarly(_ subscription: ServerSubscription, _ target: LogChannelState) {
         subscription.target = nil
         guard life.mutation == .earlySyncComplete else { return }
         send(
@@ -108,7 +108,7 @@ extension ServerConnection {
     }
 
     private func perform(
-        _ actions: [SubscriptionMachine.Action], for subscription: ServerSubscription
+        _ actions: [ServerSubscriptionMachine.Action], for subscription: ServerSubscription
     ) {
         for action in actions {
             switch action {

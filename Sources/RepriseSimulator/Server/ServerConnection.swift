@@ -2,18 +2,18 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// One connection: the effects of what the shipping `ConnectionMachine`, `SubscriptionMachine`s and
+/// One connection: the effects of what the shipping `ServerConnectionMachine`, `ServerSubscriptionMachine`s and
 /// `ReadTurns` decide.
 final class ServerConnection {
     let id: Int
     private let socket: SimulatedSocket
     unowned let life: ServerLife
-    var machine: ConnectionMachine
+    var machine: ServerConnectionMachine
     /// In the order in which they were asked for.
     var subscriptions: [ServerSubscription] = []
     var turns = ReadTurns<ServerSubscription>()
     /// Requests that wait for what the user may do.
-    var desk: Desk
+    var cache: Cache
     private var publishes: [NewMessage] = []
     /// Frames behind a token that is being looked at.
     private var waiting: [[UInt8]] = []
@@ -35,8 +35,8 @@ final class ServerConnection {
         self.id = id
         self.socket = socket
         self.life = life
-        machine = ConnectionMachine(now: life.now, asksWho: life.server.accounts != nil)
-        desk = Desk(remembered: life.server.settings.remembered)
+        machine = ServerConnectionMachine(now: life.now, asksWho: life.server.accounts != nil)
+        cache = Cache(remembered: life.server.settings.remembered)
         socket.received = { [unowned self] in received($0) }
         socket.closed = { [unowned self] _ in end() }
         socket.taken = { [unowned self] in bytesTaken() }
@@ -76,8 +76,10 @@ final class ServerConnection {
         }
     }
 
-    private func perform(_ verdict: ConnectionMachine.Verdict, for frame: ClientFrame?) {
-        switch verdict {
+    private func perform(
+        _ disposition: ServerConnectionMachine.Disposition, for frame: ClientFrame?
+    ) {
+        switch disposition {
         case .identify(let token): life.identify(token, for: id)
         case .takeOver(let device): takeOver(as: device)
         case .welcome: welcome()
@@ -94,11 +96,11 @@ final class ServerConnection {
             life.now + life.process.clock.wall().duration(to: expires)
                 + (life.server.accounts?.leeway ?? .zero)
         }
-        let verdict = machine.identified(answer, ends: ends, now: life.now)
-        if let user = machine.principal.user, case .takeOver = verdict {
+        let disposition = machine.identified(answer, ends: ends, now: life.now)
+        if let user = machine.principal.user, case .takeOver = disposition {
             life.server.observer(.identified(user, connection: id))
         }
-        perform(verdict, for: nil)
+        perform(disposition, for: nil)
         goOn()
     }
 
@@ -254,7 +256,7 @@ final class ServerConnection {
         guard !hasEnded else { return }
         socket.isReading =
             machine.mayRead(life.connectionLimits)
-            && (!machine.maySend || isWritable && desk.waitingCount < limits.publishesInFlight)
+            && (!machine.maySend || isWritable && cache.waitingCount < limits.publishesInFlight)
     }
 
     // MARK: Time and the end
@@ -281,7 +283,7 @@ final class ServerConnection {
     /// The server is shutting down.
     func quiesce() { perform(machine.quiesceRequested(now: life.now)) }
 
-    private func perform(_ action: ConnectionMachine.Action?) {
+    private func perform(_ action: ServerConnectionMachine.Action?) {
         switch action {
         case nil: break
         case .ping: socket.ping()

@@ -5,7 +5,7 @@ extension ServerLife {
     /// Reads at one moment and answers at a later one, so that events are committed and handed over
     /// in between.
     func read(
-        _ read: SubscriptionMachine.Read, of channel: ChannelName, ticket: UInt32, for id: Int
+        _ read: ServerSubscriptionMachine.Read, of channel: ChannelName, ticket: UInt32, for id: Int
     ) {
         later(.microseconds(50), .milliseconds(40)) { [self] in
             let fails = server.random.chance(server.settings.failingReads)
@@ -15,7 +15,7 @@ extension ServerLife {
         }
     }
 
-    private func fill(_ answer: inout ReadAnswer, _ read: SubscriptionMachine.Read) throws {
+    private func fill(_ answer: inout ReadAnswer, _ read: ServerSubscriptionMachine.Read) throws {
         let channel = answer.channel
         switch read {
         case .state: answer.content = .state(try server.store.state(of: channel))

@@ -9,7 +9,7 @@ final class ServerLife {
     typealias Queue = CommitQueue<Reply>
 
     /// What waits for the event loop; there is one of these.
-    enum Letter {
+    enum LoopEvent {
         case live([SimulatedRun])
         case uncertain(Set<ChannelName>)
         case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
@@ -23,7 +23,7 @@ final class ServerLife {
 
     /// What a user may do in a channel; nil: it could not be found out.
     struct AccessAnswer {
-        let question: ServerConnection.Desk.Question
+        let question: ServerConnection.Cache.Question
         let grant: Grant?
     }
 
@@ -31,12 +31,12 @@ final class ServerLife {
     struct ReadAnswer {
         let channel: ChannelName
         let ticket: UInt32
-        var content: SubscriptionMachine.Answer
+        var content: ServerSubscriptionMachine.Answer
         var page: [SimulatedFrame] = []
     }
 
     unowned let server: SimulatedServer
-    let connectionLimits: ConnectionMachine.Limits
+    let connectionLimits: ServerConnectionMachine.Limits
     var queue: Queue
     var roster = DeviceRoster<Int>()
     private(set) var isStoring = false
@@ -44,7 +44,7 @@ final class ServerLife {
     private(set) var unanswered = 0
     /// Who comes is sent away.
     var isQuiescing = false
-    private var box: LetterBox<Letter>
+    private var box: Mailbox<LoopEvent>
     private var heartbeats: Heartbeats<Int>
     private var isBeating = false
     private var connections: [Int: ServerConnection] = [:]
@@ -57,16 +57,16 @@ final class ServerLife {
     init(_ server: SimulatedServer) {
         self.server = server
         let limits = server.settings.limits
-        connectionLimits = ConnectionMachine.Limits(
+        connectionLimits = ServerConnectionMachine.Limits(
             handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
             idle: limits.idle, notReading: limits.notReading,
             closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
             publishesInFlight: limits.publishesInFlight)
         queue = Queue(limits: server.settings.commits)
-        box = LetterBox(waitingBytes: server.settings.waitingBytes)
+        box = Mailbox(waitingBytes: server.settings.waitingBytes)
         heartbeats = Heartbeats(
             interval: limits.heartbeat, now: server.process.clock.uptime())
-        calendar = WallClockGuard(stored: nil, now: server.process.clock.sighting())
+        calendar = WallClockGuard(stored: nil, now: server.process.clock.clockReading())
     }
 
     var process: SimulatedProcess { server.process }
@@ -197,7 +197,7 @@ final class ServerLife {
         if mustSchedule { openLater() }
     }
 
-    func post(_ letter: Letter) {
+    func post(_ letter: LoopEvent) {
         if box.post(letter) { openLater() }
     }
 
@@ -213,7 +213,7 @@ final class ServerLife {
         }
     }
 
-    private func handle(_ letter: Letter) {
+    private func handle(_ letter: LoopEvent) {
         switch letter {
         case .live(let runs): runs.forEach(deliver)
         case .uncertain(let channels):
@@ -273,7 +273,7 @@ final class ServerLife {
 
     /// Reads at one moment and answers at a later one, so that something may have changed in
     /// between.
-    func ask(_ questions: [ServerConnection.Desk.Question], for who: Principal, at id: Int) {
+    func ask(_ questions: [ServerConnection.Cache.Question], for who: Principal, at id: Int) {
         later(.microseconds(50), .milliseconds(20)) { [self] in
             guard let accounts = server.accounts else { return }
             let fails = server.random.chance(server.settings.failingReads)
@@ -379,7 +379,7 @@ final class ServerLife {
     private func keepHouse() {
         guard let policy = server.settings.retention else { return }
         simulation.after(.seconds(60), on: process) { [self] in
-            calendar.observe(process.clock.sighting())
+            calendar.observe(process.clock.clockReading())
             if calendar.mayExpire { server.trim(policy) }
             keepHouse()
         }

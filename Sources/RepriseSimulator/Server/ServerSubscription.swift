@@ -5,16 +5,16 @@ import RepriseWire
 final class ServerSubscription {
     let channel: ChannelName
     unowned let connection: ServerConnection
-    var machine: SubscriptionMachine
+    var machine: ServerSubscriptionMachine
     var isRegistered = false
     /// What the user may do, as it was asked last.
     var grant: Grant
     /// The target of the catch-up, for a wrong driver that ends it too early; nil once it has.
-    var target: ChannelState?
+    var target: LogChannelState?
 
     init(
         _ channel: ChannelName, _ connection: ServerConnection, grant: Grant,
-        machine: SubscriptionMachine
+        machine: ServerSubscriptionMachine
     ) {
         self.grant = grant
         self.channel = channel

@@ -16,7 +16,7 @@ extension SimulatedServer {
         /// How many channels a connection remembers what its user may do in.
         package var remembered = 2_000
         /// How long a producer waits for an answer.
-        package var patience: Duration = .seconds(30)
+        package var timeout: Duration = .seconds(30)
 
         package init() {}
 

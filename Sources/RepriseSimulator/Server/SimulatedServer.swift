@@ -6,7 +6,7 @@ package import RepriseWire
 ///
 /// ```swift
 /// let server = SimulatedServer(simulation, network: network, store: ModelLogStore(model))
-/// server.observer = { sight in witness.saw(sight) }
+/// server.observer = { sight in checker.saw(sight) }
 /// server.process.start()
 /// server.publish([message]) { result in producer.answered(result) }
 /// ```
@@ -100,9 +100,9 @@ package final class SimulatedServer {
 
     // MARK: What the log holds
 
-    package func state(of channel: ChannelName) -> ChannelState {
+    package func state(of channel: ChannelName) -> LogChannelState {
         attempt { try store.state(of: channel) }
-            ?? ChannelState(epoch: firstEpoch, head: 0, floor: 0)
+            ?? LogChannelState(epoch: firstEpoch, head: 0, floor: 0)
     }
 
     /// All that is stored of a channel now.
@@ -244,7 +244,7 @@ package final class SimulatedServer {
             then(isDone)
         }
         let way = random.latency(.microseconds(300), .milliseconds(40))
-        simulation.after(settings.patience) { answer(false) }
+        simulation.after(settings.timeout) { answer(false) }
         simulation.after(way) { [self] in
             guard process.state != .dead else { return answer(false) }
             simulation.after(.zero, on: process) { [self] in
@@ -324,7 +324,7 @@ package final class SimulatedServer {
     ) {
         let id = requests.add(messages, then)
         let way = random.latency(.microseconds(300), .milliseconds(40))
-        simulation.after(settings.patience) { [self] in
+        simulation.after(settings.timeout) { [self] in
             answer(id, messages, .failure(Self.lost))
         }
         simulation.after(way) { [self] in

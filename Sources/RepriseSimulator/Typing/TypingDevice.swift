@@ -13,7 +13,7 @@ final class TypingDevice {
     private let simulation: Simulation
     private let network: SimulatedNetwork
     private let channels: [ChannelName]
-    private let witness: TypingWitness
+    private let checker: TypingChecker
     private var random: SeededRandom
     private var decoder = FrameDecoder()
 
@@ -25,14 +25,14 @@ final class TypingDevice {
 
     init(
         _ simulation: Simulation, _ network: SimulatedNetwork, name: String, user: UserID,
-        channels: [ChannelName], _ witness: TypingWitness
+        channels: [ChannelName], _ checker: TypingChecker
     ) {
         self.simulation = simulation
         self.network = network
         self.name = name
         self.user = user
         self.channels = channels
-        self.witness = witness
+        self.checker = checker
         process = SimulatedProcess(simulation, name: name)
         random = simulation.random(name)
         process.started = { [unowned self] in
@@ -100,7 +100,7 @@ final class TypingDevice {
         guard socket === self.socket, process.state != .dead else { return }
         self.socket = nil
         if simulation.mutation != .typingOutlivesConnection { perform(typing.disconnected()) }
-        witness.hungUp(self)
+        checker.hungUp(self)
         dialLater()
     }
 
@@ -111,7 +111,7 @@ final class TypingDevice {
             case .typing(let channel, let other, let isTyping, let expires)? =
                 try? decoder.serverFrame(bytes)
         else { return }
-        witness.heard(self, other, channel, isTyping, at: now)
+        checker.heard(self, other, channel, isTyping, at: now)
         perform(
             typing.typingReceived(
                 from: other, in: channel, isTyping: isTyping, expires: expires, at: now))
@@ -141,7 +141,7 @@ final class TypingDevice {
     func look() {
         guard process.state == .running else { return }
         for (channel, users) in shown {
-            for other in users { witness.shows(self, other, channel, at: now) }
+            for other in users { checker.shows(self, other, channel, at: now) }
         }
     }
 }

@@ -24,19 +24,19 @@ final class TypingServer {
     private let simulation: Simulation
     private let network: SimulatedNetwork
     private let users: [UserID]
-    private let witness: TypingWitness
+    private let checker: TypingChecker
     private var connections: [Connection] = []
     private var accepted: UInt64 = 0
     private var decoder = FrameDecoder()
 
     init(
         _ simulation: Simulation, _ network: SimulatedNetwork, users: [UserID],
-        _ witness: TypingWitness
+        _ checker: TypingChecker
     ) {
         self.simulation = simulation
         self.network = network
         self.users = users
-        self.witness = witness
+        self.checker = checker
         process = SimulatedProcess(simulation, name: "server")
         process.started = { [unowned self] in
             board = TypingBoard(limit: 50)
@@ -45,7 +45,7 @@ final class TypingServer {
         }
         process.ended = { [unowned self] in
             connections = []
-            witness.serverDied()
+            checker.serverDied()
         }
     }
 
@@ -89,7 +89,7 @@ final class TypingServer {
             if simulation.mutation != .typingUnticked {
                 for told in board.ticked(now: now) { tell(told) }
             }
-            witness.ticked(at: now)
+            checker.ticked(at: now)
             tick()
         }
     }
@@ -101,7 +101,7 @@ final class TypingServer {
         case .subscribe(let requests)?: connection.channels = requests.map(\.channel)
         case .typing(let channel, let isTyping)?:
             guard connection.channels.contains(channel) else { return }
-            if isTyping { witness.said(connection.id, connection.user, channel, at: now) }
+            if isTyping { checker.said(connection.id, connection.user, channel, at: now) }
             let told = board.typed(
                 isTyping, by: connection.user, at: connection.id, in: channel, now: now)
             if let told { tell(told) }
@@ -113,16 +113,16 @@ final class TypingServer {
         guard !connection.hasEnded, process.state != .dead else { return }
         connection.hasEnded = true
         connections.removeAll { $0 === connection }
-        witness.left(connection.id)
+        checker.left(connection.id)
         for channel in connection.channels {
             let told = board.left(connection.id, of: connection.user, in: channel)
             if let told { tell(told) }
         }
-        witness.ticked(at: now)
+        checker.ticked(at: now)
     }
 
     private func tell(_ told: TypingBoard.Told) {
-        witness.told(told)
+        checker.told(told)
         let frame = ServerFrame.typing(
             channel: told.channel, user: told.user, isTyping: told.isTyping,
             expires: WireLimits.typing

@@ -12,7 +12,7 @@ package struct TypingWorkload: Workload {
 
     package init() {}
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(
             seed: seed,
             kinds: [
@@ -25,12 +25,12 @@ package struct TypingWorkload: Workload {
         let network = SimulatedNetwork(simulation)
         let channels = (0..<2).compactMap { try? ChannelName("room-\($0)") }
         let users = (0..<3).compactMap { try? UserID("user-\($0)") }
-        let witness = TypingWitness(simulation)
-        let server = TypingServer(simulation, network, users: users, witness)
+        let checker = TypingChecker(simulation)
+        let server = TypingServer(simulation, network, users: users, checker)
         let devices = (0..<simulation.schedule.devices).map {
             TypingDevice(
                 simulation, network, name: "device-\($0)", user: users[$0 % users.count],
-                channels: channels, witness)
+                channels: channels, checker)
         }
         let injector = FaultInjector(
             simulation, network: network,
@@ -55,7 +55,7 @@ package struct TypingWorkload: Workload {
         // A connection that is half open is noticed, and everybody is back.
         simulation.run(until: simulation.now + .seconds(120))
         guard simulation.violation == nil else { return }
-        check(devices, channels, witness, simulation)
+        check(devices, channels, checker, simulation)
     }
 
     private func watch(_ device: TypingDevice, _ simulation: Simulation) {
@@ -84,7 +84,7 @@ package struct TypingWorkload: Workload {
 
     /// All is well: who types is seen, who stops or dies is not.
     private func check(
-        _ devices: [TypingDevice], _ channels: [ChannelName], _ witness: TypingWitness,
+        _ devices: [TypingDevice], _ channels: [ChannelName], _ checker: TypingChecker,
         _ simulation: Simulation
     ) {
         func expect(_ isSeen: Bool, _ author: TypingDevice, _ when: String) {
@@ -110,7 +110,7 @@ package struct TypingWorkload: Workload {
         author.process.kill("is killed while its user types")
         simulation.run(until: simulation.now + .seconds(12))
         expect(false, author, "after a kill")
-        if simulation.violation == nil, !witness.nobodyTypes {
+        if simulation.violation == nil, !checker.nobodyTypes {
             simulation.violated(.alive, "the server goes on saying that somebody types")
         }
     }

@@ -196,10 +196,10 @@ extension MemoryServerFaults.Order {
         case .sequence: return events
         case .backwards: return events.reversed()
         case .shuffled(let seed):
-            var random = SplitMix(state: seed)
+            var random = MemoryServerRandom(state: seed)
             return events.shuffled(using: &random)
         case .streams(let count, let seed):
-            var random = SplitMix(state: seed)
+            var random = MemoryServerRandom(state: seed)
             let size = max(1, (events.count + max(1, count) - 1) / max(1, count))
             var streams = stride(from: 0, to: events.count, by: size).map {
                 events[$0..<min($0 + size, events.count)]
@@ -215,7 +215,7 @@ extension MemoryServerFaults.Order {
 }
 
 /// A seedable generator, so that a failed test fails again.
-private struct SplitMix: RandomNumberGenerator {
+private struct MemoryServerRandom: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -1,7 +1,7 @@
 package import RepriseCore
 
 /// The events of channels for the notices feature.
-package enum NoticeNews: Hashable, Sendable {
+package enum NoticeFeedEvent: Hashable, Sendable {
     /// Messages, positions, counts or the state of the channel have changed.
     case changed(ChannelName)
     /// It is visible.
@@ -40,7 +40,7 @@ package struct NoticeFlow: Hashable, Sendable {
 }
 
 /// The positions of a channel's log.
-package struct NoticeStanding: Hashable, Sendable {
+package struct NoticeStatus: Hashable, Sendable {
     package var log: Int64
     package var epoch: String
     /// Whether the channel had an earlier log.

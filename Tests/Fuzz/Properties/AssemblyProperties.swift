@@ -31,7 +31,7 @@ enum AssemblyProperties {
     }
 
     static func server(_ bytes: [UInt8]) throws {
-        var assembler = RepriseServer.MessageAssembler()
+        var assembler = RepriseServer.ServerMessageAssembler()
         var text: [UInt8] = []
         try check(
             bytes, frameLimit: clientLimit, messageLimit: WireLimits.frameBytes, masked: true,

@@ -49,7 +49,7 @@ enum FileProperties {
         _ = try EntryID(entry.id.text)
         for (text, most) in [
             (entry.kind, JournalLimits.nameBytes), (entry.source, JournalLimits.nameBytes),
-            (entry.lane ?? "", JournalLimits.laneBytes),
+            (entry.partitionKey ?? "", JournalLimits.partitionKeyBytes),
         ] {
             try hold(text.utf8.count <= most, "a name of \(text.utf8.count) bytes")
             try hold(!text.utf8.contains(0), "a name that SQLite would cut")
@@ -61,7 +61,7 @@ enum FileProperties {
         let second = try again.entry()
         try hold(
             second.id == entry.id && second.kind == entry.kind && second.source == entry.source
-                && second.payload == entry.payload && second.lane == entry.lane
+                && second.payload == entry.payload && second.partitionKey == entry.partitionKey
                 && second.delay == entry.delay && again.recordedAt == 7,
             "decode, encode, decode gives another entry")
     }

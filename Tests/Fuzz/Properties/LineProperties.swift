@@ -9,8 +9,8 @@ enum LineProperties {
     static func check(_ bytes: [UInt8]) throws {
         guard bytes.count >= 2 else { return }
         let limit = Int(bytes[1])
-        var reader = LineReader(limit: limit)
-        var found: [LineReader.Line] = []
+        var reader = BodyLineReader(limit: limit)
+        var found: [BodyLineReader.Line] = []
         for piece in pieces(of: bytes[2...], seed: bytes[0]) {
             reader.take(ByteBuffer(bytes: piece)) { found.append($0) }
         }
@@ -18,7 +18,7 @@ enum LineProperties {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0d]
         let expected = bytes[2...].split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
-        ).compactMap { line -> LineReader.Line? in
+        ).compactMap { line -> BodyLineReader.Line? in
             if line.count > limit { return .tooLong }
             return line.allSatisfy(blanks.contains) ? nil : .text(Array(line))
         }

@@ -9,7 +9,7 @@ enum MessageProperties {
         let channel = try ChannelName("channel")
         guard
             case .message(let message) = PublishedMessage.read(
-                bytes, by: Publisher(channel: channel))
+                bytes, by: HTTPPublisher(channel: channel))
         else {
             return
         }

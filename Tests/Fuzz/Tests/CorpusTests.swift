@@ -37,7 +37,7 @@ struct CorpusTests {
         }
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = Seeded(state: seed)
-        var mutation = Mutation(words: Self.words, others: inputs.map(\.1))
+        var mutation = InputMutation(words: Self.words, others: inputs.map(\.1))
         let end = ContinuousClock.now + .milliseconds(1_500)
         for (file, bytes) in inputs { try check(target, bytes, "\(file)") }
         // As many as there is time for, and a thousand in any case.

@@ -146,7 +146,7 @@ struct RecordedFilesTests {
             try await database.writeWithoutTransaction { try $0.execute(sql: sql) }
             try database.close()
         }
-        let server = try await TestServer(data: folder.path("data"), options: ["--dev"])
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         var lines: [String] = []
         for command in [["history", "club1"], ["channels"], ["members", "club1"]] {
             let shown = try await Tool.run(

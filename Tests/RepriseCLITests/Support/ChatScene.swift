@@ -6,14 +6,14 @@ import RepriseWire
 /// A server that knows who its people are, and the journals of those.
 struct ChatScene {
     let folder: Folder
-    var server: TestServer
+    var server: ToolServer
 
     private let options: [String]
 
     init(options: [String] = ["--dev"]) async throws {
         self.options = options
         folder = try Folder()
-        server = try await TestServer(data: folder.path("data"), options: options)
+        server = try await ToolServer(data: folder.path("data"), options: options)
     }
 
     func arguments(_ user: String) -> [String] {
@@ -24,7 +24,7 @@ struct ChatScene {
     }
 
     mutating func restartServer() async throws {
-        server = try await TestServer(
+        server = try await ToolServer(
             data: folder.path("data"), url: server.url, options: options)
     }
 
@@ -52,7 +52,7 @@ struct ChatScene {
         try await Tool.run(
             "history", "general", "--after", "0", "--json", "--as", "eve", "--server", server.url
         ).lines.compactMap { line in
-            let message = try JSONMembers(Array(line.utf8))
+            let message = try HTTPMembers(Array(line.utf8))
             guard message.integer("edits") == nil, message.integer("deletes") == nil else {
                 return nil
             }

@@ -13,7 +13,7 @@ import Testing
 final class PseudoTerminal: @unchecked Sendable {
     private let process = Process()
     private let master: Int32
-    private let screen: Mutex<Screen>
+    private let screen: Mutex<TerminalScreen>
     private let ended: AsyncStream<Int32>
 
     init(
@@ -26,7 +26,7 @@ final class PseudoTerminal: @unchecked Sendable {
             ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
         try #require(ioctl(master, UInt(TIOCSWINSZ), &size) == 0)
         let slave = try #require(FileHandle(forUpdatingAtPath: name))
-        screen = Mutex(Screen(height: height))
+        screen = Mutex(TerminalScreen(height: height))
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
         self.ended = ended
         process.executableURL = program
@@ -125,7 +125,7 @@ final class PseudoTerminal: @unchecked Sendable {
 }
 
 /// As much of a terminal as the chat uses.
-private struct Screen {
+private struct TerminalScreen {
     private(set) var rows: [String]
     private(set) var isRestored = false
     private(set) var hasColours = false

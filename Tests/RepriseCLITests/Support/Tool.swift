@@ -145,7 +145,7 @@ final class Folder: Sendable {
 }
 
 /// `reprise serve` on a free port.
-final class TestServer: Sendable {
+final class ToolServer: Sendable {
     let tool: RunningTool
     let url: String
     let data: String
@@ -162,35 +162,35 @@ final class TestServer: Sendable {
     }
 
     /// SIGKILL, then a new one in its place.
-    func killed() async throws -> TestServer {
+    func killed() async throws -> ToolServer {
         tool.signal(SIGKILL)
         _ = await tool.end()
-        return try await TestServer(data: data, url: url)
+        return try await ToolServer(data: data, url: url)
     }
 }
 
 /// Runs a test beside a server.
 func withServer(
-    options: [String] = [], _ body: (TestServer, Folder) async throws -> Void
+    options: [String] = [], _ body: (ToolServer, Folder) async throws -> Void
 ) async throws {
     let folder = try Folder()
-    let server = try await TestServer(data: folder.path("data"), options: options)
+    let server = try await ToolServer(data: folder.path("data"), options: options)
     try await body(server, folder)
     server.tool.signal(SIGTERM)
     _ = await server.tool.end(within: 10)
 }
 
 /// A line of `listen --json`.
-struct Line: Decodable {
+struct ListenLine: Decodable {
     let channel: String
     let seq: Int
     let id: String
     let body: String
     let attempt: Int
 
-    static func all(_ text: String) throws -> [Line] {
+    static func all(_ text: String) throws -> [ListenLine] {
         try text.split(separator: "\n").map {
-            try JSONDecoder().decode(Line.self, from: Data($0.utf8))
+            try JSONDecoder().decode(ListenLine.self, from: Data($0.utf8))
         }
     }
 }

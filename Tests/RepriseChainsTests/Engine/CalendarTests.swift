@@ -37,8 +37,8 @@ struct SetsCalendar: Worker {
 struct CalendarTests {
     @Test("Set back between the reckoning of a deadline and its commit, it moves no deadline away")
     func beforeCommit() async throws {
-        let desk = try EngineDesk(manualTime: true)
-        let time = try #require(desk.time)
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
         let setter = CalendarSetter(time)
         let device = FakeDevice(DeviceConditions(network: false))
         let chain = Chain<Int>("online") { _ in
@@ -48,37 +48,37 @@ struct CalendarTests {
                 return .init(line: "a")
             }.deadline(.seconds(60))
         }
-        var chains = try await desk.open([chain], conditions: device)
+        var chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
         try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
-        await desk.close()
+        await fixture.close()
         // In the next life there is but the row.
-        chains = try await desk.open([chain], conditions: device)
-        let row = try await desk.journal?.read {
+        chains = try await fixture.open([chain], conditions: device)
+        let row = try await fixture.journal?.read {
             try Int64.fetchOne($0, sql: "SELECT deadline FROM chainTask")
         }
         #expect(row == time.now.advanced(by: .seconds(60)).milliseconds)
         time.advance(by: .seconds(62))
         try await until("it is late") { try await chains.status(id)?.state == .failed }
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("Set back while a task runs, it makes no task late that comes after")
     func whileRunning() async throws {
-        let desk = try EngineDesk(manualTime: true)
-        let setter = CalendarSetter(try #require(desk.time))
+        let fixture = try EngineFixture(manualTime: true)
+        let setter = CalendarSetter(try #require(fixture.time))
         let chain = Chain<Int>("two") { _ in
             Work("a", SetsCalendar.self) { _ in 1 }
             Work("b", Say.self) { _ in .init(line: "b") }.deadline(.seconds(3_600))
         }
-        let chains = try await desk.open(
-            [chain], workers: [SetsCalendar(setter: setter), Say(witness: desk.witness)])
+        let chains = try await fixture.open(
+            [chain], workers: [SetsCalendar(setter: setter), Say(checker: fixture.checker)])
         let id = try await chains.start(chain, input: 1)
         try await until("it has ended") { try await chains.status(id)?.state.isEnd == true }
         #expect(try await chains.status(id)?.state == .succeeded)
-        #expect(desk.witness.all == ["b 1"])
-        await desk.close()
+        #expect(fixture.checker.all == ["b 1"])
+        await fixture.close()
     }
 }

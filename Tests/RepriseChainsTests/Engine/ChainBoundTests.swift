@@ -9,7 +9,7 @@ import Testing
 /// Says a lot, and keeps a lot.
 private struct Verbose: Worker {
     static let identifier = "verbose"
-    let witness: Witness
+    let checker: EffectChecker
 
     func run(_ bytes: Int, _ work: WorkContext) async throws -> Int {
         for number in 0..<110 { await work.log("\(number) " + String(repeating: "ä", count: 300)) }
@@ -17,11 +17,11 @@ private struct Verbose: Worker {
         do {
             // As JSON a text has two quotation marks more.
             try await work.checkpoint(String(repeating: "x", count: bytes - 2))
-            witness.add("kept")
+            checker.add("kept")
         } catch {
-            witness.add("\((error as? RepriseError)?.code.name ?? "another")")
+            checker.add("\((error as? RepriseError)?.code.name ?? "another")")
         }
-        throw HandOverFailure.permanent(String(repeating: "ä", count: 1_000))
+        throw DispatchFailure.permanent(String(repeating: "ä", count: 1_000))
     }
 }
 
@@ -54,12 +54,12 @@ struct ChainBoundTests {
         "A checkpoint has 8,192 bytes, a note 256, a line of the log 512, an error 1,024, and the log 100 lines",
         arguments: [(8_192, "kept"), (8_193, "tooLarge")])
     func texts(_ bytes: Int, _ outcome: String) async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("verbose") { bytes in Work("a", Verbose.self) { _ in bytes } }
-        let chains = try await desk.open([chain], workers: [Verbose(witness: desk.witness)])
+        let chains = try await fixture.open([chain], workers: [Verbose(checker: fixture.checker)])
         let id = try await chains.start(chain, input: bytes)
         try await chains.wait(id, for: .failed)
-        #expect(desk.witness.all == [outcome])
+        #expect(fixture.checker.all == [outcome])
         let status = try #require(try await chains.status(id))
         // The chain itself says something about its end.
         let lines = status.log.filter { $0.first?.isNumber == true }
@@ -69,41 +69,41 @@ struct ChainBoundTests {
         #expect((250...256).contains(note.utf8.count))
         let error = try #require(status.tasks[0].error)
         #expect((1_000...1_024).contains(error.utf8.count))
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A task whose input is more than 262,144 bytes fails for good, and is not run")
     func taskInput() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("large") { bytes in
             Work("a", Say.self) { _ in .init(line: String(repeating: "x", count: bytes)) }
         }
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let small = try await chains.start(chain, input: 262_000)
         try await chains.wait(small, for: .succeeded)
         let large = try await chains.start(chain, input: 262_144)
         try await chains.wait(large, for: .failed)
-        #expect(desk.witness.all.count == 1)
+        #expect(fixture.checker.all.count == 1)
         #expect(try await chains.status(large)?.reason?.contains("The input cannot") == true)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("Of many tasks as many run at the same time as the app says, 8 by default")
     func concurrency() async throws {
         for (configured, most) in [(nil, 8), (3, 3)] as [(Int?, Int)] {
-            let desk = try EngineDesk()
+            let fixture = try EngineFixture()
             let atWork = AtWork()
             let chain = Chain<Int>("many") { count in
-                Together {
+                Parallel {
                     for number in 0..<count { Work("\(number)", Busy.self) { _ in number } }
                 }
             }
-            let chains = try await desk.open([chain], workers: [Busy(atWork: atWork)]) {
+            let chains = try await fixture.open([chain], workers: [Busy(atWork: atWork)]) {
                 if let configured { $0.concurrency = configured }
             }
             try await chains.wait(try await chains.start(chain, input: 60), for: .succeeded)
             #expect(atWork.most == most)
-            await desk.close()
+            await fixture.close()
         }
         var configuration = Chains.Configuration()
         configuration.concurrency = 65
@@ -112,31 +112,31 @@ struct ChainBoundTests {
 
     @Test("Who reads progress slowly gets the newest 64 changes")
     func progress() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let steps = (0..<200).map { [Say.Input(line: "\($0)")] }
         let id = try await chains.start(chain, input: .init(steps: steps))
         let progress = chains.progress(of: id)
         try await chains.wait(id, for: .succeeded)
-        try await until("the watcher has it all") { desk.witness.all.count == 200 }
+        try await until("the watcher has it all") { fixture.checker.all.count == 200 }
         try await Task.sleep(for: .milliseconds(100))
         var seen: [ChainProgress] = []
         for await change in progress { seen.append(change) }
         #expect(seen.count == 64)
         #expect(seen.last?.state == .succeeded && seen.last?.done == 200)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("100,000 chains have not ended: no other is started until one of them has")
     func open() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        let before = try await desk.open([chain], runs: false)
+        let before = try await fixture.open([chain], runs: false)
         let first = try await before.start(chain, input: .init(steps: [[.init(line: "a")]]))
-        await desk.close()
+        await fixture.close()
         // Paused ones, that take no part in anything.
-        try desk.sqlite(
+        try fixture.sqlite(
             """
             UPDATE chain SET state = 2;
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99998)
@@ -145,17 +145,17 @@ struct ChainBoundTests {
             SELECT printf('%032x', i), 'script', version, hash, 2, input, tasks, needs,
                 needsBytes, startedAt FROM n, (SELECT * FROM chain LIMIT 1);
             """)
-        let chains = try await desk.open([chain], runs: false)
+        let chains = try await fixture.open([chain], runs: false)
         let last = try await chains.start(chain, input: .init(steps: [[.init(line: "b")]]))
         await #expect(throws: RepriseError(.full, "")) {
             try await chains.start(chain, input: .init(steps: [[.init(line: "c")]]))
         }
         #expect(try await chains.status(first) != nil)
         #expect(try await chains.status(last) != nil)
-        await desk.close()
-        try desk.sqlite("UPDATE chain SET state = 12 WHERE seq = 5")
-        let after = try await desk.open([chain], runs: false)
+        await fixture.close()
+        try fixture.sqlite("UPDATE chain SET state = 12 WHERE seq = 5")
+        let after = try await fixture.open([chain], runs: false)
         try await after.start(chain, input: .init(steps: [[.init(line: "c")]]))
-        await desk.close()
+        await fixture.close()
     }
 }

@@ -13,43 +13,43 @@ struct ChainFaultTests {
         "A definition that changed parks the chain, which says so; one that is compatible goes on, knowing tasks by their names"
     )
     func changedDefinition() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         func version(_ number: Int, compatibleWith: Set<Int> = [], extra: Bool) -> Chain<Int> {
             Chain<Int>("upgraded", version: number, compatibleWith: compatibleWith) { _ in
                 Work("a", Say.self) { _ in .init(line: "a") }
                 if extra { Work("extra", Say.self) { _ in .init(line: "extra") } }
-                Wait(for: .session)
+                WaitFor(for: .session)
                 Work("b", Say.self) { _ in .init(line: "b") }
             }
         }
         let first = version(1, extra: false)
-        var chains = try await desk.open([first])
+        var chains = try await fixture.open([first])
         let id = try await chains.start(first, input: 1)
         try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
-        await desk.close()
+        await fixture.close()
 
-        chains = try await desk.open([version(2, extra: true)])
-        await desk.journal?.open(.session)
-        try await chains.wait(id, for: .parked)
+        chains = try await fixture.open([version(2, extra: true)])
+        await fixture.journal?.setReady(.session)
+        try await chains.wait(id, for: .suspended)
         #expect(try await chains.status(id)?.reason?.contains("has changed") == true)
-        #expect(desk.witness.all == ["a 1"])
-        await desk.close()
+        #expect(fixture.checker.all == ["a 1"])
+        await fixture.close()
 
-        chains = try await desk.open([version(3, compatibleWith: [1], extra: true)])
-        await desk.journal?.open(.session)
+        chains = try await fixture.open([version(3, compatibleWith: [1], extra: true)])
+        await fixture.journal?.setReady(.session)
         try await chains.wait(id, for: .succeeded)
-        #expect(desk.witness.all == ["a 1", "extra 1", "b 1"])
+        #expect(fixture.checker.all == ["a 1", "extra 1", "b 1"])
         #expect(try await chains.status(id)?.version == 3)
         // What held it up on its way is no reason any more.
         #expect(try await chains.status(id)?.reason == nil)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A failure for good counts as one, and the last of many counts too")
     func failures() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let once = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", isPermanent: true)]]))
         try await chains.wait(once, for: .failed)
@@ -59,7 +59,7 @@ struct ChainFaultTests {
         try await chains.wait(often, for: .failed)
         let task = try #require(try await chains.status(often)?.tasks[0])
         #expect(task.failures == task.attempts)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("Two definitions of one name are refused with a code of its own")
@@ -71,67 +71,67 @@ struct ChainFaultTests {
 
     @Test("A chain or worker that is not registered any more parks the chain until it is again")
     func unregistered() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        var chains = try await desk.open([chain])
+        var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { desk.witness.all == ["a 1"] }
-        await desk.close()
-        chains = try await desk.open([])
-        try await chains.wait(id, for: .parked)
+        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        await fixture.close()
+        chains = try await fixture.open([])
+        try await chains.wait(id, for: .suspended)
         #expect(try await chains.status(id)?.reason?.contains("script") == true)
-        await desk.close()
-        chains = try await desk.open([chain], workers: [])
+        await fixture.close()
+        chains = try await fixture.open([chain], workers: [])
         try await until("it says which worker") {
             try await chains.status(id)?.reason?.contains("say") == true
         }
-        await desk.close()
-        chains = try await desk.open([chain])
-        try await until("a runs again") { desk.witness.all.count == 2 }
+        await fixture.close()
+        chains = try await fixture.open([chain])
+        try await until("a runs again") { fixture.checker.all.count == 2 }
         #expect(try await chains.status(id)?.state == .running)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test(
         "Each task of a step is held while its worker is missing, and runs once it is there again")
     func unregisteredTogether() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        var chains = try await desk.open([chain])
+        var chains = try await fixture.open([chain])
         let parts = ["a", "b", "c", "d"].map { Say.Input(line: $0, hangs: true) }
         let id = try await chains.start(chain, input: Script(steps: [parts]))
-        try await until("all run") { desk.witness.all.count == 4 }
-        await desk.close()
-        chains = try await desk.open([chain], workers: [])
-        try await chains.wait(id, for: .parked)
+        try await until("all run") { fixture.checker.all.count == 4 }
+        await fixture.close()
+        chains = try await fixture.open([chain], workers: [])
+        try await chains.wait(id, for: .suspended)
         try await until("each of them is held") {
             try await chains.status(id)?.tasks.allSatisfy { $0.hold == "parked" } == true
         }
-        await desk.close()
-        chains = try await desk.open([chain])
-        try await until("all run again") { desk.witness.all.count == 8 }
-        await desk.close()
+        await fixture.close()
+        chains = try await fixture.open([chain])
+        try await until("all run again") { fixture.checker.all.count == 8 }
+        await fixture.close()
     }
 
     @Test("A pause does not end because the app has lost a worker and found it again")
     func pausedWithout() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        var chains = try await desk.open([chain])
+        var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { desk.witness.all == ["a 1"] }
+        try await until("a runs") { fixture.checker.all == ["a 1"] }
         try await chains.pause(id)
         try await chains.wait(id, for: .paused)
-        await desk.close()
-        chains = try await desk.open([chain], workers: [])
-        await desk.close()
-        chains = try await desk.open([chain])
+        await fixture.close()
+        chains = try await fixture.open([chain], workers: [])
+        await fixture.close()
+        chains = try await fixture.open([chain])
         #expect(try await chains.status(id)?.state == .paused)
         try await chains.resume(id)
-        try await until("a runs again") { desk.witness.all.count == 2 }
-        await desk.close()
+        try await until("a runs again") { fixture.checker.all.count == 2 }
+        await fixture.close()
     }
 
     @Test(
@@ -142,40 +142,40 @@ struct ChainFaultTests {
             "DELETE FROM chainTask WHERE place = 1 AND chain = (SELECT seq FROM chain WHERE name = 'bad')",
         ])
     func brokenRow(damage: String) async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        var chains = try await desk.open([chain], runs: false)
+        var chains = try await fixture.open([chain], runs: false)
         let steps = Script(steps: [[.init(line: "a")], [.init(line: "b")]])
         let bad = try await chains.start(chain, input: steps, name: "bad")
         let good = try await chains.start(chain, input: steps)
-        await desk.close()
-        try desk.sqlite(damage)
-        chains = try await desk.open([chain])
+        await fixture.close()
+        try fixture.sqlite(damage)
+        chains = try await fixture.open([chain])
         let progress = chains.progress(of: bad)
         let watch = Task { await progress.reduce(into: ChainState?.none) { $0 = $1.state } }
         try await chains.wait(good, for: .succeeded)
         try await chains.wait(bad, for: .quarantined)
         #expect(try await chains.status(bad)?.reason?.contains("corrupt") == true)
         #expect(await watch.value == .quarantined, "who watches it is told")
-        await desk.close()
+        await fixture.close()
     }
 
     @Test(
         "A missing or changed output file quarantines the chain that needs it",
         arguments: [true, false])
     func brokenFile(isMissing: Bool) async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("file") { _ in
             let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
             big
-            Wait(for: .session)
+            WaitFor(for: .session)
             Work("read", Say.self) { done in .init(line: "\(try done[big].utf8.count)") }
         }
-        var chains = try await desk.open([chain])
+        var chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
         try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
-        await desk.close()
-        let folder = desk.folder.appending("outputs")
+        await fixture.close()
+        let folder = fixture.folder.appending("outputs")
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
         let file = folder.appendingPathComponent(name)
@@ -184,10 +184,10 @@ struct ChainFaultTests {
         } else {
             try Data(repeating: 0x22, count: 20_005).write(to: file)
         }
-        chains = try await desk.open([chain])
-        await desk.journal?.open(.session)
+        chains = try await fixture.open([chain])
+        await fixture.journal?.setReady(.session)
         try await chains.wait(id, for: .quarantined)
-        await desk.close()
+        await fixture.close()
     }
 
     /// Has the name of ``Say``, and makes something else.
@@ -200,11 +200,11 @@ struct ChainFaultTests {
         "An output that cannot be read is malformed: of another type, of a file that has changed or is missing"
     )
     func unreadableOutput() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("file") { _ in
             Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
         }
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
         try await chains.wait(id, for: .succeeded)
         func fault(_ worker: (some Worker).Type) async -> RepriseError.Code? {
@@ -214,7 +214,7 @@ struct ChainFaultTests {
             return error?.code
         }
         #expect(await fault(Counted.self) == .malformed)
-        let folder = desk.folder.appending("outputs")
+        let folder = fixture.folder.appending("outputs")
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
         let file = folder.appendingPathComponent(name)
@@ -222,74 +222,74 @@ struct ChainFaultTests {
         #expect(await fault(Say.self) == .malformed)
         try FileManager.default.removeItem(at: file)
         #expect(await fault(Say.self) == .malformed)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("An output file that no row names is swept away at the next start")
     func orphan() async throws {
-        let desk = try EngineDesk()
-        let folder = desk.folder.appending("outputs")
+        let fixture = try EngineFixture()
+        let folder = fixture.folder.appending("outputs")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data("x".utf8).write(to: folder.appendingPathComponent("orphan"))
-        try await desk.open([])
+        try await fixture.open([])
         try await until("it is gone") {
             try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty
         }
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A tool's commands come through the spool; one that is none is a dead letter")
     func spool() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { desk.witness.all == ["a 1"] }
-        let spool = Spool(at: desk.folder.url)
+        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        let spool = Spool(at: fixture.folder.url)
         try spool.record(NewEntry(kind: "chains-command", source: "tool", payload: Array("{".utf8)))
         let command = #"{"command":"cancel","chain":"\#(id)"}"#
         try spool.record(
             NewEntry(kind: "chains-command", source: "tool", payload: Array(command.utf8)))
-        let journal = try #require(desk.journal)
+        let journal = try #require(fixture.journal)
         try await journal.mergeSpool()
         try await chains.wait(id, for: .cancelled)
         try await until("it is dead") { try await journal.deadLetters().count == 1 }
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("What has ended leaves after its retention, and the ledger goes on counting it")
     func retention() async throws {
-        let desk = try EngineDesk(manualTime: true)
+        let fixture = try EngineFixture(manualTime: true)
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: Script(steps: [[.init(line: "a")]]))
         try await chains.wait(id, for: .succeeded)
-        let journal = try #require(desk.journal)
+        let journal = try #require(fixture.journal)
         let before = try await journal.ledger()
         for _ in 0..<6 * 24 {
-            desk.time?.advance(by: .seconds(3_600))
+            fixture.time?.advance(by: .seconds(3_600))
             try await Task.sleep(for: .milliseconds(1))
         }
         #expect(try await chains.status(id)?.state == .succeeded, "after six days it is there")
         try await until("it has left") {
-            desk.time?.advance(by: .seconds(3_600))
+            fixture.time?.advance(by: .seconds(3_600))
             return try await chains.status(id) == nil
         }
         let after = try await journal.ledger()
         #expect(after.isBalanced)
         #expect(after.accepted == before.accepted)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("What cannot be a chain is refused with a code, and nothing is started")
     func refused() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let huge = Chain<Int>("huge") { count in
             for number in 0..<count { Work("\(number)", Say.self) { _ in .init(line: "") } }
         }
         let wide = Chain<Int>("wide") { count in
-            Together {
+            Parallel {
                 for number in 0..<count { Work("\(number)", Say.self) { _ in .init(line: "") } }
             }
         }
@@ -302,7 +302,7 @@ struct ChainFaultTests {
         }
         let text = Chain<String>("text") { _ in Work("a", Say.self) { _ in .init(line: "") } }
         let all: [any ChainDefinition] = [huge, wide, twice, empty, text]
-        let chains = try await desk.open(all)
+        let chains = try await fixture.open(all)
         func code(_ body: () async throws -> Void) async -> String? {
             do { try await body() } catch { return (error as? RepriseError)?.code.name }
             return nil
@@ -317,22 +317,22 @@ struct ChainFaultTests {
             await code { try await chains.start(text, input: "", name: long) } == "malformed")
         #expect(await code { try await chains.cancel(ChainID("none")) } == "noSuchChain")
         #expect(try await chains.list().isEmpty)
-        await desk.close()
-        let without = try await desk.open(all, workers: [])
+        await fixture.close()
+        let without = try await fixture.open(all, workers: [])
         #expect(await code { try await without.start(text, input: "") } == "unknownWorker")
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("An output that is too large fails the task for good")
     func largeOutput() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", bytes: 17_000_000)]]))
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("tooLarge") == true)
-        #expect(desk.witness.all == ["a 1"])
-        await desk.close()
+        #expect(fixture.checker.all == ["a 1"])
+        await fixture.close()
     }
 }

@@ -9,33 +9,33 @@ import Testing
 /// Leaves something behind, and is told when nothing will come of it.
 struct Leaving: Worker {
     static let identifier = "leaving"
-    let witness: Witness
+    let checker: EffectChecker
 
     func run(_ input: Say.Input, _ work: WorkContext) async throws -> String {
-        try await Say(witness: witness).run(input, work)
+        try await Say(checker: checker).run(input, work)
     }
 
-    func giveUp(_ input: Say.Input, key: String) async {
-        witness.add("given up \(input.line) \(key.split(separator: "/").last ?? "")")
+    func onAbandon(_ input: Say.Input, key: String) async {
+        checker.add("given up \(input.line) \(key.split(separator: "/").last ?? "")")
     }
 }
 
 /// Keeps two positions, and fills the disk between them.
-struct Positions: Worker {
+struct PositionsWorker: Worker {
     static let identifier = "positions"
-    let witness: Witness
+    let checker: EffectChecker
     let squeeze: @Sendable () async throws -> Void
 
     func run(_ input: Int, _ work: WorkContext) async throws -> String {
         let saved = work.saved(as: String.self) ?? "-"
-        witness.add("\(work.attempt) from \(saved.prefix(5))")
+        checker.add("\(work.attempt) from \(saved.prefix(5))")
         guard saved == "-" else { return "done" }
         try await work.checkpoint("first")
         try await squeeze()
         do {
             try await work.checkpoint(String(repeating: "x", count: 8_000))
         } catch let error as RepriseError {
-            witness.add("\(error.code)")
+            checker.add("\(error.code)")
             throw error
         }
         return "not full"
@@ -48,176 +48,176 @@ struct EdgeTests {
 
     @Test("In a journal that is full a chain goes on: what follows from an entry has its place")
     func fullJournal() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
         let filler = [EntryKind("filler", requires: [.session])]
-        var chains = try await desk.open(
+        var chains = try await fixture.open(
             [chain], others: filler, runs: false, journal: { $0.pendingLimit = 2 })
         let id = try await chains.start(
             chain,
             input: Script(steps: [
                 [.init(line: "a")], [.init(line: "b"), .init(line: "c"), .init(line: "d")],
             ]))
-        try await desk.journal?.record(NewEntry(kind: "filler", payload: []))
+        try await fixture.journal?.record(NewEntry(kind: "filler", payload: []))
         await #expect(throws: RepriseError(.full, "")) {
-            try await desk.journal?.record(NewEntry(kind: "filler", payload: []))
+            try await fixture.journal?.record(NewEntry(kind: "filler", payload: []))
         }
-        await desk.close()
-        chains = try await desk.open(
+        await fixture.close()
+        chains = try await fixture.open(
             [chain], others: filler, journal: { $0.pendingLimit = 1 })
         try await chains.wait(id, for: .succeeded)
-        #expect(desk.witness.all.count == 4)
-        let sum = try await desk.journal?.ledger()
+        #expect(fixture.checker.all.count == 4)
+        let sum = try await fixture.journal?.ledger()
         #expect(sum?.isBalanced == true)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A task that waits for conditions is late at its deadline all the same")
     func lateWhileHeld() async throws {
-        let desk = try EngineDesk(manualTime: true)
+        let fixture = try EngineFixture(manualTime: true)
         let device = FakeDevice(DeviceConditions(network: false))
         let chain = Chain<Int>("online") { _ in
             Work("a", Say.self) { _ in .init(line: "a") }.deadline(.seconds(60))
         }
-        let chains = try await desk.open([chain], conditions: device)
+        let chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
         try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
-        desk.time?.advance(by: .seconds(30))
+        fixture.time?.advance(by: .seconds(30))
         #expect(try await chains.status(id)?.state == .running)
-        desk.time?.advance(by: .seconds(32))
+        fixture.time?.advance(by: .seconds(32))
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
-        #expect(desk.witness.all.isEmpty)
-        await desk.close()
+        #expect(fixture.checker.all.isEmpty)
+        await fixture.close()
     }
 
     @Test("A calendar that is set forward makes no task late that waits with its chain in memory")
     func calendarSet() async throws {
-        let desk = try EngineDesk(manualTime: true)
+        let fixture = try EngineFixture(manualTime: true)
         let device = FakeDevice(DeviceConditions(network: false))
         let chain = Chain<Int>("online") { _ in
             Work("a", Say.self) { _ in .init(line: "a") }.deadline(.seconds(3_600))
             Work("b", Say.self) { _ in .init(line: "b") }
         }
-        let chains = try await desk.open([chain], conditions: device)
+        let chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
         try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
-        desk.time?.jumpWall(by: .seconds(86_400))
-        try await desk.journal?.write { _ in }
+        fixture.time?.jumpWall(by: .seconds(86_400))
+        try await fixture.journal?.write { _ in }
         device.set(DeviceConditions())
         try await until("it has ended") { try await chains.status(id)?.state.isEnd == true }
         #expect(try await chains.status(id)?.state == .succeeded)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test(
         "An undo that hangs is stopped at its deadline, and the chain ends and says so",
         arguments: [false, true])
-    func hangingUndo(isDeaf: Bool) async throws {
-        let desk = try EngineDesk()
+    func hangingCompensation(isDeaf: Bool) async throws {
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("undone") { _ in
             Work("a", Say.self) { _ in .init(line: "a") }
                 .retry(attempts: 2, Backoff(base: .milliseconds(1)))
-                .undo(with: Say.self) { _ in
+                .compensation(with: Say.self) { _ in
                     .init(line: "undo", hangs: !isDeaf, isDeaf: isDeaf)
                 }
             Work("b", Say.self) { _ in .init(line: "b", isPermanent: true) }
         }
-        let chains = try await desk.open([chain]) {
-            $0.undoDeadline = .milliseconds(50)
+        let chains = try await fixture.open([chain]) {
+            $0.compensationDeadline = .milliseconds(50)
             $0.cancelGrace = .milliseconds(50)
         }
         let id = try await chains.start(chain, input: 1)
         try await chains.wait(id, for: .failed)
         let status = try #require(try await chains.status(id))
-        #expect(status.tasks[0].undo == .failed)
+        #expect(status.tasks[0].compensation == .failed)
         #expect(status.tasks[0].error?.contains("not taken back in time") == true)
-        #expect(desk.witness.all == ["a 1", "b 1", "undo 1", "undo 2"])
-        await desk.close()
+        #expect(fixture.checker.all == ["a 1", "b 1", "undo 1", "undo 2"])
+        await fixture.close()
     }
 
     @Test("A worker that does not stop at its deadline is given up, and the chain has failed")
     func deafAndLate() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("deaf") { _ in
             Work("a", Say.self) { _ in .init(line: "a", isDeaf: true) }
                 .deadline(.milliseconds(50))
         }
-        let chains = try await desk.open([chain]) { $0.cancelGrace = .milliseconds(50) }
+        let chains = try await fixture.open([chain]) { $0.cancelGrace = .milliseconds(50) }
         let begin = ContinuousClock.now
         let id = try await chains.start(chain, input: 1)
         try await chains.wait(id, for: .failed)
         #expect(ContinuousClock.now - begin < .seconds(1.9))
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A disk that is full at a checkpoint: the worker is told, and goes on from the last one")
     func fullDisk() async throws {
-        let desk = try EngineDesk()
-        let witness = desk.witness
+        let fixture = try EngineFixture()
+        let checker = fixture.checker
         let chain = Chain<Int>("positions") { _ in
-            Work("a", Positions.self) { _ in 1 }
+            Work("a", PositionsWorker.self) { _ in 1 }
                 .retry(attempts: 3, Backoff(base: .milliseconds(1)))
         }
-        let worker = Positions(witness: witness) {
-            try await desk.journal?.write { db in
+        let worker = PositionsWorker(checker: checker) {
+            try await fixture.journal?.write { db in
                 let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
                 try db.execute(sql: "PRAGMA max_page_count = \(pages)")
             }
         }
-        let chains = try await desk.open([chain], workers: [worker], runs: false)
+        let chains = try await fixture.open([chain], workers: [worker], runs: false)
         let run = Task { try await chains.run() }
         let id = try await chains.start(chain, input: 1)
-        try await until("the worker is told") { witness.all.contains("diskFull") }
-        try await desk.journal?.write { db in
+        try await until("the worker is told") { checker.all.contains("diskFull") }
+        try await fixture.journal?.write { db in
             try db.execute(sql: "PRAGMA max_page_count = 1000000")
         }
         try await chains.wait(id, for: .succeeded)
-        #expect(witness.all == ["1 from -", "diskFull", "2 from first"])
+        #expect(checker.all == ["1 from -", "diskFull", "2 from first"])
         run.cancel()
         _ = await run.result
-        await desk.close()
+        await fixture.close()
     }
 
     @Test(
         "A worker lets go of what it left when its task is cancelled, running or not, or has failed"
     )
     func givenUp() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let device = FakeDevice(DeviceConditions(network: false))
         let chain = Chain<Say.Input>("leaving") { input in
             Work("a", Leaving.self) { _ in input }.retry(attempts: 1)
             Work("b", Leaving.self) { _ in input }
         }
-        let chains = try await desk.open(
-            [chain], workers: [Leaving(witness: desk.witness)], conditions: device)
+        let chains = try await fixture.open(
+            [chain], workers: [Leaving(checker: fixture.checker)], conditions: device)
         let running = try await chains.start(chain, input: .init(line: "runs", hangs: true))
         let held = try await chains.start(
             chain, input: .init(line: "held"), constraints: ChainConstraints(network: true))
         let failed = try await chains.start(chain, input: .init(line: "fails", isPermanent: true))
-        try await until("it runs") { desk.witness.all.contains("runs 1") }
+        try await until("it runs") { fixture.checker.all.contains("runs 1") }
         try await until("it waits") { try await chains.status(held)?.tasks[0].hold == "conditions" }
         try await chains.cancel(running)
         try await chains.cancel(held)
         try await chains.wait(failed, for: .failed)
         try await until("all are given up") {
-            Set(desk.witness.all.filter { $0.hasPrefix("given") })
+            Set(fixture.checker.all.filter { $0.hasPrefix("given") })
                 == ["given up runs a", "given up held a", "given up fails a"]
         }
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A chain that was started before anybody signed in goes on in the account where it was")
     func signIn() async throws {
-        let (before, after) = (try EngineDesk(), try EngineDesk())
+        let (before, after) = (try EngineFixture(), try EngineFixture())
         let go = Readiness("go")
         let chain = Chain<Int>("before") { _ in
             let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
             big
-            Wait(for: go)
+            WaitFor(for: go)
             Work("read", Say.self) { done in .init(line: "\(try done[big].utf8.count)") }
         }
         var chains = try await before.open([chain])
@@ -240,10 +240,10 @@ struct EdgeTests {
         #expect(try await chains.status(late)?.state == .queued)
         #expect(try await chains.list().count == 2)
         try await until("it waits") { try await chains.status(id)?.tasks[1].hold == "readiness:go" }
-        await after.journal?.open(go)
+        await after.journal?.setReady(go)
         try await chains.wait(id, for: .succeeded)
-        #expect(before.witness.all == ["big 1"])
-        #expect(after.witness.all == ["20003 1"])
+        #expect(before.checker.all == ["big 1"])
+        #expect(after.checker.all == ["20003 1"])
         #expect(try await after.journal?.ledger().isBalanced == true)
         await after.close()
     }

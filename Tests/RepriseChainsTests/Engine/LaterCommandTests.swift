@@ -6,14 +6,14 @@ import Testing
 @Suite("Commands to chains that have ended")
 struct LaterCommandTests {
     private let waiting = Chain<String>("waiting") { line in
-        Wait(for: .session)
+        WaitFor(for: .session)
         Work("after", Say.self) { _ in .init(line: line) }
     }
 
     @Test("A retry does not let two chains of one name go on")
     func names() async throws {
-        let desk = try EngineDesk()
-        let chains = try await desk.open([waiting])
+        let fixture = try EngineFixture()
+        let chains = try await fixture.open([waiting])
         let first = try await chains.start(waiting, input: "a", name: "one")
         try await chains.cancel(first)
         try await chains.wait(first, for: .cancelled)
@@ -23,26 +23,26 @@ struct LaterCommandTests {
         try await chains.pause(second)
         try await chains.wait(second, for: .paused)
         #expect(try await chains.status(first)?.state == .cancelled)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A chain that has succeeded is not made anew by a later version of its definition")
     func versions() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let small = Chain<Int>("grows") { _ in Work("a", Say.self) { _ in .init(line: "a") } }
         let large = Chain<Int>("grows", version: 2, compatibleWith: [1]) { _ in
             Work("a", Say.self) { _ in .init(line: "a") }
             Work("b", Say.self) { _ in .init(line: "b") }
         }
-        var chains = try await desk.open([small])
+        var chains = try await fixture.open([small])
         let first = try await chains.start(small, input: 1)
         try await chains.wait(first, for: .succeeded)
-        await desk.close()
-        chains = try await desk.open([large])
+        await fixture.close()
+        chains = try await fixture.open([large])
         try await chains.resume(first)
         let second = try await chains.start(large, input: 2)
         try await chains.wait(second, for: .succeeded)
         #expect(try await chains.status(first)?.tasks.count == 1)
-        await desk.close()
+        await fixture.close()
     }
 }

@@ -8,113 +8,113 @@ import Testing
 
 /// A device whose conditions a test sets.
 final class FakeDevice: DeviceStatus, Sendable {
-    private let announcer: Announcer<DeviceConditions>
+    private let broadcaster: StateBroadcaster<DeviceConditions>
 
-    init(_ conditions: DeviceConditions) { announcer = Announcer(conditions) }
+    init(_ conditions: DeviceConditions) { broadcaster = StateBroadcaster(conditions) }
 
-    var conditions: AsyncStream<DeviceConditions> { announcer.watch() }
+    var conditions: AsyncStream<DeviceConditions> { broadcaster.watch() }
 
-    func set(_ conditions: DeviceConditions) { announcer.announce(conditions) }
+    func set(_ conditions: DeviceConditions) { broadcaster.announce(conditions) }
 }
 
 @Suite("Chains that wait")
 struct WaitingTests {
     private let waiting = Chain<String>("waiting") { line in
         Work("before", Say.self) { _ in .init(line: "before-\(line)") }
-        Wait(for: .session)
+        WaitFor(for: .session)
         Work("after", Say.self) { _ in .init(line: "after-\(line)") }
     }
 
     @Test("A step waits for a readiness, also over a restart, and goes on when it opens")
     func readiness() async throws {
-        let desk = try EngineDesk()
-        var chains = try await desk.open([waiting])
+        let fixture = try EngineFixture()
+        var chains = try await fixture.open([waiting])
         let id = try await chains.start(waiting, input: "a")
         try await until("it waits") {
             try await chains.status(id)?.tasks[1].hold == "readiness:session"
         }
-        await desk.close()
-        chains = try await desk.open([waiting])
-        #expect(desk.witness.all == ["before-a 1"])
-        await desk.journal?.open(.session)
+        await fixture.close()
+        chains = try await fixture.open([waiting])
+        #expect(fixture.checker.all == ["before-a 1"])
+        await fixture.journal?.setReady(.session)
         try await chains.wait(id, for: .succeeded)
-        #expect(desk.witness.all == ["before-a 1", "after-a 1"])
-        await desk.close()
+        #expect(fixture.checker.all == ["before-a 1", "after-a 1"])
+        await fixture.close()
     }
 
     @Test("A step waits for an entry that is recorded after it began, not for one before")
     func entry() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = Chain<Int>("reply") { _ in
-            Wait(forEntry: "reply")
+            WaitFor(forEntry: "reply")
             Work("after", Say.self) { _ in .init(line: "after") }
         }
-        let chains = try await desk.open([chain], others: [EntryKind("reply")])
-        let journal = try #require(desk.journal)
+        let chains = try await fixture.open([chain], others: [EntryKind("reply")])
+        let journal = try #require(fixture.journal)
         try await journal.record(NewEntry(kind: "reply", payload: []))
         let id = try await chains.start(chain, input: 1)
         try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "entry:reply" }
-        #expect(desk.witness.all.isEmpty)
+        #expect(fixture.checker.all.isEmpty)
         try await journal.record(NewEntry(kind: "reply", payload: []))
         try await chains.wait(id, for: .succeeded)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("An entry that came while nobody ran is found at the next start")
     func entryBetween() async throws {
-        let desk = try EngineDesk()
-        let chain = Chain<Int>("reply") { _ in Wait(forEntry: "reply") }
-        var chains = try await desk.open([chain], others: [EntryKind("reply")])
+        let fixture = try EngineFixture()
+        let chain = Chain<Int>("reply") { _ in WaitFor(forEntry: "reply") }
+        var chains = try await fixture.open([chain], others: [EntryKind("reply")])
         let id = try await chains.start(chain, input: 1)
         try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "entry:reply" }
-        await desk.close()
-        chains = try await desk.open([chain], others: [EntryKind("reply")], runs: false)
-        try await desk.journal?.record(NewEntry(kind: "reply", payload: []))
-        await desk.close()
-        chains = try await desk.open([chain], others: [EntryKind("reply")])
+        await fixture.close()
+        chains = try await fixture.open([chain], others: [EntryKind("reply")], runs: false)
+        try await fixture.journal?.record(NewEntry(kind: "reply", payload: []))
+        await fixture.close()
+        chains = try await fixture.open([chain], others: [EntryKind("reply")])
         try await chains.wait(id, for: .succeeded)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A wait that takes too long fails the chain at its deadline")
     func deadline() async throws {
-        let desk = try EngineDesk(manualTime: true)
-        let chain = Chain<Int>("late") { _ in Wait(for: .session).deadline(.seconds(60)) }
-        let chains = try await desk.open([chain])
+        let fixture = try EngineFixture(manualTime: true)
+        let chain = Chain<Int>("late") { _ in WaitFor(for: .session).deadline(.seconds(60)) }
+        let chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
         try await until("it waits") {
             try await chains.status(id)?.tasks[0].hold == "readiness:session"
         }
-        desk.time?.advance(by: .seconds(61))
+        fixture.time?.advance(by: .seconds(61))
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A chain may take no longer than its deadline, and begins no sooner than its delay")
     func delayAndDeadline() async throws {
-        let desk = try EngineDesk(manualTime: true)
+        let fixture = try EngineFixture(manualTime: true)
         let chain = EngineTests.script()
-        let chains = try await desk.open([chain])
+        let chains = try await fixture.open([chain])
         let delayed = try await chains.start(
             chain, input: .init(steps: [[.init(line: "a")]]), after: .seconds(100))
         let late = try await chains.start(
             chain, input: .init(steps: [[.init(line: "b", hangs: true)]]), deadline: .seconds(50))
-        try await until("b runs") { desk.witness.all == ["b 1"] }
-        desk.time?.advance(by: .seconds(51))
+        try await until("b runs") { fixture.checker.all == ["b 1"] }
+        fixture.time?.advance(by: .seconds(51))
         try await chains.wait(late, for: .failed)
-        #expect(desk.witness.all == ["b 1"])
-        desk.time?.advance(by: .seconds(50))
+        #expect(fixture.checker.all == ["b 1"])
+        fixture.time?.advance(by: .seconds(50))
         try await chains.wait(delayed, for: .succeeded)
-        await desk.close()
+        await fixture.close()
     }
 
     @Test("A chain waits while the device has not what it needs, and is stopped when that is lost")
     func constraints() async throws {
-        let desk = try EngineDesk()
+        let fixture = try EngineFixture()
         let chain = EngineTests.script()
         let device = FakeDevice(DeviceConditions(network: false))
-        let chains = try await desk.open([chain], conditions: device)
+        let chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: .init(steps: [[.init(line: "a", hangs: true)]]),
             constraints: ChainConstraints(network: true))
@@ -122,13 +122,13 @@ struct WaitingTests {
         try await chains.wait(free, for: .succeeded)
         try await until("it is held") { try await chains.status(id)?.tasks[0].hold == "conditions" }
         device.set(DeviceConditions())
-        try await until("it runs") { desk.witness.all.contains("a 1") }
+        try await until("it runs") { fixture.checker.all.contains("a 1") }
         device.set(DeviceConditions(network: false))
         try await until("it is held") { try await chains.status(id)?.tasks[0].hold == "conditions" }
         #expect(try await chains.status(id)?.tasks[0].failures == 0)
         device.set(DeviceConditions())
-        try await until("it runs again") { desk.witness.all.contains("a 2") }
-        await desk.close()
+        try await until("it runs again") { fixture.checker.all.contains("a 2") }
+        await fixture.close()
     }
 
     @Test("10,000 waiting chains use no CPU, and at most 20 MB more than none")

@@ -38,9 +38,9 @@ struct DownloadKillTests {
                 let child = try ChildProcess(
                     .sibling("DownloadRunner"), [url, host, home.path, position])
                 // Where a process takes longer than that to begin, it gets longer.
-                let patience = Duration.milliseconds(Int.random(in: 60...600) << (kills / 15))
+                let timeout = Duration.milliseconds(Int.random(in: 60...600) << (kills / 15))
                 let killer = Task {
-                    try await Task.sleep(for: patience)
+                    try await Task.sleep(for: timeout)
                     child.signal(SIGKILL)
                 }
                 let last = await off {

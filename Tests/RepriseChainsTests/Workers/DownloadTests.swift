@@ -12,11 +12,11 @@ struct DownloadTests {
 
     private func input(
         _ url: String, sha256 digest: String? = nil, limit: Int64 = 10_000_000,
-        replaces: Bool = true, patience: Double = 10
+        replaces: Bool = true, timeout: Double = 10
     ) -> DownloadWorker.Input {
         .init(
             url: url + "/film", to: Self.place, sha256: digest, limit: limit, replaces: replaces,
-            patience: patience)
+            timeout: timeout)
     }
 
     /// Downloads until it works.
@@ -206,7 +206,7 @@ struct DownloadTests {
     }
 
     @Test("that are larger than the door's own bound end, whatever the input allows")
-    func areBoundedByTheDoor() async throws {
+    func areBoundedByTheFeature() async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
             try await answer.head(200, ["Content-Length: 9000000000000000"])
@@ -259,7 +259,7 @@ struct DownloadTests {
         } test: { url, host, server in
             for _ in 0..<2 {
                 let error = await bench.failure(
-                    DownloadWorker.self, input(url, patience: 2),
+                    DownloadWorker.self, input(url, timeout: 2),
                     of: bench.standard(allowing: host))
                 #expect(error?.errorCode == .timedOut)
             }

@@ -84,7 +84,7 @@ struct RequestTests {
     @Test("wait as long as the server asks, within a day")
     func honourRetryAfter() async throws {
         func wait(_ text: String) async throws -> Duration? {
-            let failure = try await meaning(503, ["retry-after": text]) as? HandOverFailure
+            let failure = try await meaning(503, ["retry-after": text]) as? DispatchFailure
             guard case .retry(let wait) = failure?.advice else { return nil }
             return wait
         }

@@ -180,7 +180,7 @@ struct TransferWorkerTests {
         _ = await bench.failure(TransferWorker.self, input(), of: workers, killedAfter: 1)
         #expect(bench.hasParts())
         let worker = try #require(workers.all.compactMap { $0 as? TransferWorker }.first)
-        await worker.giveUp(input(), key: "key-1")
+        await worker.onAbandon(input(), key: "key-1")
         #expect(bench.names.isEmpty)
         #expect(system.state.withLock { $0.known.isEmpty })
     }

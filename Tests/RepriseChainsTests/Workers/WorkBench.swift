@@ -97,7 +97,7 @@ final class WorkBench: Sendable {
 extension Error {
     /// The code that a permanent failure begins with; nil: it is tried again.
     var permanentCode: String? {
-        guard let failure = self as? HandOverFailure, failure.advice == .permanent else {
+        guard let failure = self as? DispatchFailure, failure.advice == .permanent else {
             return nil
         }
         return failure.reason.split(separator: ":").first.map(String.init)

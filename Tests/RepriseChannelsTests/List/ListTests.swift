@@ -98,7 +98,7 @@ struct ListTests {
         try await eventually("all are asked for") { server.requests.count == 3 }
         #expect(server.requests.allSatisfy { !$0.isFirst })
         try await eventually("it knows what is missing") {
-            await device.general.insight.requests == 1
+            await device.general.diagnostics.requests == 1
         }
         try await device.general.appeared()
         try await eventually("it is asked for again, first") {
@@ -117,7 +117,7 @@ struct ListTests {
         let channels = try (0..<1_000).map { try device.channels.channel("c\($0)") }
         let start = ContinuousClock.now
         device.start()
-        try await eventually("connected") { await device.channels.insight.state == .connected }
+        try await eventually("connected") { await device.channels.diagnostics.state == .connected }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for channel in channels { group.addTask { try await channel.subscribe() } }
             try await group.waitForAll()
@@ -161,7 +161,7 @@ struct ListTests {
         let showing = Task { @MainActor in
             for await list in device.general.observe(last: 50) {
                 _ = list.count
-                _ = await device.general.insight
+                _ = await device.general.diagnostics
             }
         }
         let noise = Noise()

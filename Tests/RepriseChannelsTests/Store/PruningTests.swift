@@ -22,7 +22,7 @@ struct PruningTests {
         }
     }
 
-    private func caughtUp(_ bench: Bench, head: Int64) async throws -> ScriptedServer {
+    private func caughtUp(_ bench: Bench, head: Int64) async throws -> ScriptedChannelServer {
         bench.start()
         let server = try await bench.accept()
         try server.catchUp(try await server.request(), head: head)

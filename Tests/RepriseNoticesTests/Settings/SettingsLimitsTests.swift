@@ -9,9 +9,9 @@ import Testing
 struct SettingsLimitsTests {
     @Test("an answer of 4 MiB is read, one byte more is not, and what waits is told later")
     func answer() async throws {
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         let room = try ChannelName("room")
-        let answer: @Sendable (Int) -> ScriptedServer.Answer = { extra in
+        let answer: @Sendable (Int) -> ScriptedSettingsServer.Answer = { extra in
             { call in
                 guard call.path == "/v1/mutes", call.method == "GET" else { return nil }
                 let frame = #"{"mutes":[],"x":""}"#
@@ -22,7 +22,7 @@ struct SettingsLimitsTests {
             }
         }
         server.answers(answer(1))
-        try await SettingsStage.play(server) { stage in
+        try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: room)
             try await becomesTrue("it is too large") {
                 stage.notices.settingsFailure?.code == .tooLarge
@@ -38,10 +38,10 @@ struct SettingsLimitsTests {
 
     @Test("of what other devices have set 2,000 settings are read back")
     func readBack() async throws {
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         let mutes = (0..<2_001).map { #"{"channelId":"c\#($0)"}"# }.joined(separator: ",")
         server.mutes = "[\(mutes)]"
-        try await SettingsStage.play(server) { stage in
+        try await SettingsFixture.play(server) { stage in
             stage.connects()
             try await becomesTrue("they are read") {
                 stage.notices.settings.channels.count == 2_000
@@ -51,9 +51,9 @@ struct SettingsLimitsTests {
 
     @Test("signing out waits three seconds for a server that says nothing")
     func leaving() async throws {
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         let clock = ManualTimekeeper()
-        try await SettingsStage.play(server, timekeeper: clock) { stage in
+        try await SettingsFixture.play(server, timekeeper: clock) { stage in
             try await stage.notices.registered(pushToken: [0xab])
             try await becomesTrue("it is told") { stage.notices.settings.push == .told }
             server.isSilent = true
@@ -66,9 +66,9 @@ struct SettingsLimitsTests {
     }
 
     @Test("the server has 15 s for each answer")
-    func patience() async throws {
-        let server = ScriptedServer()
-        try await SettingsStage.play(server) { stage in
+    func timeout() async throws {
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: try ChannelName("room"))
             try await becomesTrue("it is told") { !server.told.isEmpty }
         }
@@ -77,8 +77,8 @@ struct SettingsLimitsTests {
 
     @Test("a push token of as many bytes as the server takes is told, a longer one refused here")
     func token() async throws {
-        let server = ScriptedServer()
-        try await SettingsStage.play(server) { stage in
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
             let longest = [UInt8](repeating: 0xab, count: NoticeLimits.pushTokenBytes)
             await #expect {
                 try await stage.notices.registered(pushToken: longest + [1])

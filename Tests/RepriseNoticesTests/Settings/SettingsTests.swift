@@ -26,9 +26,9 @@ struct SettingsTests {
     )
     func offline() async throws {
         let folder = try TemporaryFolder()
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         server.isOnline = false
-        try await SettingsStage.play(server, in: folder) { stage in
+        try await SettingsFixture.play(server, in: folder) { stage in
             try await stage.notices.mute(channel: room)
             try await stage.notices.mute(channel: room, until: WallTime(milliseconds: 5_000))
             try await stage.notices.setQuietHours(
@@ -40,7 +40,7 @@ struct SettingsTests {
         }
         #expect(server.told.isEmpty)
         server.isOnline = true
-        try await SettingsStage.play(server, in: folder) { stage in
+        try await SettingsFixture.play(server, in: folder) { stage in
             try await becomesTrue("it is told") {
                 stage.notices.settings.channels[room]?.standing == .told
                     && stage.notices.settings.quiet?.standing == .told
@@ -57,8 +57,8 @@ struct SettingsTests {
 
     @Test("settings of one target are told in the order in which they were set")
     func order() async throws {
-        let server = ScriptedServer()
-        try await SettingsStage.play(server) { stage in
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
             for round in 1...20 {
                 try await stage.notices.mute(
                     channel: room, until: WallTime(milliseconds: Int64(round)))
@@ -78,12 +78,12 @@ struct SettingsTests {
         "what the server refuses holds here, is a dead letter with its reason and a remedy, and setting it anew replaces that"
     )
     func refused() async throws {
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         server.answers { call in
             call.method == "PUT"
                 ? (400, [:], #"{"error":{"code":"full","message":"There are too many."}}"#) : nil
         }
-        try await SettingsStage.play(server) { stage in
+        try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(person: ada)
             try await becomesTrue("it is dead") {
                 try await stage.reprise.journal.deadLetters().count == 1
@@ -112,13 +112,13 @@ struct SettingsTests {
         "an outage is one wait and no dead letter: 503, a redirect, a hotel's page, a body that is cut, a token refused",
         arguments: [503, 429, 302, 200, 401])
     func outage(status: Int) async throws {
-        let server = ScriptedServer()
-        let bad: ScriptedServer.Answer = { call in
+        let server = ScriptedSettingsServer()
+        let bad: ScriptedSettingsServer.Answer = { call in
             call.method == "PUT" ? (status, ["retry-after": "0"], "<html>") : nil
         }
         server.answers(bad)
         let identity = Identity(user: try UserID("me")) { _ in try AccessToken("a.b.c") }
-        try await SettingsStage.play(server, identity: identity) { stage in
+        try await SettingsFixture.play(server, identity: identity) { stage in
             try await stage.notices.mute(channel: room)
             try await becomesTrue("it was tried") { !server.told.isEmpty }
             try await becomesTrue("it says why") { stage.notices.settingsFailure != nil }
@@ -136,8 +136,8 @@ struct SettingsTests {
         "what was set on another device holds here from the next connection; what waits here is not undone by it"
     )
     func elsewhere() async throws {
-        let server = ScriptedServer()
-        try await SettingsStage.play(server) { stage in
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: room, exceptMentions: true)
             try await becomesTrue("it is told") {
                 stage.notices.settings.channels[room]?.standing == .told
@@ -170,9 +170,9 @@ struct SettingsTests {
     )
     func tokens() async throws {
         let folder = try TemporaryFolder()
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         for start in 1...2 {
-            try await SettingsStage.play(server, in: folder) { stage in
+            try await SettingsFixture.play(server, in: folder) { stage in
                 try await stage.notices.registered(pushToken: [0xab, 0x01])
                 try await stage.notices.registered(pushToken: [0xab, 0x01])
                 try await becomesTrue("it is told") {
@@ -180,7 +180,7 @@ struct SettingsTests {
                 }
             }
         }
-        try await SettingsStage.play(server, in: folder) { stage in
+        try await SettingsFixture.play(server, in: folder) { stage in
             try await stage.notices.registered(pushToken: [0xcd])
             try await becomesTrue("the new one is told") { stage.notices.settings.push == .told }
             #expect(server.told.last?.body.contains(#""pushToken":"cd""#) == true)
@@ -189,7 +189,7 @@ struct SettingsTests {
             #expect(stage.notices.settings.push == nil)
         }
         let error = await #expect(throws: RepriseError.self) {
-            try await SettingsStage.play(server, runs: false) { stage in
+            try await SettingsFixture.play(server, runs: false) { stage in
                 try await stage.notices.registered(pushToken: [])
             }
         }
@@ -200,7 +200,7 @@ struct SettingsTests {
         "a token of the app that is refused is asked for anew, and one whose user has signed out leaves everything waiting"
     )
     func signedOut() async throws {
-        let server = ScriptedServer()
+        let server = ScriptedSettingsServer()
         server.answers { call in
             call.token == "Bearer new.b.c"
                 ? nil : (401, [:], #"{"error":{"code":"unauthorized","message":"No."}}"#)
@@ -210,7 +210,7 @@ struct SettingsTests {
             if isOut.withLock({ $0 }) { throw RepriseError(.unauthorized, "Signed out.") }
             return try AccessToken(request.reason == .refused ? "new.b.c" : "old.b.c")
         }
-        try await SettingsStage.play(server, identity: identity) { stage in
+        try await SettingsFixture.play(server, identity: identity) { stage in
             try await stage.notices.mute(channel: room)
             try await becomesTrue("it says why") {
                 stage.notices.settingsFailure?.code == .unauthorized
@@ -227,7 +227,7 @@ struct SettingsTests {
 
     @Test("beyond the most mutes there is a typed error, and what is there can still be changed")
     func full() async throws {
-        try await SettingsStage.play(runs: false) { stage in
+        try await SettingsFixture.play(runs: false) { stage in
             try await stage.notices.mute(channel: try ChannelName("c0"))
             try await stage.reprise.journal.write { db in
                 try db.execute(

@@ -64,7 +64,7 @@ final class DevelopmentServer: Sendable {
             method: method, url: url + path,
             headers: [
                 "authorization": "Bearer " + token.secret, "content-type": "application/json",
-            ], body: .bytes(Array(json.utf8)), patience: .seconds(10))
+            ], body: .bytes(Array(json.utf8)), timeout: .seconds(10))
         let answer = Mutex<[UInt8]>([])
         try await NIOTransport().exchange(call) { head in
             guard head.status < 300 else {

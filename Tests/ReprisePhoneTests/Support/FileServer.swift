@@ -42,7 +42,7 @@ final class FileServer: Sendable {
         let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Talk(server: server))
+                    try channel.pipeline.syncOperations.addHandler(HTTPExchange(server: server))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -98,7 +98,7 @@ final class FileServer: Sendable {
 }
 
 /// One connection, one request.
-private final class Talk: ChannelInboundHandler {
+private final class HTTPExchange: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 

@@ -18,7 +18,7 @@ struct AccountTests {
     func silent() throws { #expect(try Self.right().complaints == []) }
 
     @Test("it finds each thing that can be wrong")
-    func convicts() throws {
+    func detects() throws {
         let stranger = Stored(seq: 9, id: try EntryID("x"))
         let wrongs: [(String, (inout Account) -> Void)] = [
             ("never got", { $0.effects[1].removeLast() }),

@@ -19,7 +19,7 @@ struct ForeignBytesTests {
             try await device.read(channel)
             device.start()
             try await device.reprise.channel("general").caughtUp()
-            var random = Seeded(state: 1)
+            var random = SeededNetworkRandom(state: 1)
             for round in 0..<2 {
                 let scripts = (0..<50).map { _ in Garbage.client(&random) }
                 await withTaskGroup(of: Void.self) { group in

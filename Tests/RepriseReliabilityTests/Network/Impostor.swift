@@ -45,7 +45,7 @@ struct Impostor: Sendable {
         _ peer: NIOAsyncChannel<ByteBuffer, ByteBuffer>, _ number: UInt64
     ) async throws {
         try await peer.executeThenClose { inbound, outbound in
-            var random = Seeded(state: number)
+            var random = SeededNetworkRandom(state: number)
             var request = ""
             var parts = inbound.makeAsyncIterator()
             while let part = try await parts.next() {
@@ -60,7 +60,7 @@ struct Impostor: Sendable {
         }
     }
 
-    private static func answer(_ head: [UInt8], _ random: inout Seeded) -> [UInt8] {
+    private static func answer(_ head: [UInt8], _ random: inout SeededNetworkRandom) -> [UInt8] {
         let welcome = Array(
             #"{"type":"welcome","version":1,"timestamp":1,"heartbeat":100,"server":"x"}"#.utf8)
         switch Int.random(in: 0...5, using: &random) {
@@ -81,7 +81,7 @@ struct Impostor: Sendable {
         Garbage.header(0x81, payload.count, isMasked: false) + payload
     }
 
-    private static func bad(_ random: inout Seeded) -> [UInt8] {
+    private static func bad(_ random: inout SeededNetworkRandom) -> [UInt8] {
         switch Int.random(in: 0...3, using: &random) {
         case 0: Garbage.header(0x81, WireLimits.frameBytes + 1, isMasked: false)
         case 1: Garbage.frame([0x31])  // masked, as no server does

@@ -21,7 +21,7 @@ struct NetworkRun: Sendable {
 
     /// The size of a run comes from its seed, too.
     init(seed: UInt64, scale: Int = 1) {
-        var random = Seeded(state: seed)
+        var random = SeededNetworkRandom(state: seed)
         self.seed = seed
         devices = Int.random(in: 1...3, using: &random)
         messages = Int.random(in: 100...400, using: &random) * scale
@@ -107,8 +107,8 @@ struct NetworkRun: Sendable {
     private func publishDirectly(
         _ channel: ChannelName, _ server: NetworkServer
     ) async throws -> [Stored] {
-        var random = Seeded(state: seed &+ 1)
-        let publisher = try await Publisher.connect(to: server.port)
+        var random = SeededNetworkRandom(state: seed &+ 1)
+        let publisher = try await NetworkPublisher.connect(to: server.port)
         var acknowledged: [Stored] = []
         while acknowledged.count < messages {
             let count = min(Int.random(in: 1...20, using: &random), messages - acknowledged.count)
@@ -127,7 +127,7 @@ struct NetworkRun: Sendable {
     private func publish(
         _ channel: ChannelName, _ phone: NetworkDevice, _ index: Int
     ) async throws -> [EntryID] {
-        var random = Seeded(state: seed &+ 100 &+ UInt64(index))
+        var random = SeededNetworkRandom(state: seed &+ 100 &+ UInt64(index))
         var ids: [EntryID] = []
         for _ in 0..<own {
             let body = json(bytes: .random(in: 2...bodyBytes, using: &random))
@@ -181,7 +181,7 @@ struct Figures: Sendable, CustomStringConvertible {
 }
 
 /// SplitMix64.
-struct Seeded: RandomNumberGenerator {
+struct SeededNetworkRandom: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

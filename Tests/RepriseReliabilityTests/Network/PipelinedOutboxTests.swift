@@ -20,13 +20,13 @@ struct PipelinedOutboxTests {
         configuration.takeOver = true
         let kinds = Channels.kinds.map { kind in
             var kind = kind
-            kind.laneWindow = min(kind.laneWindow, window)
+            kind.partitionWindow = min(kind.partitionWindow, window)
             return kind
         }
         let journal = try await Journal.open(
             at: folder.appending("journal"), kinds: kinds, schemas: [Channels.schema],
             configuration: configuration)
-        await journal.open(.journal)
+        await journal.setReady(.journal)
         let channels = Channels(
             journal: journal, server: "http://127.0.0.1:\(server.port)",
             dialer: NIODialer(timeout: .seconds(2)))

@@ -43,7 +43,7 @@ struct PeopleTokenTests {
             }
             #expect(device.asked.count >= 3)
             #expect(Set(device.asked.dropFirst()) == [.expires])
-            #expect(await device.reprise.insight.reconnects == 0)
+            #expect(await device.reprise.diagnostics.reconnects == 0)
         }
     }
 

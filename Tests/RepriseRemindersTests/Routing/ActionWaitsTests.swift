@@ -21,13 +21,13 @@ struct ActionWaitsTests {
         tap("a", info: Self.info, category: "goal", action: .button(name))
     }
 
-    private func door(
+    private func feature(
         _ folder: TemporaryFolder, _ store: (any ReminderStore)?,
         timekeeper: (any Timekeeper)? = nil
-    ) async throws -> RoutingDoor {
-        try await RoutingDoor(
+    ) async throws -> RoutingFixture {
+        try await RoutingFixture(
             in: folder, store, timekeeper: timekeeper,
-            actionPatience: .seconds(RouteLimits.actionSeconds)
+            actionTimeout: .seconds(RouteLimits.actionSeconds)
         ) { configuration in
             configuration.actions = Self.rules
         }
@@ -35,12 +35,12 @@ struct ActionWaitsTests {
 
     @Test("What rings is right when it returns", arguments: ["later", "skip"])
     func rings(button: String) async throws {
-        let stage = try DoorStage()
+        let stage = try RemindersFixture()
         let schedule = Schedule(.daily, at: [TimeOfDay(9, 0)])
         stage.store.put("a", [Reminder(id: "x", schedule: schedule, title: "Read")])
         // Nobody moves the clock: it does not return because it has waited long enough.
         let app = try await stage.open { $0.actions = Self.rules }
-        await app.journal.open(.journal)
+        await app.journal.setReady(.journal)
         try await app.reminders.received(press(button))
         let first = stage.system.due.values.min()
         let expected: Int64 = button == "later" ? 600 : 25 * 3_600
@@ -52,38 +52,38 @@ struct ActionWaitsTests {
     func early() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(folder, nil, timekeeper: time)
-        let pressed = Task { try await door.reminders.received(press("log")) }
+        let feature = try await feature(folder, nil, timekeeper: time)
+        let pressed = Task { try await feature.reminders.received(press("log")) }
         let id = press("log").tapID
-        try await comesTrue("it is recorded") { try await door.entry(id) != nil }
+        try await comesTrue("it is recorded") { try await feature.entry(id) != nil }
         let store = ScriptedStore(Self.goal)
-        await door.reminders.routingStarted(store)
-        await door.journal.open(.store)
+        await feature.reminders.routingStarted(store)
+        await feature.journal.setReady(.store)
         #expect(try await pressed.value == id)
         #expect(store.commands.map(\.id) == [id])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("Where the door never runs it is taken after ten seconds, and stays to be done")
     func bounded() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(folder, nil, timekeeper: time)
-        let isOver = Announcer(false)
+        let feature = try await feature(folder, nil, timekeeper: time)
+        let isOver = StateBroadcaster(false)
         let pressed = Task {
             defer { isOver.announce(true) }
-            return try await door.reminders.received(press("log"))
+            return try await feature.reminders.received(press("log"))
         }
         let id = press("log").tapID
-        try await comesTrue("it is recorded") { try await door.entry(id) != nil }
+        try await comesTrue("it is recorded") { try await feature.entry(id) != nil }
         let due = time.uptime() + .seconds(10)
         try await comesTrue("it waits for ten seconds") { time.sleepers.contains(due) }
         #expect(!isOver.value)
         time.advance(by: .seconds(10))
         try await comesTrue("it waits no more") { isOver.value }
         #expect(try await pressed.value == id)
-        #expect(try await door.entry(id)?.state == .pending)
-        await door.journal.close()
+        #expect(try await feature.entry(id)?.state == .pending)
+        await feature.journal.close()
     }
 
     @Test("A store that throws is waited for until it does not")
@@ -94,11 +94,11 @@ struct ActionWaitsTests {
             store.applies { _ in }
             throw RepriseError(.diskFailed, "The disk.")
         }
-        let door = try await door(folder, store)
-        let id = try await door.reminders.received(press("log"))
-        #expect(try await door.entry(id)?.state == .finished(.applied))
+        let feature = try await feature(folder, store)
+        let id = try await feature.reminders.received(press("log"))
+        #expect(try await feature.entry(id)?.state == .finished(.applied))
         #expect(store.commands.map(\.id) == [id])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test(
@@ -107,32 +107,32 @@ struct ActionWaitsTests {
     func again() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(folder, ScriptedStore(Self.goal), timekeeper: time)
-        let first = try await door.reminders.received(press("log"))
-        #expect(try await door.reminders.received(press("log")) == first)
-        let broken = try await door.reminders.received(
+        let feature = try await feature(folder, ScriptedStore(Self.goal), timekeeper: time)
+        let first = try await feature.reminders.received(press("log"))
+        #expect(try await feature.reminders.received(press("log")) == first)
+        let broken = try await feature.reminders.received(
             tap("b", info: "{}", category: "goal", action: .button("log")))
-        #expect(try await door.entry(broken)?.state == .finished(.dead))
-        await door.journal.close()
+        #expect(try await feature.entry(broken)?.state == .finished(.dead))
+        await feature.journal.close()
     }
 
     @Test("Eight waits that were given up and do not come back are the most: no other is begun")
     func givenUp() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(folder, nil, timekeeper: time)
+        let feature = try await feature(folder, nil, timekeeper: time)
         // The disk takes what is written, and answers nobody who reads.
-        let isStuck = Announcer(true)
-        let journal = door.journal
+        let isStuck = StateBroadcaster(true)
+        let journal = feature.journal
         let readers = (0..<16).map { _ in
             Task { try await journal.read { _ in while isStuck.value { usleep(1_000) } } }
         }
         for number in 1...9 {
             let response = tap(
                 "\(number)", info: Self.info, category: "goal", action: .button("log"))
-            let isOver = Announcer(false)
+            let isOver = StateBroadcaster(false)
             Task {
-                _ = try await door.reminders.received(response)
+                _ = try await feature.reminders.received(response)
                 isOver.announce(true)
             }
             try await comesTrue("\(number) is taken") {
@@ -143,6 +143,6 @@ struct ActionWaitsTests {
         }
         isStuck.announce(false)
         for reader in readers { try await reader.value }
-        await door.journal.close()
+        await feature.journal.close()
     }
 }

@@ -16,10 +16,10 @@ struct ReminderActionsTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func door(
+    private func feature(
         _ store: ScriptedStore, timekeeper: (any Timekeeper)? = nil
-    ) async throws -> RoutingDoor {
-        try await RoutingDoor(in: folder, store, timekeeper: timekeeper, ui: false) {
+    ) async throws -> RoutingFixture {
+        try await RoutingFixture(in: folder, store, timekeeper: timekeeper, ui: false) {
             configuration in
             configuration.zone = { TimeZone(secondsFromGMT: 0) ?? .current }
             configuration.actions = [
@@ -45,14 +45,14 @@ struct ReminderActionsTests {
     @Test("An answer and a pause go to the store without a screen, with what the store has now")
     func store() async throws {
         let store = ScriptedStore(Self.goal)
-        let door = try await door(store)
-        let log = try await door.reminders.received(act(.text("log", answer: "12")))
-        let yes = try await door.reminders.received(act(.button("yes")))
-        let pause = try await door.reminders.received(
+        let feature = try await feature(store)
+        let log = try await feature.reminders.received(act(.text("log", answer: "12")))
+        let yes = try await feature.reminders.received(act(.button("yes")))
+        let pause = try await feature.reminders.received(
             tap("b", info: Self.info, category: "other", action: .button("yes")))
-        try await door.ended(log, .applied, "logged")
-        try await door.ended(yes, .applied, "logged")
-        try await door.ended(pause, .applied, "paused")
+        try await feature.ended(log, .applied, "logged")
+        try await feature.ended(yes, .applied, "logged")
+        try await feature.ended(pause, .applied, "paused")
         func command(_ id: EntryID, _ action: ReminderCommand.Action) -> ReminderCommand {
             ReminderCommand(
                 id: id, action: action, entity: Self.goal, part: "q",
@@ -61,25 +61,25 @@ struct ReminderActionsTests {
         #expect(
             Set(store.commands)
                 == [command(log, .log("12")), command(yes, .log("yes")), command(pause, .pause)])
-        #expect(try await door.route(log).resolution == "active")
-        await door.journal.close()
+        #expect(try await feature.route(log).resolution == "active")
+        await feature.journal.close()
     }
 
     @Test("A snooze and a skip are marks, counted from when they were chosen")
     func marks() async throws {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(ScriptedStore(Self.goal), timekeeper: time)
+        let feature = try await feature(ScriptedStore(Self.goal), timekeeper: time)
         // The other way round the skipped day would end the snooze.
-        let skip = try await door.reminders.received(act(.button("skip")))
-        try await door.ended(skip, .applied, "skipped")
-        let later = try await door.reminders.received(act(.button("later")))
-        try await door.ended(later, .applied, "snoozed")
+        let skip = try await feature.reminders.received(act(.button("skip")))
+        try await feature.ended(skip, .applied, "skipped")
+        let later = try await feature.reminders.received(act(.button("later")))
+        try await feature.ended(later, .applied, "snoozed")
         #expect(
-            try await door.marks() == [
+            try await feature.marks() == [
                 "g  2027-01-15 skip 1800057600000",
                 "g r 2026-11-21T07:30 snooze 1800000600000",
             ])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test(
@@ -87,7 +87,7 @@ struct ReminderActionsTests {
         arguments: ["skip", "later"])
     func lastWord(first: String) async throws {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await RoutingDoor(in: folder, nil, timekeeper: time) { configuration in
+        let feature = try await RoutingFixture(in: folder, nil, timekeeper: time) { configuration in
             configuration.zone = { TimeZone(secondsFromGMT: 0) ?? .current }
             configuration.actions = [
                 ReminderActionRule(
@@ -96,24 +96,24 @@ struct ReminderActionsTests {
             ]
         }
         // The first is chosen on a notification, and waits until the app's store is loaded.
-        let action = try await door.reminders.received(act(.button(first)))
+        let action = try await feature.reminders.received(act(.button(first)))
         time.advance(by: .seconds(60))
         let isSkipFirst = first == "skip"
         if isSkipFirst {
-            try await door.reminders.snooze(
+            try await feature.reminders.snooze(
                 "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(1_200))
         } else {
-            try await door.reminders.skipToday("g")
+            try await feature.reminders.skipToday("g")
         }
-        await door.reminders.routingStarted(ScriptedStore(Self.goal))
-        await door.journal.open(.store)
-        try await door.ended(action, .applied, isSkipFirst ? "skipped" : "snoozed")
+        await feature.reminders.routingStarted(ScriptedStore(Self.goal))
+        await feature.journal.setReady(.store)
+        try await feature.ended(action, .applied, isSkipFirst ? "skipped" : "snoozed")
         let skip = "g  2027-01-15 skip 1800057600000"
         #expect(
-            try await door.marks()
+            try await feature.marks()
                 == (isSkipFirst
                     ? [skip, "g r 2026-11-21T07:30 snooze 1800001260000"] : [skip]))
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("A calendar that is set while the app's store is asked makes no snooze last for years")
@@ -123,48 +123,48 @@ struct ReminderActionsTests {
             time.setWall(milliseconds: 1_700_000_000_000)
             return .found(Self.goal)
         }
-        let door = try await door(store, timekeeper: time)
-        let later = try await door.reminders.received(act(.button("later")))
-        try await door.ended(later, .applied, "snoozed")
+        let feature = try await feature(store, timekeeper: time)
+        let later = try await feature.reminders.received(act(.button("later")))
+        try await feature.ended(later, .applied, "snoozed")
         #expect(
-            try await door.marks()
+            try await feature.marks()
                 == ["g r 2026-11-21T07:30 snooze \(time.now.milliseconds + 600_000)"])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("A calendar that is set just before a snooze is written down does not move it away")
     func calendarBeforeMark() async throws {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(ScriptedStore(Self.goal), timekeeper: time)
+        let feature = try await feature(ScriptedStore(Self.goal), timekeeper: time)
         time.jumpWallAfterLook(by: .seconds(-3 * 365 * 86_400))
-        try await door.reminders.snooze(
+        try await feature.reminders.snooze(
             "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(600))
-        try await door.journal.write { _ in }
+        try await feature.journal.write { _ in }
         #expect(
-            try await door.marks()
+            try await feature.marks()
                 == ["g r 2026-11-21T07:30 snooze \(time.now.milliseconds + 600_000)"])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("Of two snoozes of one occurrence the later counts, whichever is done first")
     func laterSnooze() async throws {
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await RoutingDoor(in: folder, nil, timekeeper: time) { configuration in
+        let feature = try await RoutingFixture(in: folder, nil, timekeeper: time) { configuration in
             configuration.actions = [
                 ReminderActionRule(
                     "later", category: "goal", title: "Later", does: .snooze(.seconds(600)))
             ]
         }
-        let action = try await door.reminders.received(act(.button("later")))
+        let action = try await feature.reminders.received(act(.button("later")))
         time.advance(by: .seconds(60))
-        try await door.reminders.snooze(
+        try await feature.reminders.snooze(
             "g", reminder: "r", occurrence: "2026-11-21T07:30", for: .seconds(1_200))
-        await door.reminders.routingStarted(ScriptedStore(Self.goal))
-        await door.journal.open(.store)
-        try await door.ended(action, .applied, "snoozed")
+        await feature.reminders.routingStarted(ScriptedStore(Self.goal))
+        await feature.journal.setReady(.store)
+        try await feature.ended(action, .applied, "snoozed")
         #expect(
-            try await door.marks() == ["g r 2026-11-21T07:30 snooze 1800001260000"])
-        await door.journal.close()
+            try await feature.marks() == ["g r 2026-11-21T07:30 snooze 1800001260000"])
+        await feature.journal.close()
     }
 
     @Test("A store that throws is given the command again, and one that has it is not")
@@ -175,7 +175,7 @@ struct ReminderActionsTests {
             store.store(command)
             throw RepriseError(.diskFailed, "The disk.")
         }
-        let first = try await door(store)
+        let first = try await feature(store)
         let id = try await first.reminders.received(act(.text("log", answer: "12")))
         try await first.ended(id, .applied, "logged")
         #expect(store.commands.count == 1)
@@ -185,7 +185,7 @@ struct ReminderActionsTests {
 
     @Test("Killed before its effect, it is done at the next launch")
     func killed() async throws {
-        let first = try await RoutingDoor(in: folder, nil) { configuration in
+        let first = try await RoutingFixture(in: folder, nil) { configuration in
             configuration.actions = [
                 ReminderActionRule("log", category: "goal", title: "Log", does: .log)
             ]
@@ -193,10 +193,10 @@ struct ReminderActionsTests {
         let id = try await first.reminders.received(act(.text("log", answer: "12")))
         try await first.kill()
         let store = ScriptedStore(Self.goal)
-        let door = try await door(store)
-        try await door.ended(id, .applied, "logged")
+        let feature = try await feature(store)
+        try await feature.ended(id, .applied, "logged")
         #expect(store.commands.map(\.id) == [id])
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test(
@@ -204,13 +204,13 @@ struct ReminderActionsTests {
         arguments: ["yes", "later", "skip", "pause"])
     func test(action: String) async throws {
         let store = ScriptedStore(Self.goal)
-        let door = try await door(store)
+        let feature = try await feature(store)
         let info = Self.info.replacingOccurrences(of: "\"v\":2", with: "\"v\":2,\"test\":true")
-        let id = try await door.reminders.received(act(.button(action), info: info))
-        try await door.ended(id, .applied, "test")
+        let id = try await feature.reminders.received(act(.button(action), info: info))
+        try await feature.ended(id, .applied, "test")
         #expect(store.commands.isEmpty)
-        #expect(try await door.marks().isEmpty)
-        await door.journal.close()
+        #expect(try await feature.marks().isEmpty)
+        await feature.journal.close()
     }
 
     @Test(
@@ -225,12 +225,12 @@ struct ReminderActionsTests {
         finding: EntityFinding, outcome: Outcome, reason: String, resolution: String
     ) async throws {
         let store = ScriptedStore { _ in finding }
-        let door = try await door(store)
-        let id = try await door.reminders.received(act(.text("log", answer: "12")))
-        try await door.ended(id, outcome, reason)
-        #expect(try await door.route(id).resolution == resolution)
+        let feature = try await feature(store)
+        let id = try await feature.reminders.received(act(.text("log", answer: "12")))
+        try await feature.ended(id, outcome, reason)
+        #expect(try await feature.route(id).resolution == resolution)
         #expect(store.commands.count == (outcome == .applied ? 1 : 0))
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     private static var paused: Entity {
@@ -241,42 +241,42 @@ struct ReminderActionsTests {
 
     @Test("A payload that cannot be read is a dead letter with its reason")
     func malformed() async throws {
-        let door = try await door(ScriptedStore(Self.goal))
-        let id = try await door.reminders.received(act(.button("yes"), info: "{}"))
-        try await door.ended(id, .dead, "malformed: ")
-        await door.journal.close()
+        let feature = try await feature(ScriptedStore(Self.goal))
+        let id = try await feature.reminders.received(act(.button("yes"), info: "{}"))
+        try await feature.ended(id, .dead, "malformed: ")
+        await feature.journal.close()
     }
 
     @Test("What the store can never do is a dead letter at once")
     func permanent() async throws {
         let store = ScriptedStore(Self.goal)
-        store.applies { _ in throw HandOverFailure.permanent("No such answer.") }
-        let door = try await door(store)
-        let id = try await door.reminders.received(act(.text("log", answer: "?")))
-        try await door.ended(id, .dead, "No such answer.")
-        await door.journal.close()
+        store.applies { _ in throw DispatchFailure.permanent("No such answer.") }
+        let feature = try await feature(store)
+        let id = try await feature.reminders.received(act(.text("log", answer: "?")))
+        try await feature.ended(id, .dead, "No such answer.")
+        await feature.journal.close()
     }
 
     @Test("A dismissal is recorded and does nothing")
     func dismissal() async throws {
-        let door = try await door(ScriptedStore(Self.goal))
-        let id = try await door.reminders.received(act(.dismiss))
-        try await door.ended(id, .applied, "dismissed")
-        await door.journal.close()
+        let feature = try await feature(ScriptedStore(Self.goal))
+        let id = try await feature.reminders.received(act(.dismiss))
+        try await feature.ended(id, .applied, "dismissed")
+        await feature.journal.close()
     }
 
     @Test(
         "A button that opens the app, and one of which nobody knows what it does, are taps that name it",
         arguments: ["show", "of another version"])
     func taps(action: String) async throws {
-        let door = try await door(ScriptedStore(Self.goal))
-        try await door.reminders.received(act(.button(action)))
-        await door.journal.open(.ui)
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let feature = try await feature(ScriptedStore(Self.goal))
+        try await feature.reminders.received(act(.button(action)))
+        await feature.journal.setReady(.ui)
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.action == action && tap.source == .action)
         #expect(tap.reminder == "r" && tap.occurrence == "2026-11-21T07:30")
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test(
@@ -293,13 +293,13 @@ struct ReminderActionsTests {
                 ])
         ])
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
-        let door = try await door(store, timekeeper: time)
+        let feature = try await feature(store, timekeeper: time)
         let info = #"{"goalId":"g","questionId":"q"}"#
-        let id = try await door.reminders.received(act(.button("later"), info: info))
-        try await door.ended(id, .applied, "snoozed")
+        let id = try await feature.reminders.received(act(.button("later"), info: info))
+        try await feature.ended(id, .applied, "snoozed")
         #expect(
-            try await door.marks() == ["g mine 2027-01-15T08:00 snooze 1800000600000"])
-        await door.journal.close()
+            try await feature.marks() == ["g mine 2027-01-15T08:00 snooze 1800000600000"])
+        await feature.journal.close()
     }
 
     @Test("Categories are made of the rules, and rules that cannot be used are refused")

@@ -18,65 +18,65 @@ struct ReminderRoutesTests {
     @Test("A tap is handed over when store and screen are there, and ends when it is presented")
     func presented() async throws {
         let store = ScriptedStore(Self.goal)
-        let door = try await RoutingDoor(in: folder, store, ui: false)
-        let id = try await door.reminders.received(tap("a", info: Self.info))
-        #expect(try await door.entry(id)?.state == .pending)
-        var routes = door.reminders.routes.makeAsyncIterator()
-        await door.journal.open(.ui)
+        let feature = try await RoutingFixture(in: folder, store, ui: false)
+        let id = try await feature.reminders.received(tap("a", info: Self.info))
+        #expect(try await feature.entry(id)?.state == .pending)
+        var routes = feature.reminders.routes.makeAsyncIterator()
+        await feature.journal.setReady(.ui)
         let tap = try #require(await routes.next())
         #expect(tap.id == id)
         #expect(tap.resolution == .active(Self.goal, .part(Self.goal.parts[0])))
         #expect(tap.source == .tap && tap.attempt == 1 && !tap.isTest)
         try await tap.presented()
-        try await door.ended(id, .applied, "active")
+        try await feature.ended(id, .applied, "active")
         try await comesTrue("the log has it") {
-            try await door.route(id) == ("active", 1, true)
+            try await feature.route(id) == ("active", 1, true)
         }
         try await tap.presented()
-        #expect(try await door.journal.ledger().isBalanced)
-        await door.journal.close()
+        #expect(try await feature.journal.ledger().isBalanced)
+        await feature.journal.close()
     }
 
     @Test("The same tap through both entrances is one entry, handed over once")
     func twice() async throws {
         let store = ScriptedStore(Self.goal)
-        let door = try await RoutingDoor(in: folder, store)
-        let first = try await door.reminders.received(tap("a", info: Self.info))
-        let again = try await door.reminders.received(tap("a", info: Self.info))
-        let other = try await door.reminders.received(tap("a", at: 2, info: Self.info))
+        let feature = try await RoutingFixture(in: folder, store)
+        let first = try await feature.reminders.received(tap("a", info: Self.info))
+        let again = try await feature.reminders.received(tap("a", info: Self.info))
+        let other = try await feature.reminders.received(tap("a", at: 2, info: Self.info))
         #expect(first == again && other != first)
-        var routes = door.reminders.routes.makeAsyncIterator()
+        var routes = feature.reminders.routes.makeAsyncIterator()
         for expected in [first, other] {
             let tap = try #require(await routes.next())
             #expect(tap.id == expected)
             try await tap.presented()
         }
-        try await door.ended(other, .applied, "active")
+        try await feature.ended(other, .applied, "active")
         #expect(store.finds == 2)
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("Killed between hand-over and presentation it is handed over again, and resolved anew")
     func killedBefore() async throws {
-        let first = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let first = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
         let id = try await first.reminders.received(tap("a", info: Self.info))
         var routes = first.reminders.routes.makeAsyncIterator()
         _ = try #require(await routes.next())
         try await first.kill()
-        let door = try await RoutingDoor(
+        let feature = try await RoutingFixture(
             in: folder, ScriptedStore { _ in .deleted(when: nil) })
-        var next = door.reminders.routes.makeAsyncIterator()
+        var next = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await next.next())
         #expect(tap.id == id && tap.attempt == 2)
         #expect(tap.resolution == .deleted(when: nil))
         try await tap.presented()
-        try await door.ended(id, .applied, "deleted")
-        await door.journal.close()
+        try await feature.ended(id, .applied, "deleted")
+        await feature.journal.close()
     }
 
     @Test("Killed after the app has said that it is presented, it is not handed over again")
     func killedAfter() async throws {
-        let first = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
+        let first = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
         let id = try await first.reminders.received(tap("a", info: Self.info))
         var routes = first.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
@@ -87,59 +87,59 @@ struct ReminderRoutesTests {
         _ = tap
         try await first.kill()
         let store = ScriptedStore(Self.goal)
-        let door = try await RoutingDoor(in: folder, store)
+        let feature = try await RoutingFixture(in: folder, store)
         let loop = Task {
-            for await tap in door.reminders.routes { Issue.record("\(tap.id) came again") }
+            for await tap in feature.reminders.routes { Issue.record("\(tap.id) came again") }
         }
-        try await door.ended(id, .applied, "presented before")
+        try await feature.ended(id, .applied, "presented before")
         #expect(store.finds == 0)
         loop.cancel()
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("What the app declines ends with its reason")
     func declined() async throws {
-        let door = try await RoutingDoor(in: folder, ScriptedStore())
-        let id = try await door.reminders.open(url: "goals://goal/nobody")
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let feature = try await RoutingFixture(in: folder, ScriptedStore())
+        let id = try await feature.reminders.open(url: "goals://goal/nobody")
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.resolution == .missing(id: "nobody") && tap.source == .link)
         try await tap.declined("no screen for this")
-        try await door.ended(id, .applied, "declined: no screen for this")
-        await door.journal.close()
+        try await feature.ended(id, .applied, "declined: no screen for this")
+        await feature.journal.close()
     }
 
     @Test("A loop that ends gives back what it has not presented, and the next loop gets it")
     func loops() async throws {
-        let door = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
-        let id = try await door.reminders.received(tap("a", info: Self.info))
-        let loop = Task { [reminders = door.reminders] in
+        let feature = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
+        let id = try await feature.reminders.received(tap("a", info: Self.info))
+        let loop = Task { [reminders = feature.reminders] in
             for await tap in reminders.routes { return tap.attempt }
             return 0
         }
         #expect(await loop.value == 1)
-        var routes = door.reminders.routes.makeAsyncIterator()
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.id == id && tap.attempt == 2)
         try await tap.presented()
-        try await door.ended(id, .applied, "active")
-        await door.journal.close()
+        try await feature.ended(id, .applied, "active")
+        await feature.journal.close()
     }
 
     @Test("A loop that is cancelled while it waits takes nothing with it")
     func cancelled() async throws {
-        let door = try await RoutingDoor(in: folder, ScriptedStore(Self.goal))
-        let loop = Task { [reminders = door.reminders] in
+        let feature = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
+        let loop = Task { [reminders = feature.reminders] in
             var routes = reminders.routes.makeAsyncIterator()
             return await routes.next()?.id
         }
         try await Task.sleep(for: .milliseconds(10))
         loop.cancel()
         #expect(await loop.value == nil)
-        let id = try await door.reminders.received(tap("a", info: Self.info))
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let id = try await feature.reminders.received(tap("a", info: Self.info))
+        var routes = feature.reminders.routes.makeAsyncIterator()
         #expect(await routes.next()?.id == id)
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test(
@@ -150,16 +150,16 @@ struct ReminderRoutesTests {
             (#"{"reprise":{"v":9}}"#, .newer(version: 9)), ("large", .notJSON),
         ] as [(String, Malformation)])
     func malformed(info: String, malformation: Malformation) async throws {
-        let door = try await RoutingDoor(in: folder, ScriptedStore())
+        let feature = try await RoutingFixture(in: folder, ScriptedStore())
         let payload = info == "large" ? String(repeating: "x", count: 300_000) : info
-        let id = try await door.reminders.received(tap("a", info: payload))
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let id = try await feature.reminders.received(tap("a", info: payload))
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.resolution == .malformed(malformation))
         #expect(tap.route == nil)
         try await tap.presented()
-        try await door.ended(id, .applied, "malformed")
-        await door.journal.close()
+        try await feature.ended(id, .applied, "malformed")
+        await feature.journal.close()
     }
 
     @Test("A store that throws is asked again until it answers, and the tap waits")
@@ -169,12 +169,12 @@ struct ReminderRoutesTests {
             guard store.finds > 3 else { throw RepriseError(.diskFailed, "The disk.") }
             return .found(Self.goal)
         }
-        let door = try await RoutingDoor(in: folder, store)
-        try await door.reminders.received(tap("a", info: Self.info))
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let feature = try await RoutingFixture(in: folder, store)
+        try await feature.reminders.received(tap("a", info: Self.info))
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.attempt == 4)
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("A look-up that blocks does not hold up the taps behind it")
@@ -185,25 +185,27 @@ struct ReminderRoutesTests {
             if route.id == "slow" { await latch.wait() }
             return .found(Self.goal)
         }
-        let door = try await RoutingDoor(in: folder, store) { $0.lookUpPatience = .seconds(600) }
-        try await door.reminders.open(Route(sort: "goal", id: "slow"))
-        let quick = try await door.reminders.open(Route(sort: "goal", id: "g"))
-        var routes = door.reminders.routes.makeAsyncIterator()
+        let feature = try await RoutingFixture(in: folder, store) {
+            $0.lookUpTimeout = .seconds(600)
+        }
+        try await feature.reminders.open(Route(sort: "goal", id: "slow"))
+        let quick = try await feature.reminders.open(Route(sort: "goal", id: "g"))
+        var routes = feature.reminders.routes.makeAsyncIterator()
         let tap = try #require(await routes.next())
         #expect(tap.id == quick)
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("What nobody waits for is resolved when a loop asks for it, not before")
     func late() async throws {
         let store = ScriptedStore(Self.goal)
-        let door = try await RoutingDoor(in: folder, store)
-        var routes = door.reminders.routes.makeAsyncIterator()
-        try await door.reminders.open(Route(sort: "goal", id: "g"))
+        let feature = try await RoutingFixture(in: folder, store)
+        var routes = feature.reminders.routes.makeAsyncIterator()
+        try await feature.reminders.open(Route(sort: "goal", id: "g"))
         _ = try #require(await routes.next())
-        try await door.reminders.open(Route(sort: "goal", id: "g"))
+        try await feature.reminders.open(Route(sort: "goal", id: "g"))
         try await comesTrue("it is in hand") {
-            try await door.journal.read { db in
+            try await feature.journal.read { db in
                 try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM entry WHERE incarnation NOT NULL")
             } == 2
         }
@@ -211,20 +213,20 @@ struct ReminderRoutesTests {
         store.answer { _ in .deleted(when: nil) }
         let tap = try #require(await routes.next())
         #expect(tap.resolution == .deleted(when: nil))
-        await door.journal.close()
+        await feature.journal.close()
     }
 
     @Test("A tap whose time is up expires")
     func expires() async throws {
         let time = ManualTimekeeper()
-        let door = try await RoutingDoor(
+        let feature = try await RoutingFixture(
             in: folder, ScriptedStore(Self.goal), timekeeper: time, ui: false
         ) { $0.timeToLive = .seconds(60) }
-        let id = try await door.reminders.received(tap("a", info: Self.info))
+        let id = try await feature.reminders.received(tap("a", info: Self.info))
         time.advance(by: .seconds(61))
         try await comesTrue("it expires") {
-            try await door.entry(id)?.state == .finished(.expired)
+            try await feature.entry(id)?.state == .finished(.expired)
         }
-        await door.journal.close()
+        await feature.journal.close()
     }
 }

@@ -116,7 +116,7 @@ struct RouteResolverTests {
     }
 
     @Test("A store that blocks for ever costs its patience, and 64 such calls are the most")
-    func patience() async throws {
+    func timeout() async throws {
         let time = ManualTimekeeper()
         var configuration = Reminders.Configuration()
         configuration.timekeeper = time
@@ -170,7 +170,7 @@ struct RouteResolverTests {
     func failures() async throws {
         let resolver = RouteResolver(Reminders.Configuration())
         let route = RouteArrival(Route(sort: "goal", id: "g"))
-        let none = await #expect(throws: HandOverFailure.self) { try await resolver.resolve(route) }
+        let none = await #expect(throws: DispatchFailure.self) { try await resolver.resolve(route) }
         #expect(none?.advice == .notReady)
         resolver.use(ScriptedStore { _ in throw RepriseError(.diskFailed, "The disk.") })
         await #expect(throws: RepriseError(.diskFailed, "")) { try await resolver.resolve(route) }

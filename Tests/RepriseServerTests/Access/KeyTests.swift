@@ -158,7 +158,7 @@ struct KeyTests {
 @Suite("Keys that somebody else keeps")
 struct RemoteKeyTests {
     /// A key set on somebody's server, without the server.
-    final class Publisher: Sendable {
+    final class HTTPPublisher: Sendable {
         struct State {
             var keys: [UInt8]?
             var fetches = 0
@@ -187,7 +187,7 @@ struct RemoteKeyTests {
         }
     }
 
-    let publisher = Publisher()
+    let publisher = HTTPPublisher()
     let forge: TokenForge
     let keys: RemoteKeys
     let authenticator: TokenAuthenticator

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The session of a connection")
 struct SessionMachineTests {
-    static let limits = ConnectionMachineTests.limits
+    static let limits = ServerConnectionMachineTests.limits
 
     let ada: Principal
     let eve: Principal
@@ -18,27 +18,28 @@ struct SessionMachineTests {
     func token() throws -> AccessToken { try AccessToken("a.b.c") }
 
     /// A connection of ada's whose token ends at 100 s.
-    func known() throws -> ConnectionMachine {
-        var machine = ConnectionMachine(now: .zero, asksWho: true)
-        _ = machine.frameReceived(ConnectionMachineTests.hello, now: .zero)
+    func known() throws -> ServerConnectionMachine {
+        var machine = ServerConnectionMachine(now: .zero, asksWho: true)
+        _ = machine.frameReceived(ServerConnectionMachineTests.hello, now: .zero)
         #expect(
             machine.identified(.success(ada), ends: .seconds(100), now: .zero)
-                == .takeOver(ConnectionMachineTests.device))
+                == .takeOver(ServerConnectionMachineTests.device))
         #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
         return machine
     }
 
     @Test("nothing is accepted before it is known who comes, and nothing is read meanwhile")
     func waits() throws {
-        var machine = ConnectionMachine(now: .zero, asksWho: true)
+        var machine = ServerConnectionMachine(now: .zero, asksWho: true)
         #expect(machine.principal == .nobody)
-        #expect(machine.frameReceived(ConnectionMachineTests.hello, now: .zero) == .identify(nil))
+        #expect(
+            machine.frameReceived(ServerConnectionMachineTests.hello, now: .zero) == .identify(nil))
         #expect(machine.mustWait)
         #expect(!machine.mayRead(Self.limits))
         #expect(!machine.isOpen)
         #expect(
             machine.identified(.success(ada), ends: nil, now: .zero)
-                == .takeOver(ConnectionMachineTests.device))
+                == .takeOver(ServerConnectionMachineTests.device))
         #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
         #expect(!machine.mustWait)
         #expect(machine.mayRead(Self.limits))
@@ -48,7 +49,7 @@ struct SessionMachineTests {
 
     @Test("where access is open nobody is asked, and a token is no reason to")
     func open() throws {
-        var machine = ConnectionMachine(now: .zero)
+        var machine = ServerConnectionMachine(now: .zero)
         let device = EntryID.random()
         let hello = ClientFrame.hello(.init(device: device, client: "", token: try token()))
         #expect(machine.frameReceived(hello, now: .zero) == .takeOver(device))
@@ -65,15 +66,15 @@ struct SessionMachineTests {
             (.internal, .unavailable),
         ])
     func refused(code: RepriseError.Code, close: CloseCode) throws {
-        var fresh = ConnectionMachine(now: .zero, asksWho: true)
-        _ = fresh.frameReceived(ConnectionMachineTests.hello, now: .zero)
+        var fresh = ServerConnectionMachine(now: .zero, asksWho: true)
+        _ = fresh.frameReceived(ServerConnectionMachineTests.hello, now: .zero)
         for var machine in [fresh, try known()] {
             if machine.isOpen {
                 _ = machine.frameReceived(.authenticate(try token()), now: .zero)
             }
-            let verdict = machine.identified(
+            let disposition = machine.identified(
                 .failure(RepriseError(code, "")), ends: nil, now: .zero)
-            #expect(ConnectionMachineTests.code(verdict) == close)
+            #expect(ServerConnectionMachineTests.code(disposition) == close)
             #expect(!machine.maySend)
             #expect(!machine.mustWait)
         }
@@ -83,8 +84,8 @@ struct SessionMachineTests {
     func refreshed() throws {
         var machine = try known()
         machine.publishesAccepted(2)
-        let verdict = machine.frameReceived(.authenticate(try token()), now: .seconds(90))
-        #expect(verdict == .identify(try token()))
+        let disposition = machine.frameReceived(.authenticate(try token()), now: .seconds(90))
+        #expect(disposition == .identify(try token()))
         #expect(machine.mustWait)
         #expect(machine.isOpen)
         var admin = ada
@@ -103,8 +104,8 @@ struct SessionMachineTests {
     func stolen() throws {
         var machine = try known()
         _ = machine.frameReceived(.authenticate(try token()), now: .zero)
-        let verdict = machine.identified(.success(eve), ends: nil, now: .zero)
-        #expect(ConnectionMachineTests.code(verdict) == .unauthorized)
+        let disposition = machine.identified(.success(eve), ends: nil, now: .zero)
+        #expect(ServerConnectionMachineTests.code(disposition) == .unauthorized)
         #expect(machine.principal == ada)
     }
 
@@ -117,7 +118,7 @@ struct SessionMachineTests {
         #expect(machine.nextTick(Self.limits, now: .seconds(99)) == .seconds(1))
         #expect(machine.ticked(Self.limits, isReading: true, now: .seconds(99)) == nil)
         let action = machine.ticked(Self.limits, isReading: true, now: .seconds(100))
-        #expect(ConnectionMachineTests.code(action) == .tokenExpired)
+        #expect(ServerConnectionMachineTests.code(action) == .tokenExpired)
     }
 
     @Test("a token that ends while a fresh one is being looked at does not end it")
@@ -134,8 +135,8 @@ struct SessionMachineTests {
 
     @Test("an answer that comes after the end is not heard")
     func late() throws {
-        var machine = ConnectionMachine(now: .zero, asksWho: true)
-        _ = machine.frameReceived(ConnectionMachineTests.hello, now: .zero)
+        var machine = ServerConnectionMachine(now: .zero, asksWho: true)
+        _ = machine.frameReceived(ServerConnectionMachineTests.hello, now: .zero)
         _ = machine.quiesceRequested(now: .zero)
         #expect(machine.identified(.success(ada), ends: nil, now: .zero) == .ignore)
         #expect(!machine.maySend)

@@ -106,7 +106,8 @@ struct AccountBoundTests {
         }
         await #expect(throws: RepriseError(.malformed, "")) {
             try await test.accounts.setDevice(
-                Device(id: EntryID("d"), platform: "i\0os", lastSeen: now), of: UserID("ada"))
+                RegisteredDevice(id: EntryID("d"), platform: "i\0os", lastSeen: now),
+                of: UserID("ada"))
         }
         #expect(try await test.accounts.channel(ChannelName("room")) == nil)
         await test.remove()

@@ -11,7 +11,7 @@ struct KilledAccountsTests {
         "have every position that was said to be stored, and none that nobody moved",
         .timeLimit(.minutes(2)))
     func kills() async throws {
-        var random = Seeded()
+        var random = SeededLogRandom()
         print("killed accounts: REPRISE_SEED=\(random.seed)")
         let folder = TestFolder()
         var told: [String: Int64] = [:]

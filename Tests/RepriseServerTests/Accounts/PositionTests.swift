@@ -142,7 +142,8 @@ struct PositionTests {
         let phone = EntryID.random()
         for user in [ada, bob] {
             try await accounts.setDevice(
-                Device(id: phone, platform: "ios", pushToken: token, lastSeen: now), of: user)
+                RegisteredDevice(id: phone, platform: "ios", pushToken: token, lastSeen: now),
+                of: user)
         }
         #expect(try await accounts.devices(of: ada).map(\.pushToken) == [nil])
         let device = try #require(try await accounts.devices(of: bob).first)

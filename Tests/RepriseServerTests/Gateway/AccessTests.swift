@@ -197,7 +197,7 @@ struct AccessTests {
             accounts.change { $0.delay = .milliseconds(100) }
             accounts.set(Grant(mayRead: true, mayPublish: false), of: user("ada"), in: general)
             try await server.fill(general, messages: 5)
-            var received = Received()
+            var received = ReceivedFrame()
             while received.completed.isEmpty { received.take(try await client.nextFrame()) }
             #expect(received.subscribed.count == 1, "it was held, and caught up")
             #expect(received.events.map(\.seq) == [1, 2, 3, 4, 5])
@@ -240,7 +240,7 @@ struct AccessTests {
             let client = try await server.client(as: "ada")
             var coverage = Coverage()
             coverage.insert(after: 3, through: 5)
-            var received = Received()
+            var received = ReceivedFrame()
             for frame in try await client.subscribe(general, coverage: coverage) {
                 received.take(frame)
             }
@@ -266,7 +266,7 @@ struct AccessTests {
             accounts.set(
                 Grant(mayRead: true, mayPublish: true, joined: 5), of: user("ada"), in: general)
             try await server.fill(general, messages: 1)
-            var received = Received()
+            var received = ReceivedFrame()
             for frame in try await client.subscribe(general, coverage: Coverage(through: 2)) {
                 received.take(frame)
             }
@@ -298,7 +298,7 @@ struct AccessTests {
             accounts.change { $0.failures = 1 }
             accounts.set(Grant(mayRead: true, mayPublish: true), of: user("ada"), in: general)
             try await server.fill(general, messages: 1)
-            var received = Received()
+            var received = ReceivedFrame()
             while received.events.isEmpty { received.take(try await client.nextFrame()) }
             #expect(received.events.map(\.seq) == [1])
         }

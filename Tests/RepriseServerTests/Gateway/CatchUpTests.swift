@@ -4,7 +4,7 @@ import RepriseWire
 import Testing
 
 /// What one subscription was sent, kept as sloppily or as strictly as a test needs.
-struct Received {
+struct ReceivedFrame {
     var coverage = Coverage()
     var events: [ServerFrame.Event] = []
     var gone: [Gone] = []
@@ -56,7 +56,7 @@ struct CatchUpTests {
     }
 
     static func receive(
-        _ client: TestClient, into received: inout Received, untilComplete count: Int = 1
+        _ client: TestClient, into received: inout ReceivedFrame, untilComplete count: Int = 1
     ) async throws {
         while received.completed.count < count { received.take(try await client.nextFrame()) }
     }
@@ -66,7 +66,7 @@ struct CatchUpTests {
         try await RunningServer.with { server in
             let client = try await server.client()
             try await Self.subscribe(client)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.subscribed.map(\.head) == [0])
             #expect(received.completed.map(\.through) == [0])
@@ -87,7 +87,7 @@ struct CatchUpTests {
             coverage.insert(after: 90, through: 150)
             let client = try await server.client()
             try await Self.subscribe(client, coverage)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.coverage.ranges == coverage.complement(through: 200))
             #expect(
@@ -106,7 +106,7 @@ struct CatchUpTests {
             try await server.fill(channel(), messages: 2)
             let client = try await server.client()
             try await Self.subscribe(client, Coverage(through: 2))
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.events.map(\.seq) == [3, 8, 9])
             #expect(received.events.map(\.prev) == [2, 3, 8])
@@ -136,7 +136,7 @@ struct CatchUpTests {
                 var coverage = Coverage(through: through)
                 coverage.insert(after: 1_800, through: 1_900)
                 try await Self.subscribe(client, coverage)
-                var received = Received()
+                var received = ReceivedFrame()
                 while received.coverage.top < total || received.completed.isEmpty {
                     received.take(try await client.nextFrame())
                 }
@@ -154,11 +154,11 @@ struct CatchUpTests {
             try await server.fill(channel(), messages: 10)
             let client = try await server.client()
             try await Self.subscribe(client, Coverage(through: 10))
-            var first = Received()
+            var first = ReceivedFrame()
             try await Self.receive(client, into: &first)
             #expect(first.events.isEmpty)
             try await Self.subscribe(client, Coverage(through: 4))
-            var second = Received()
+            var second = ReceivedFrame()
             try await Self.receive(client, into: &second)
             #expect(second.events.map(\.seq) == [5, 6, 7, 8, 9, 10])
             try await server.fill(channel(), messages: 1)
@@ -175,11 +175,11 @@ struct CatchUpTests {
             try await Self.subscribe(other, Coverage(through: 8))
             let client = try await server.client()
             try await Self.subscribe(client, Coverage(through: 11))
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.subscribed.map(\.reset) == [true])
             #expect(received.events.map(\.seq) == Array(1...10))
-            var untouched = Received()
+            var untouched = ReceivedFrame()
             try await Self.receive(other, into: &untouched)
             #expect(untouched.subscribed.map(\.reset) == [false])
             #expect(untouched.events.map(\.seq) == [9, 10])
@@ -192,7 +192,7 @@ struct CatchUpTests {
             try await server.fill(channel(), messages: 10)
             let client = try await server.client()
             try await Self.subscribe(client, Coverage(through: 7), epoch: epoch)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.subscribed.map(\.epoch.text) == ["e1"])
             #expect(received.subscribed.map(\.reset) == [epoch == nil])
@@ -207,7 +207,7 @@ struct CatchUpTests {
             server.log.change { $0.readFailures = 1 }
             let client = try await server.client()
             try await Self.subscribe(client)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             #expect(received.events.map(\.seq) == Array(1...10))
         }
@@ -218,7 +218,7 @@ struct CatchUpTests {
         try await RunningServer.with { server in
             let client = try await server.client()
             try await Self.subscribe(client)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             server.log.change { $0.failures = 1 }
             await #expect(throws: RepriseError.self) {
@@ -240,7 +240,7 @@ struct CatchUpTests {
                     channel: channel("c\($0)"), epoch: nil, coverage: Coverage())
             }
             try await client.send(.subscribe(requests))
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received, untilComplete: 1_000)
             #expect(Set(received.completed.map(\.channel)).count == 1_000)
             try await client.send(
@@ -263,7 +263,7 @@ struct CatchUpTests {
         try await RunningServer.with { server in
             let client = try await server.client()
             try await Self.subscribe(client)
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received)
             try await client.send(.unsubscribe([channel()]))
             try await client.socket.send(TestClient.frame(0x89, []))
@@ -311,7 +311,7 @@ struct CatchUpTests {
                     ["a", "b"].map {
                         .init(channel: channel($0), epoch: nil, coverage: Coverage())
                     }))
-            var received = Received()
+            var received = ReceivedFrame()
             try await Self.receive(client, into: &received, untilComplete: 2)
             for round in 1...3 as ClosedRange<Int64> {
                 try await server.fill(channel("a"), messages: 1)

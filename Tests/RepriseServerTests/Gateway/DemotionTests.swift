@@ -16,7 +16,7 @@ struct DemotionTests {
         try await RunningServer.with(limits) { server in
             let slow = try await server.client(receiveBuffer: 8_192)
             let quick = try await server.client()
-            var (received, seen) = (Received(), Received())
+            var (received, seen) = (ReceivedFrame(), ReceivedFrame())
             try await CatchUpTests.subscribe(slow)
             try await CatchUpTests.receive(slow, into: &received)
             try await CatchUpTests.subscribe(quick)

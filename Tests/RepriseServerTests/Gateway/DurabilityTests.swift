@@ -13,7 +13,7 @@ struct DurabilityTests {
             .appendingPathComponent("reprise-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let ids = (0..<100).map { _ in EntryID.random() }
-        var first = Received()
+        var first = ReceivedFrame()
         try await Self.with(folder.path) { port in
             let client = try await TestClient.connect(port: port)
             try await client.send(
@@ -25,7 +25,7 @@ struct DurabilityTests {
             try await CatchUpTests.subscribe(client, epoch: nil)
             try await CatchUpTests.receive(client, into: &first)
         }
-        var second = Received()
+        var second = ReceivedFrame()
         try await Self.with(folder.path) { port in
             let client = try await TestClient.connect(port: port)
             try await CatchUpTests.subscribe(client, epoch: nil)

@@ -94,16 +94,16 @@ struct EncodingTests {
     }
 
     @Test("what is due comes out of the wheel in its turn")
-    func wheel() {
-        var wheel = Wheel(tick: .milliseconds(100), now: .seconds(50))
-        let soon = wheel.add(1, after: .zero)
-        let later = wheel.add(2, after: .milliseconds(250))
-        let early = wheel.advance(to: .seconds(50))
+    func timerWheel() {
+        var timerWheel = TimerWheel(tick: .milliseconds(100), now: .seconds(50))
+        let soon = timerWheel.add(1, after: .zero)
+        let later = timerWheel.add(2, after: .milliseconds(250))
+        let early = timerWheel.advance(to: .seconds(50))
         #expect(early.isEmpty)
-        let first = wheel.advance(to: .milliseconds(50_100))
+        let first = timerWheel.advance(to: .milliseconds(50_100))
         #expect(first.map(\.id) == [1])
         #expect(soon == 1)
-        let due = wheel.advance(to: .seconds(60))
+        let due = timerWheel.advance(to: .seconds(60))
         #expect(due.map(\.id) == [2])
         #expect(due.map(\.turn) == [later])
     }

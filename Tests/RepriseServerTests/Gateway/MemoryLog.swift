@@ -65,13 +65,13 @@ final class MemoryLog: MessageLog {
 
     func probe() async throws {}
 
-    func state(of channel: ChannelName) async throws -> ChannelState {
+    func state(of channel: ChannelName) async throws -> LogChannelState {
         try await hesitate()
         return state.withLock { Self.state(of: channel, $0) }
     }
 
-    private static func state(of channel: ChannelName, _ state: State) -> ChannelState {
-        ChannelState(
+    private static func state(of channel: ChannelName, _ state: State) -> LogChannelState {
+        LogChannelState(
             epoch: state.epoch, head: state.heads[channel] ?? 0, floor: state.floors[channel] ?? 0)
     }
 
@@ -112,7 +112,7 @@ final class MemoryLog: MessageLog {
         return Unread(count: Int64(unread.count), head: page.state.head)
     }
 
-    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+    func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         state.withLock { state in
             let floor = min(through, state.heads[channel] ?? 0)
             state.floors[channel] = max(floor, state.floors[channel] ?? 0)

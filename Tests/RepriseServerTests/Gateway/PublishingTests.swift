@@ -169,7 +169,7 @@ struct PublishingTests {
             let body = #"{ "b":1.00e+2 ,"a":"\u00e9é\/" }"#
             let client = try await server.client()
             try await CatchUpTests.subscribe(client)
-            var received = Received()
+            var received = ReceivedFrame()
             try await CatchUpTests.receive(client, into: &received)
             try await client.send(
                 text: #"{"body":\#(body),"id":"m","channelId":"general","type":"publish"}"#)

@@ -9,19 +9,19 @@ import Testing
 @Suite("The machine of a subscription against a model")
 struct SubscriptionModelTests {
     struct World {
-        var machine: SubscriptionMachine
+        var machine: ServerSubscriptionMachine
         var received: [SequenceRange] = []
         var head: Int64
-        var handedOver: Int64
-        var read: (SubscriptionMachine.Read, UInt32, ChannelState)?
+        var dispatched: Int64
+        var read: (ServerSubscriptionMachine.Read, UInt32, LogChannelState)?
         var isComplete = false
         let epoch: Epoch
-        var generator: Seeded
+        var generator: SeededLogRandom
 
         mutating func step() {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0...2: head += Int64.random(in: 1...3, using: &generator)
-            case 3...5: handOver(mayWrite: Int.random(in: 0..<4, using: &generator) > 0)
+            case 3...5: dispatch(mayWrite: Int.random(in: 0..<4, using: &generator) > 0)
             case 6...7: startRead()
             case 8: answer()
             default: doubt()
@@ -29,20 +29,20 @@ struct SubscriptionModelTests {
         }
 
         /// Hands over some of what was committed; each sequence is an event of its own.
-        private mutating func handOver(mayWrite: Bool) {
-            guard handedOver < head else { return }
-            let through = Int64.random(in: handedOver + 1...head, using: &generator)
-            switch machine.committed(after: handedOver, through: through, mayWrite: mayWrite) {
-            case .send: receive(handedOver, through)
+        private mutating func dispatch(mayWrite: Bool) {
+            guard dispatched < head else { return }
+            let through = Int64.random(in: dispatched + 1...head, using: &generator)
+            switch machine.committed(after: dispatched, through: through, mayWrite: mayWrite) {
+            case .send: receive(dispatched, through)
             case .sendAfter(let sequence): receive(sequence, through)
             case .skip: break
             }
-            handedOver = through
+            dispatched = through
         }
 
         private mutating func startRead() {
             guard read == nil, let next = machine.nextRead() else { return }
-            read = (next, machine.ticket, ChannelState(epoch: epoch, head: head, floor: 0))
+            read = (next, machine.ticket, LogChannelState(epoch: epoch, head: head, floor: 0))
         }
 
         private mutating func answer() {
@@ -68,11 +68,11 @@ struct SubscriptionModelTests {
 
         /// A fan-out that is dropped: the hub says so.
         private mutating func doubt() {
-            handedOver = head
+            dispatched = head
             machine.logBecameUncertain()
         }
 
-        private mutating func perform(_ actions: [SubscriptionMachine.Action]) {
+        private mutating func perform(_ actions: [ServerSubscriptionMachine.Action]) {
             for action in actions {
                 if case .sendSyncComplete = action { isComplete = true }
             }
@@ -84,8 +84,8 @@ struct SubscriptionModelTests {
 
         /// Nothing more is committed; what is under way comes to its end.
         mutating func settle() {
-            handOver(mayWrite: true)
-            while handedOver < head { handOver(mayWrite: true) }
+            dispatch(mayWrite: true)
+            while dispatched < head { dispatch(mayWrite: true) }
             for _ in 0..<10_000 where machine.wantsRead || read != nil {
                 startRead()
                 answer()
@@ -96,7 +96,7 @@ struct SubscriptionModelTests {
     @Test("whatever the order, each missing sequence comes exactly once", arguments: 0..<8)
     func exactlyOnce(_ block: UInt64) throws {
         for seed in block * 500..<(block + 1) * 500 {
-            var generator = Seeded(seed: seed)
+            var generator = SeededLogRandom(seed: seed)
             var coverage = Coverage()
             let head = Int64.random(in: 0...30, using: &generator)
             for _ in 0..<Int.random(in: 0...3, using: &generator) where head > 0 {
@@ -106,8 +106,8 @@ struct SubscriptionModelTests {
             }
             let epoch = try Epoch("e")
             var world = World(
-                machine: SubscriptionMachine(epoch: epoch, coverage: coverage), head: head,
-                handedOver: Int64.random(in: 0...head, using: &generator), epoch: epoch,
+                machine: ServerSubscriptionMachine(epoch: epoch, coverage: coverage), head: head,
+                dispatched: Int64.random(in: 0...head, using: &generator), epoch: epoch,
                 generator: generator)
             for _ in 0..<200 { world.step() }
             world.settle()

@@ -107,7 +107,7 @@ struct HubDecisionTests {
 
     @Test("one turn is scheduled for all that waits, and letters keep their order")
     func letters() {
-        var box = LetterBox<String>(waitingBytes: 100)
+        var box = Mailbox<String>(waitingBytes: 100)
         let first = box.post("a")
         #expect(first)
         let schedules = box.post(live: "b", bytes: 10, of: [room])
@@ -121,7 +121,7 @@ struct HubDecisionTests {
 
     @Test("live events beyond the bound are left out and their channels named; one run always fits")
     func missed() {
-        var box = LetterBox<String>(waitingBytes: 100)
+        var box = Mailbox<String>(waitingBytes: 100)
         _ = box.post(live: "huge", bytes: 500, of: [room])
         _ = box.post(live: "more", bytes: 1, of: [hall])
         let (letters, missed) = box.open()

@@ -95,7 +95,7 @@ struct PeopleDecisionTests {
 
     @Test("one move of a channel is under way, and what comes meanwhile becomes one more")
     func receipts() {
-        var desk = ReceiptDesk()
+        var desk = ReceiptCoalescer()
         let first = desk.arrived(.init(channel: room, read: 3))
         #expect(first == .init(channel: room, read: 3))
         #expect(desk.arrived(.init(channel: room, read: 9)) == nil)
@@ -111,12 +111,12 @@ struct PeopleDecisionTests {
 
     @Test("a position is told at once, and then the newest once a tick")
     func news() {
-        func telling(_ read: Int64, _ except: UInt64?) -> PositionNews.Telling {
+        func telling(_ read: Int64, _ except: UInt64?) -> PositionUpdates.Telling {
             .init(
                 channel: room, position: .init(user: ada, read: read, delivered: 0),
                 except: except, isPrivate: false)
         }
-        var news = PositionNews()
+        var news = PositionUpdates()
         #expect(news.moved(telling(1, 7)) == telling(1, 7))
         #expect(news.moved(telling(2, 7)) == nil)
         #expect(news.moved(telling(4, 7)) == nil)
@@ -132,13 +132,13 @@ struct PeopleDecisionTests {
 
     @Test("beyond the bound of what is remembered in a tick each move is told at once")
     func manyNews() throws {
-        func telling(_ user: UserID, _ read: Int64) -> PositionNews.Telling {
+        func telling(_ user: UserID, _ read: Int64) -> PositionUpdates.Telling {
             .init(
                 channel: room, position: .init(user: user, read: read, delivered: 0), except: nil,
                 isPrivate: false)
         }
         let ben = try UserID("ben")
-        var news = PositionNews(limit: 1)
+        var news = PositionUpdates(limit: 1)
         #expect(news.moved(telling(ada, 1)) == telling(ada, 1))
         for read in 1...3 as ClosedRange<Int64> {
             #expect(news.moved(telling(ben, read)) == telling(ben, read))
@@ -152,7 +152,7 @@ struct PeopleDecisionTests {
         arguments: 0..<20)
     func toldPositions(round: Int) {
         var told = ToldPositions(limit: 64)
-        var random = Seeded(seed: UInt64(round))
+        var random = SeededLogRandom(seed: UInt64(round))
         var last: [UserID: ServerFrame.Position] = [:]
         let users = (0..<8).map { user("u\($0)") }
         for step in 0..<400 {
@@ -199,7 +199,7 @@ struct PeopleDecisionTests {
         "a channel that a person looks at is asked about before the others, also if it waits already"
     )
     func firstIsAskedFirst() {
-        var desk = AccessDesk<String, Int>(remembered: 1_000)
+        var desk = AuthorizationCache<String, Int>(remembered: 1_000)
         for number in 0..<100 { _ = desk.arrived("x", in: channel("c\(number)")) }
         _ = desk.arrived("x", in: room, first: true)
         _ = desk.arrived("y", in: channel("c70"), first: true)
@@ -223,7 +223,7 @@ struct PeopleDecisionTests {
     @Test(
         "requests of a channel wait in order for what the user may do; others do not wait for them")
     func desk() throws {
-        var desk = AccessDesk<String, Int>(remembered: 10)
+        var desk = AuthorizationCache<String, Int>(remembered: 10)
         #expect(desk.arrived("a", in: room) == nil)
         #expect(desk.arrived("b", in: room) == nil)
         #expect(desk.arrived("c", in: hall) == nil)
@@ -241,7 +241,7 @@ struct PeopleDecisionTests {
 
     @Test("an answer from before a change is not believed, and is asked for again")
     func staleGrant() throws {
-        var desk = AccessDesk<String, Int>(remembered: 10)
+        var desk = AuthorizationCache<String, Int>(remembered: 10)
         _ = desk.arrived("a", in: room)
         let old = try #require(desk.nextQuestions(5).first)
         desk.changed(room)
@@ -257,7 +257,7 @@ struct PeopleDecisionTests {
 
     @Test("what is remembered is bounded, and asked again when it is needed")
     func rememberedGrants() throws {
-        var desk = AccessDesk<String, Int>(remembered: 4)
+        var desk = AuthorizationCache<String, Int>(remembered: 4)
         for number in 0..<20 {
             let name = channel("c\(number)")
             _ = desk.arrived("x", in: name)
@@ -301,8 +301,8 @@ struct PeopleDecisionTests {
 
     @Test("a line keeps its order however it is used", arguments: 0..<4 as Range<UInt64>)
     func line(_ seed: UInt64) {
-        var generator = Seeded(seed: seed)
-        var (line, model) = (Line<Int>(), [Int]())
+        var generator = SeededLogRandom(seed: seed)
+        var (line, model) = (FIFOQueue<Int>(), [Int]())
         for number in 0..<2_000 {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0...4:

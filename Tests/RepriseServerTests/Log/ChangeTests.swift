@@ -85,7 +85,7 @@ struct ChangeTests {
 
     /// Makes the log so, and names the message to change.
     private func prepare(
-        _ before: Before, _ store: any LogStore, itself: EntryID
+        _ before: Before, _ store: any LogUnderTestStore, itself: EntryID
     ) async throws -> EntryID {
         let own = said(by: ada)
         switch before {

@@ -69,7 +69,7 @@ struct ErasureTests {
         let old = String(repeating: "ab", count: 32)
         for token in [old, String(repeating: "cd", count: 32)] {
             try await test.accounts.setDevice(
-                Device(
+                RegisteredDevice(
                     id: id, platform: "ios", pushToken: try PushToken(token), lastSeen: now),
                 of: ada)
         }

@@ -22,7 +22,7 @@ struct KilledWriterTests {
         "has stored every message it acknowledged, once, in a channel without holes, and knows each by its id",
         .timeLimit(.minutes(2)))
     func kills() async throws {
-        var random = Seeded()
+        var random = SeededLogRandom()
         print("killed writer: REPRISE_SEED=\(random.seed)")
         let folder = TestFolder()
         var acknowledged: [Acknowledged] = []

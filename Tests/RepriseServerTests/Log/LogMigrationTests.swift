@@ -76,7 +76,7 @@ struct LogMigrationTests {
         let log = try SQLiteMessageLog.open(at: folder.path, configuration)
         let room = try ChannelName("room")
         let page = try await log.history(of: room, after: 0, limit: 10)
-        #expect(page.state == ChannelState(epoch: try Epoch("former"), head: 9, floor: 2))
+        #expect(page.state == LogChannelState(epoch: try Epoch("former"), head: 9, floor: 2))
         #expect(page.events.map(\.seq) == [3, 4, 9])
         #expect(page.events.map(\.prev) == [2, 3, 4])
         #expect(

@@ -11,7 +11,7 @@ import Testing
 struct LogUnderTest: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Makes an empty store and opens it.
-    let make: @Sendable (TestClock) async throws -> any LogStore
+    let make: @Sendable (TestClock) async throws -> any LogUnderTestStore
 
     static let all = [sqlite]
 
@@ -23,7 +23,7 @@ struct LogUnderTest: Sendable, CustomTestStringConvertible {
 
     /// Runs `body` on a store of its own and removes it.
     func run(
-        clock: TestClock = TestClock(), _ body: (any LogStore) async throws -> Void
+        clock: TestClock = TestClock(), _ body: (any LogUnderTestStore) async throws -> Void
     ) async throws {
         let store = try await make(clock)
         do {
@@ -37,7 +37,7 @@ struct LogUnderTest: Sendable, CustomTestStringConvertible {
 }
 
 /// What lies under a log and outlives it.
-protocol LogStore: AnyObject, Sendable {
+protocol LogUnderTestStore: AnyObject, Sendable {
     var log: any MessageLog { get }
     /// Closes the log, as a restart of the server does, and opens it again.
     func reopen() async throws
@@ -48,7 +48,7 @@ protocol LogStore: AnyObject, Sendable {
     func remove() async
 }
 
-extension LogStore {
+extension LogUnderTestStore {
     func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         try await log.append(batch)
     }
@@ -66,7 +66,7 @@ extension LogStore {
 }
 
 /// A store on disk.
-final class SQLiteStore: LogStore {
+final class SQLiteStore: LogUnderTestStore {
     let folder = TestFolder()
     private let configuration: SQLiteMessageLog.Configuration
     private let open = Mutex<SQLiteMessageLog?>(nil)
@@ -192,7 +192,7 @@ extension AppendResult {
 }
 
 /// A generator whose seed is printed, so that what failed can be run again with `REPRISE_SEED`.
-struct Seeded: RandomNumberGenerator {
+struct SeededLogRandom: RandomNumberGenerator {
     let seed: UInt64
     private var state: UInt64
 

@@ -95,7 +95,7 @@ struct RetentionTests {
         let housekeeping = Housekeeping(
             log: store.log, policy: RetentionPolicy(count: 5), accounts: accounts, clock: clock,
             logger: Logger(label: "test"))
-        var calendar = WallClockGuard(stored: nil, now: clock.sighting())
+        var calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         await housekeeping.pass(&calendar)
         #expect(try await store.log.state(of: room).floor == 7)
         await accounts.close()

@@ -63,8 +63,8 @@ final class ScriptedLog: MessageLog {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    func state(of channel: ChannelName) async throws -> ChannelState {
-        ChannelState(
+    func state(of channel: ChannelName) async throws -> LogChannelState {
+        LogChannelState(
             epoch: epoch, head: state.withLock { $0.heads[channel] ?? 0 }, floor: 0)
     }
 
@@ -82,7 +82,7 @@ final class ScriptedLog: MessageLog {
         return Unread(count: Int64(unread.count), head: page.state.head)
     }
 
-    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+    func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         try await state(of: channel)
     }
 

@@ -16,7 +16,7 @@ struct TilingTests {
     @Test(
         "tile whatever is missing, through trims, holes and restarts", arguments: LogUnderTest.all)
     func tiling(_ kind: LogUnderTest) async throws {
-        var random = Seeded()
+        var random = SeededLogRandom()
         print("tiling: REPRISE_SEED=\(random.seed)")
         let room = try ChannelName("room")
         let other = try ChannelName("other")
@@ -33,7 +33,8 @@ struct TilingTests {
     }
 
     private func change(
-        _ model: inout Model, _ store: any LogStore, _ room: ChannelName, _ random: inout Seeded
+        _ model: inout Model, _ store: any LogUnderTestStore, _ room: ChannelName,
+        _ random: inout SeededLogRandom
     ) async throws {
         let dice = Int.random(in: 0..<10, using: &random)
         if dice == 0 { try await store.reopen() }
@@ -55,7 +56,8 @@ struct TilingTests {
     }
 
     private func check(
-        _ model: Model, _ store: any LogStore, _ room: ChannelName, _ random: inout Seeded
+        _ model: Model, _ store: any LogUnderTestStore, _ room: ChannelName,
+        _ random: inout SeededLogRandom
     ) async throws {
         let missing = coverage(model, &random).complement(through: model.head)
         let limit = Int.random(in: 1...40, using: &random)
@@ -72,7 +74,7 @@ struct TilingTests {
     }
 
     private func answers(
-        to missing: [SequenceRange], _ store: any LogStore, _ room: ChannelName, limit: Int
+        to missing: [SequenceRange], _ store: any LogUnderTestStore, _ room: ChannelName, limit: Int
     ) async throws -> (events: [ServerFrame.Event], gone: [Gone]) {
         var (events, gone, rest) = ([ServerFrame.Event](), [Gone](), missing)
         while let target = rest.last?.through {
@@ -90,7 +92,7 @@ struct TilingTests {
         return (events, gone)
     }
 
-    private func coverage(_ model: Model, _ random: inout Seeded) -> Coverage {
+    private func coverage(_ model: Model, _ random: inout SeededLogRandom) -> Coverage {
         var coverage = Coverage()
         for _ in 0..<Int.random(in: 0...5, using: &random) {
             let after = Int64.random(in: 0...model.head, using: &random)

@@ -50,7 +50,7 @@ struct UnreadTests {
     func again(round: Int) async throws {
         let store = try SQLiteStore()
         try await store.reopen()
-        var random = Seeded(seed: UInt64(round))
+        var random = SeededLogRandom(seed: UInt64(round))
         // Long enough that counts are remembered.
         _ = try await store.append((0..<1_500).map { said(by: $0 % 97 == 0 ? bob : ada) })
         var mine = try await store.everything(in: room).events

@@ -167,7 +167,7 @@ struct PushDispatchTests {
             try await push.publish("m1")
             try await push.pass(.seconds(7))
             try await push.becomes("m1 is walked") {
-                try await push.accounts.pushWalk(.apns, in: channel("room"))?.through == 1
+                try await push.accounts.fanOutScan(.apns, in: channel("room"))?.through == 1
             }
             try await push.register("phone", of: "bob")
             try await push.publish("m2")

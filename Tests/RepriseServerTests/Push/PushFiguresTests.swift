@@ -37,7 +37,7 @@ struct PushFiguresTests {
                         try await accounts.setMember(
                             user, role: .member, joined: 0, in: room, at: clock.wall())
                         try await accounts.setDevice(
-                            Device(
+                            RegisteredDevice(
                                 id: try EntryID("phone"), platform: "ios",
                                 pushToken: try PushToken("aa\(100_000 + number)"),
                                 lastSeen: clock.wall()), of: user)

@@ -97,12 +97,12 @@ struct PushLiveTests {
             bob, role: .member, joined: 0, in: channel("room"), at: now)
         apns.install("aabb")
         try await accounts.setDevice(
-            Device(
+            RegisteredDevice(
                 id: try EntryID("phone"), platform: "ios", pushToken: try PushToken("aabb"),
                 lastSeen: now), of: bob)
         let browser = web.subscribe("b1")
         try await accounts.setDevice(
-            Device(
+            RegisteredDevice(
                 id: try EntryID("web"), platform: "web",
                 subscription: try WebPushSubscription(
                     endpoint: browser.endpoint, key: browser.p256dh, secret: browser.auth),

@@ -33,10 +33,10 @@ struct PushMachineTests {
         machine.stored(3, in: room, now: .seconds(2))
         #expect(machine.wake(now: .seconds(2)) == .seconds(1) + wait)
         #expect(machine.next(now: .seconds(6)).isEmpty)
-        #expect(machine.next(now: .seconds(1) + wait) == [.walk(room, through: 2)])
+        #expect(machine.next(now: .seconds(1) + wait) == [.scan(room, through: 2)])
         #expect(machine.next(now: .seconds(2) + wait).isEmpty, "one walk of a channel at a time")
         machine.walked(room, added: 0, through: 2)
-        #expect(machine.next(now: .seconds(2) + wait) == [.walk(room, through: 3)])
+        #expect(machine.next(now: .seconds(2) + wait) == [.scan(room, through: 3)])
         machine.walked(room, added: 0, through: 3)
         #expect(machine.wake(now: .seconds(20)) == nil, "nothing is left to do")
     }
@@ -46,15 +46,15 @@ struct PushMachineTests {
         var machine = machine()
         let room = channel("room")
         machine.stored(1, in: room, now: .zero)
-        #expect(machine.next(now: wait) == [.walk(room, through: 1)])
+        #expect(machine.next(now: wait) == [.scan(room, through: 1)])
         machine.walked(room, added: PushLimits.queued, through: nil)
         let actions = machine.next(now: wait)
-        #expect(!actions.contains(.walk(room, through: 1)) && actions.count == 1)
+        #expect(!actions.contains(.scan(room, through: 1)) && actions.count == 1)
         machine.loaded([.init(number: 1, target: target("a"))], isAll: false, next: nil, now: wait)
         #expect(machine.next(now: wait).contains(.send(1)))
         _ = machine.answered(.accepted, attempts: 0, now: wait, jitter: 0)
         machine.settled([1], removed: 1, next: nil)
-        #expect(machine.next(now: wait).contains(.walk(room, through: 1)))
+        #expect(machine.next(now: wait).contains(.scan(room, through: 1)))
     }
 
     @Test("has no more under way than it may, and holds no push twice")
@@ -75,7 +75,7 @@ struct PushMachineTests {
     @Test(
         "what an answer makes of a push",
         arguments: [
-            (PushOutcome.accepted, 0, PushMachine.Settlement.pushed),
+            (PushOutcome.accepted, 0, PushMachine.Acknowledgement.pushed),
             (.refused("x"), 0, .dropped(.refused)),
             (.dead(since: nil), 0, .dead(since: nil)),
             (.later(nil, "x"), 0, .again(after: .milliseconds(500), isAttempt: true)),
@@ -94,7 +94,7 @@ struct PushMachineTests {
             ),
             (.unauthorized("x"), 0, .again(after: .zero, isAttempt: false)),
         ])
-    func answers(outcome: PushOutcome, attempts: Int, expected: PushMachine.Settlement) {
+    func answers(outcome: PushOutcome, attempts: Int, expected: PushMachine.Acknowledgement) {
         var machine = machine()
         #expect(
             machine.answered(outcome, attempts: attempts, now: .zero, jitter: 0.5) == expected)
@@ -171,7 +171,7 @@ struct PushMachineTests {
 
     @Test(
         "two channels are walked at a time, and 65,536 messages are noted: then all are looked at")
-    func walks() {
+    func scans() {
         var machine = machine()
         for number in 0..<65_536 {
             machine.stored(1, in: channel("c\(number)"), now: .zero)
@@ -180,11 +180,11 @@ struct PushMachineTests {
         machine.stored(1, in: channel("one-more"), now: .zero)
         #expect(machine.next(now: .zero) == [.recover])
         machine.recovered(succeeded: true, now: .zero)
-        let walks = machine.next(now: wait)
-        #expect(walks == [.walk(channel("c0"), through: 1), .walk(channel("c1"), through: 1)])
+        let scans = machine.next(now: wait)
+        #expect(scans == [.scan(channel("c0"), through: 1), .scan(channel("c1"), through: 1)])
         #expect(machine.next(now: wait).isEmpty)
         machine.walked(channel("c1"), added: 0, through: 1)
-        #expect(machine.next(now: wait) == [.walk(channel("c2"), through: 1)])
+        #expect(machine.next(now: wait) == [.scan(channel("c2"), through: 1)])
     }
 
     @Test("a row that was settled while the queue was being read is not taken for a new one")

@@ -100,7 +100,7 @@ final class PushUnderTest {
         _ device: String, of user: String, token: String? = nil
     ) async throws {
         try await accounts.setDevice(
-            Device(
+            RegisteredDevice(
                 id: try EntryID(device), platform: "ios",
                 pushToken: try PushToken(token ?? "aa" + device.utf8.map { "\($0)" }.joined()),
                 lastSeen: clock.wall()), of: try UserID(user))

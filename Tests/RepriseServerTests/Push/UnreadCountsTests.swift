@@ -28,7 +28,7 @@ struct UnreadCountsTests {
         "are what a recount says, through messages, edits, deletions, trimming, reading, leaving, joining again, restarts and a new epoch",
         arguments: [100_000, 4])
     func random(limit: Int) async throws {
-        var seeded = Seeded()
+        var seeded = SeededLogRandom()
         let push = try PushUnderTest()
         for room in Self.rooms { try await push.make(room, members: Self.people) }
         var counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: limit)
@@ -53,7 +53,7 @@ struct UnreadCountsTests {
 
     private static func change(
         _ push: PushUnderTest, _ step: Int, _ ids: inout [(room: String, id: String)],
-        _ seeded: inout Seeded
+        _ seeded: inout SeededLogRandom
     ) async throws {
         let room = rooms[Int.random(in: 0..<rooms.count, using: &seeded)]
         let name = people[Int.random(in: 0..<people.count, using: &seeded)]
@@ -224,7 +224,7 @@ struct UnreadCountsTests {
 struct ChannelChangesTests {
     @Test("is what was noted since, or that it is not known any more")
     func model() {
-        var seeded = Seeded()
+        var seeded = SeededLogRandom()
         var changes = ChannelChanges(limit: 8)
         var noted: [String] = []
         let names = (0..<12).map { "c\($0)" }

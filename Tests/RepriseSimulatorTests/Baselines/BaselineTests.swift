@@ -18,10 +18,10 @@ struct BaselineTests {
 
     @Test("The simulation convicts each by itself, and shows the trace", arguments: Baseline.all)
     func convicted(_ baseline: Baseline) throws {
-        let conviction = try #require(baseline.convict(choosingFrom: 1))
-        #expect(conviction.shrunk.faults.count < conviction.whole.faults.count)
-        #expect(conviction.lines.contains { $0.what.contains("BROKEN PROMISE") })
-        print(baseline.account(of: conviction))
+        let detection = try #require(baseline.detect(choosingFrom: 1))
+        #expect(detection.shrunk.faults.count < detection.whole.faults.count)
+        #expect(detection.lines.contains { $0.what.contains("BROKEN PROMISE") })
+        print(baseline.account(of: detection))
     }
 
     /// Else it might be the workload that nobody can pass.
@@ -55,10 +55,10 @@ struct BaselineTests {
     @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
     func replays() throws {
         let baseline = try #require(Baseline.named("000-at-its-best"))
-        let conviction = try #require(baseline.convict(choosingFrom: 1))
-        let again = baseline.workload.run(conviction.shrunk, isTracing: true)
-        #expect(again.violation == conviction.violation)
-        #expect(again.lines == conviction.lines)
+        let detection = try #require(baseline.detect(choosingFrom: 1))
+        let again = baseline.workload.run(detection.shrunk, isTracing: true)
+        #expect(again.violation == detection.violation)
+        #expect(again.lines == detection.lines)
     }
 
     @Test(
@@ -72,7 +72,7 @@ struct BaselineTests {
     }
 
     /// A row that no longer convicts gets a new seed from
-    /// ``Baseline/convict(seeds:by:choosingFrom:)``.
+    /// ``Baseline/detect(seeds:by:choosingFrom:)``.
     @Test("Every command of docs/baselines.md shows a broken promise")
     func documented() throws {
         let page = URL(filePath: #filePath).deletingLastPathComponent()
@@ -89,7 +89,7 @@ struct BaselineTests {
     }
 
     /// What `reprise simulate` makes of its options.
-    private func schedule(of workload: any Workload, _ options: String) throws -> Schedule {
+    private func schedule(of workload: any Workload, _ options: String) throws -> FaultSchedule {
         let words = options.split(separator: " ").map(String.init)
         func value(_ option: String) -> String? {
             words.firstIndex(of: option).map { words[$0 + 1] }

@@ -8,9 +8,9 @@ struct ChannelsTests {
 
     @Test("no seed breaks a promise, whatever goes wrong between devices and server")
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<101)
+        let detection = workload.detection(seeds: 1..<101)
         #expect(
-            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
     @Test("a calendar that is set between a failure and its commit holds nobody up (seed 247144)")

@@ -7,15 +7,15 @@ struct ReceiptsTests {
 
     @Test("positions never go back, are durable before they are told, and agree in the end")
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<201)
+        let detection = workload.detection(seeds: 1..<201)
         #expect(
-            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
     @Test("a wrong driver is convicted", arguments: [Mutation.echoBeforeDurable, .positionsGoBack])
     func mutation(_ mutation: Mutation) {
         #expect(
-            workload.conviction(of: mutation, seeds: 1..<60) != nil,
+            workload.detection(of: mutation, seeds: 1..<60) != nil,
             "\(mutation.text), and nobody noticed")
     }
 }

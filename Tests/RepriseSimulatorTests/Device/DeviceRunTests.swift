@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A device in virtual time")
 struct DeviceRunTests {
-    private func complete(_ stage: DeviceStage, after: Duration = .seconds(600)) throws {
+    private func complete(_ stage: DeviceFixture, after: Duration = .seconds(600)) throws {
         stage.simulation.run(until: stage.simulation.now + after)
         let findings = try stage.findings()
         #expect(findings.isEmpty)
@@ -15,7 +15,7 @@ struct DeviceRunTests {
 
     @Test("catches up, goes live, and every kind of reader takes effect once")
     func catchUp() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(120)
         try complete(stage)
         #expect(stage.devices[0].state(of: stage.peer.channel) == .live)
@@ -23,7 +23,7 @@ struct DeviceRunTests {
 
     @Test("what an app publishes is recorded, sent once, and acknowledged")
     func publishes() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         for index in 0..<20 { try stage.send("p\(index)", from: stage.devices[0]) }
         try complete(stage)
         #expect(stage.recorded.count == 20 && stage.acknowledged.count == 20)
@@ -35,7 +35,7 @@ struct DeviceRunTests {
         "a kill between a commit and its callback loses nothing and repeats only what may be",
         arguments: 1...30)
     func killAfterCommit(_ number: Int) throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(60)
         var commits = 0
         stage.devices[0].committed = { device in
@@ -47,7 +47,7 @@ struct DeviceRunTests {
 
     @Test("after a failed commit it goes back to the disk and asks with what that has")
     func failedCommit() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(30)
         stage.simulation.run(until: .seconds(10))
         stage.disks[0].fill(for: .seconds(20))
@@ -64,7 +64,7 @@ struct DeviceRunTests {
 
     @Test("a hole in live traffic is asked for exactly")
     func hole() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(10)
         stage.simulation.run(until: .seconds(10))
         stage.peer.skips = [12]
@@ -77,7 +77,7 @@ struct DeviceRunTests {
 
     @Test("a connection that is half open is given up after two heartbeats and five seconds")
     func halfOpen() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(10)
         stage.simulation.run(until: .seconds(10))
         stage.network.inflict(Fault(.halfOpen, at: .zero), on: stage.devices[0].process)
@@ -91,7 +91,7 @@ struct DeviceRunTests {
 
     @Test("a new epoch begins a new log; what is there already is recognised by its id")
     func epoch() throws {
-        let stage = try DeviceStage()
+        let stage = try DeviceFixture()
         try stage.publish(10)
         stage.simulation.run(until: .seconds(10))
         stage.peer.restore()
@@ -124,15 +124,15 @@ enum DeviceTrial {
 
     static func stage(
         seed: UInt64, mutation: Mutation? = nil, isTracing: Bool = false, folder: URL? = nil
-    ) throws -> DeviceStage {
-        let schedule = Schedule.draw(seed: seed, kinds: kinds)
-        return try DeviceStage(
+    ) throws -> DeviceFixture {
+        let schedule = FaultSchedule.draw(seed: seed, kinds: kinds)
+        return try DeviceFixture(
             seed: seed, devices: schedule.devices, faults: schedule.faults,
             length: schedule.length, mutation: mutation, isTracing: isTracing, comparedIn: folder)
     }
 
     /// The first seed whose run breaks something, and what.
-    static func conviction(of mutation: Mutation?, seeds: Range<UInt64>) throws
+    static func detection(of mutation: Mutation?, seeds: Range<UInt64>) throws
         -> (seed: UInt64, findings: [String])?
     {
         for seed in seeds {
@@ -149,7 +149,7 @@ enum DeviceTrial {
 struct DeviceTrialTests {
     @Test("an honest device breaks nothing")
     func honest() throws {
-        let found = try DeviceTrial.conviction(of: nil, seeds: 80..<110)
+        let found = try DeviceTrial.detection(of: nil, seeds: 80..<110)
         #expect(found == nil, "seed \(found?.seed ?? 0): \(found?.findings ?? [])")
     }
 
@@ -162,7 +162,7 @@ struct DeviceTrialTests {
             .effectApart, .outboxNewID, .outboxEndsWhenSent,
         ])
     func convicted(_ mutation: Mutation) throws {
-        let found = try DeviceTrial.conviction(of: mutation, seeds: 0..<400)
+        let found = try DeviceTrial.detection(of: mutation, seeds: 0..<400)
         #expect(found != nil)
     }
 

@@ -16,9 +16,9 @@ struct CampaignTests {
     }
 
     @Test("a defect is found, shrunk to what it needs, and replayed from its options")
-    func conviction() throws {
+    func detection() throws {
         let found = try #require(
-            Relay().conviction(of: .acknowledgeBeforeCommit, seeds: 1..<100))
+            Relay().detection(of: .acknowledgeBeforeCommit, seeds: 1..<100))
         #expect(found.violation.promise == .recorded)
         #expect(found.shrunk.faults.count <= 1 && found.shrunk.devices == 1)
         #expect(found.shrunk.messages < found.whole.messages)

@@ -10,7 +10,7 @@ struct Relay: Workload {
     let name = "relay"
     let summary = "A server counts aloud."
 
-    func schedule(seed: UInt64) -> Schedule {
+    func schedule(seed: UInt64) -> FaultSchedule {
         .draw(seed: seed, kinds: [(.killDevice, 2), (.cut, 2), (.delay, 1), (.suspend, 1)])
     }
 

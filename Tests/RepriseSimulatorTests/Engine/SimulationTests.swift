@@ -26,7 +26,7 @@ struct SimulationTests {
 
     private static func simulation() -> Simulation {
         Simulation(
-            Schedule(seed: 1, devices: 2, messages: 50, faults: [], length: .seconds(60)))
+            FaultSchedule(seed: 1, devices: 2, messages: 50, faults: [], length: .seconds(60)))
     }
 
     @Test("what is due at one moment happens in the order in which it was asked for")

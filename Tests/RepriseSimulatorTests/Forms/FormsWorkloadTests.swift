@@ -12,9 +12,9 @@ struct FormsWorkloadTests {
         "no seed breaks a promise: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<41)
+        let detection = workload.detection(seeds: 1..<41)
         #expect(
-            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
     @Test("who dies before it hears of leave that is durable has an event in doubt (seed 902)")

@@ -10,9 +10,9 @@ struct GatesTests {
         "no seed breaks a promise: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<101)
+        let detection = workload.detection(seeds: 1..<101)
         #expect(
-            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
     @Test(

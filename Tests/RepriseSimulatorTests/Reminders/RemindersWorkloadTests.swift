@@ -10,9 +10,9 @@ struct RemindersWorkloadTests {
         "no seed breaks a promise: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
     )
     func honest() {
-        let conviction = workload.conviction(seeds: 1..<31)
+        let detection = workload.detection(seeds: 1..<31)
         #expect(
-            conviction == nil, "\(conviction.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
     @Test(

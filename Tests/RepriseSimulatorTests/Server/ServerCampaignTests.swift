@@ -10,8 +10,8 @@ struct ServerCampaignTests {
 
     @Test("breaks no promise")
     func honest() {
-        let conviction = ServerWorkload().conviction(seeds: 0..<Self.seeds)
-        #expect(conviction == nil, "\(Self.text(conviction))")
+        let detection = ServerWorkload().detection(seeds: 0..<Self.seeds)
+        #expect(detection == nil, "\(Self.text(detection))")
     }
 
     @Test("the same seed is the same run, line by line")
@@ -41,9 +41,9 @@ struct ServerCampaignTests {
         #expect(seed != nil)
     }
 
-    static func text(_ conviction: Conviction?) -> String {
-        guard let conviction else { return "" }
-        return "seed \(conviction.whole.seed): \(conviction.violation)\n"
-            + conviction.lines.map { "\($0.at) \($0.who): \($0.what)" }.joined(separator: "\n")
+    static func text(_ detection: Detection?) -> String {
+        guard let detection else { return "" }
+        return "seed \(detection.whole.seed): \(detection.violation)\n"
+            + detection.lines.map { "\($0.at) \($0.who): \($0.what)" }.joined(separator: "\n")
     }
 }

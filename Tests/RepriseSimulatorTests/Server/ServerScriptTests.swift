@@ -5,11 +5,11 @@ import RepriseWire
 import Testing
 
 /// A server, its witness and a probe, without faults but those of the script.
-private final class Scene {
+private final class ServerScene {
     let simulation: Simulation
     let network: SimulatedNetwork
     let server: SimulatedServer
-    let witness: ServerWitness
+    let checker: ServerChecker
     let probe: ProbeDevice
     let room: ChannelName
     private(set) var answers: [String: [Result<[AppendResult], RepriseError>]] = [:]
@@ -18,7 +18,7 @@ private final class Scene {
         seed: UInt64 = 1, configure: (inout SimulatedServer.Settings) -> Void = { _ in }
     ) throws {
         simulation = Simulation(
-            Schedule(seed: seed, devices: 1, messages: 0, faults: [], length: .seconds(1)))
+            FaultSchedule(seed: seed, devices: 1, messages: 0, faults: [], length: .seconds(1)))
         network = SimulatedNetwork(simulation)
         room = try ChannelName("room")
         var settings = SimulatedServer.Settings()
@@ -27,9 +27,9 @@ private final class Scene {
             simulation, network: network,
             store: ModelLogStore(LogModel(epoch: try SimulatedServer.firstEpoch())),
             settings: settings)
-        witness = ServerWitness(simulation, server)
+        checker = ServerChecker(simulation, server)
         probe = try ProbeDevice(simulation, network, room, number: 0)
-        witness.watch()
+        checker.watch()
         server.process.start()
     }
 
@@ -55,7 +55,7 @@ private final class Scene {
     }
 
     func expectComplete(_ comment: Comment = "") {
-        witness.check()
+        checker.check()
         #expect(simulation.violation == nil, comment)
         #expect(probe.coverage.isComplete(through: server.state(of: room).head), comment)
         for event in server.messages(in: room) {
@@ -69,7 +69,7 @@ struct ServerScriptTests {
     @Test("whoever subscribes around a commit gets it, without waiting for a heartbeat")
     func aroundCommit() throws {
         for seed: UInt64 in 0..<200 {
-            let scene = try Scene(seed: seed)
+            let scene = try ServerScene(seed: seed)
             scene.simulation.after(.microseconds(Int64(seed) * 600)) { scene.probe.process.start() }
             try scene.publish("one")
             scene.run(.seconds(2))
@@ -81,7 +81,7 @@ struct ServerScriptTests {
     @Test("a commit that failed was seen by nobody, and its message gets the same place again")
     func failedCommit() throws {
         for seed: UInt64 in 0..<40 {
-            let scene = try Scene(seed: seed)
+            let scene = try ServerScene(seed: seed)
             scene.probe.process.start()
             try scene.publish("one")
             scene.run(.seconds(2))
@@ -105,11 +105,11 @@ struct ServerScriptTests {
     @Test("who was not answered because the server died asks again and gets the same sequence")
     func diedBeforeAnswer() throws {
         for seed: UInt64 in 0..<40 {
-            let scene = try Scene(seed: seed)
+            let scene = try ServerScene(seed: seed)
             scene.probe.process.start()
             scene.run(.seconds(1))
             scene.server.observer = { sight in
-                scene.witness.saw(sight)
+                scene.checker.saw(sight)
                 guard case .durable = sight, scene.server.process.life == 1 else { return }
                 scene.simulation.after(.zero) { scene.server.process.kill() }
             }
@@ -129,7 +129,7 @@ struct ServerScriptTests {
     @Test("retention that overtakes a catch-up is told as gone, and the rest still comes")
     func retention() throws {
         for seed: UInt64 in 0..<40 {
-            let scene = try Scene(seed: seed) { $0.limits.pageMessages = 2 }
+            let scene = try ServerScene(seed: seed) { $0.limits.pageMessages = 2 }
             for number in 0..<30 { try scene.publish("m\(number)") }
             scene.run(.seconds(3))
             scene.probe.process.start()
@@ -145,7 +145,7 @@ struct ServerScriptTests {
 
     @Test("after a restore sequences are given again, and a device is told by the epoch")
     func restored() throws {
-        let scene = try Scene()
+        let scene = try ServerScene()
         scene.probe.process.start()
         for number in 0..<5 { try scene.publish("m\(number)") }
         scene.run(.seconds(2))
@@ -166,7 +166,7 @@ struct ServerScriptTests {
 
     @Test("a slow reader is demoted, and caught up from the log once it reads again")
     func demotion() throws {
-        let scene = try Scene {
+        let scene = try ServerScene {
             $0.limits.unsentBytes = 1_000
             $0.limits.unsentBytesToResume = 250
         }

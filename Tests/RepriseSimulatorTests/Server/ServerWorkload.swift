@@ -15,8 +15,8 @@ struct ServerWorkload: Workload {
         (.newEpoch, 1), (.suspend, 1),
     ]
 
-    func schedule(seed: UInt64) -> Schedule {
-        Schedule.draw(seed: seed, kinds: Self.kinds, length: (.seconds(10), .seconds(120)))
+    func schedule(seed: UInt64) -> FaultSchedule {
+        FaultSchedule.draw(seed: seed, kinds: Self.kinds, length: (.seconds(10), .seconds(120)))
     }
 
     func play(_ simulation: Simulation, on tier: Tier) {
@@ -32,7 +32,7 @@ struct ServerWorkload: Workload {
         let simulation: Simulation
         let channel: ChannelName
         let server: SimulatedServer
-        let witness: ServerWitness
+        let checker: ServerChecker
         let network: SimulatedNetwork
         let probes: [ProbeDevice]
         let injector: FaultInjector
@@ -50,7 +50,7 @@ struct ServerWorkload: Workload {
                 LogModel(epoch: try SimulatedServer.firstEpoch()), mutation: simulation.mutation)
             server = SimulatedServer(
                 simulation, network: network, store: store, settings: .drawn(for: simulation))
-            witness = ServerWitness(simulation, server)
+            checker = ServerChecker(simulation, server)
             probes = try (0..<simulation.schedule.devices).map {
                 try ProbeDevice(simulation, network, channel, number: $0)
             }
@@ -62,7 +62,7 @@ struct ServerWorkload: Workload {
         }
 
         func play() {
-            witness.watch()
+            checker.watch()
             injector.schedule(special: special)
             server.process.start()
             for probe in probes { probe.process.start() }
@@ -115,10 +115,10 @@ struct ServerWorkload: Workload {
                 simulation.violated(
                     .alive, "\(simulation.schedule.messages - acknowledged.count) unacknowledged")
             }
-            if !isLogReplaced, let lost = acknowledged.first(where: { !witness.holds($0) }) {
+            if !isLogReplaced, let lost = acknowledged.first(where: { !checker.holds($0) }) {
                 simulation.violated(.recorded, "\(lost) was acknowledged and is not stored")
             }
-            witness.check()
+            checker.check()
             let (state, messages) = (server.state(of: channel), server.messages(in: channel))
             for probe in probes {
                 if probe.epoch != state.epoch || !probe.coverage.isComplete(through: state.head) {

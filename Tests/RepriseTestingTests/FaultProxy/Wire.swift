@@ -31,7 +31,7 @@ final class Wire: Sendable {
             }
         }
         guard isListening else { throw Failure(description: "listen: \(errno)") }
-        Self.setPatience(listener, .seconds(2))
+        Self.setTimeout(listener, .seconds(2))
         proxy = try FaultProxy(to: Int(UInt16(bigEndian: address.sin_port)), plan: plan)
     }
 
@@ -82,8 +82,8 @@ final class Wire: Sendable {
         return address
     }
 
-    static func setPatience(_ socket: Int32, _ patience: Duration) {
-        let (seconds, attoseconds) = patience.components
+    static func setTimeout(_ socket: Int32, _ timeout: Duration) {
+        let (seconds, attoseconds) = timeout.components
         var time = timeval()
         time.tv_sec = .init(seconds)
         time.tv_usec = .init(attoseconds / 1_000_000_000_000)
@@ -97,7 +97,7 @@ final class Wire: Sendable {
 
         fileprivate init(_ socket: Int32) {
             self.socket = socket
-            Wire.setPatience(socket, .seconds(2))
+            Wire.setTimeout(socket, .seconds(2))
             #if !os(Linux)
                 var on: Int32 = 1
                 setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(4))
@@ -125,8 +125,8 @@ final class Wire: Sendable {
         func endSending() { shutdown(socket, Int32(SHUT_WR)) }
 
         /// So many bytes, or those that came before the end or before it was silent for too long.
-        func receive(_ count: Int, within patience: Duration = .seconds(2)) -> ([UInt8], End?) {
-            Wire.setPatience(socket, patience)
+        func receive(_ count: Int, within timeout: Duration = .seconds(2)) -> ([UInt8], End?) {
+            Wire.setTimeout(socket, timeout)
             var bytes: [UInt8] = []
             while bytes.count < count {
                 var buffer = [UInt8](repeating: 0, count: min(count - bytes.count, 65_536))
@@ -139,8 +139,8 @@ final class Wire: Sendable {
         }
 
         /// Everything until the end.
-        func receiveAll(within patience: Duration = .seconds(2)) -> ([UInt8], End) {
-            let (bytes, end) = receive(.max, within: patience)
+        func receiveAll(within timeout: Duration = .seconds(2)) -> ([UInt8], End) {
+            let (bytes, end) = receive(.max, within: timeout)
             return (bytes, end ?? .silent)
         }
 

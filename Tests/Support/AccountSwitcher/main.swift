@@ -34,7 +34,7 @@ do {
         let kind = number.isMultiple(of: 5) ? "hint" : "draft"
         let entry = NewEntry(
             kind: kind, payload: Array("payload-\(number)".utf8),
-            lane: number.isMultiple(of: 3) ? "lane" : nil)
+            partitionKey: number.isMultiple(of: 3) ? "lane" : nil)
         try await home.current.journal.record(entry)
         say("accepted \(entry.id) \(kind)")
     }

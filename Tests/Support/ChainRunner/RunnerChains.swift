@@ -56,7 +56,7 @@ let steps = Chain<RunnerInput>("steps") { input in
 
 /// Tasks in parallel that take longer and longer, then one more.
 let parallel = Chain<RunnerInput>("parallel") { input in
-    Together {
+    Parallel {
         for number in 0..<input.count {
             Work("task-\(number)", Append.self) { _ in
                 .init(line: "\(number)", milliseconds: input.milliseconds * number)
@@ -74,6 +74,6 @@ let hanging = Chain<RunnerInput>("hanging") { _ in
 
 /// One that waits for what never comes.
 let waiting = Chain<RunnerInput>("waiting") { _ in
-    Wait(for: .session)
+    WaitFor(for: .session)
     Work("after", Append.self) { _ in .init(line: "after") }
 }

@@ -32,9 +32,9 @@ settings.busyTimeout = .milliseconds(200)
 func stay(_ chains: Chains, _ count: Int, _ journal: Journal) async throws -> Never {
     if try await chains.list(limit: 1).isEmpty {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<50 {
+            for partitionKey in 0..<50 {
                 group.addTask {
-                    for _ in 0..<count / 50 + (lane < count % 50 ? 1 : 0) {
+                    for _ in 0..<count / 50 + (partitionKey < count % 50 ? 1 : 0) {
                         try await chains.start(waiting, input: RunnerInput(count: 0))
                     }
                 }

@@ -35,7 +35,7 @@ enum DownloadRunner {
         guard let worker = workers.all.compactMap({ $0 as? DownloadWorker }).first else { exit(70) }
         do {
             let output = try await worker.run(
-                .init(url: arguments[1], to: SandboxPath("home", "film"), patience: 5), work)
+                .init(url: arguments[1], to: SandboxPath("home", "film"), timeout: 5), work)
             say("done \(output.sha256)")
         } catch {
             say("failed \(error)")

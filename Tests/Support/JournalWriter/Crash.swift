@@ -89,7 +89,7 @@ private func handleEffects(_ journal: Journal, sink: Lines, applied: String) asy
     await journal.handle("effect") { entry in sink.append("effect \(entry.id) \(entry.attempt)") }
     await journal.handle("never") { entry in sink.append("never \(entry.id) \(entry.attempt)") }
     await journal.handle("lane") { entry in
-        sink.append("lane \(entry.id) \(entry.lane ?? "")")
+        sink.append("lane \(entry.id) \(entry.partitionKey ?? "")")
     }
     // The app's own store, which knows the ids of the effects that it has.
     let known = Mutex(ids(of: "confirmed", in: applied))
@@ -113,7 +113,7 @@ private func batch(_ task: Int) -> [NewEntry] {
         let kind = kinds[Int.random(in: 0..<kinds.count)]
         return NewEntry(
             kind: kind, source: "writer", payload: Array("payload".utf8),
-            lane: kind == "lane" ? "lane-\(task)" : nil)
+            partitionKey: kind == "lane" ? "lane-\(task)" : nil)
     }
 }
 

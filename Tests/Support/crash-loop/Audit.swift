@@ -13,13 +13,13 @@ struct Audit {
     private(set) var unconfirmed = 0
 
     private let name: String
-    private let device: Stage.Device
+    private let device: CrashFixture.Device
     /// All that the server has stored.
     private let stored: Set<String>
     /// The same, in order for each channel.
     private let log: [String]
 
-    init(_ device: Stage.Device, name: String, stored log: [String]) {
+    init(_ device: CrashFixture.Device, name: String, stored log: [String]) {
         self.device = device
         self.name = name
         self.log = log
@@ -117,7 +117,7 @@ struct Audit {
         var doubted: Set<String> = []
         for channel in DeviceRole.channels {
             let failures = try await reprise.channel(channel)
-                .failures(of: OutsideReader.never.rawValue, limit: 1_000_000)
+                .failures(of: KilledReader.never.rawValue, limit: 1_000_000)
             doubted.formUnion(
                 failures.filter { $0.standing == .unconfirmed }.map(\.message.id.text))
         }
@@ -148,7 +148,7 @@ struct Audit {
         if !sum.lost.isEmpty { fault("its ledger counts losses: \(sum.lost)") }
     }
 
-    private func lines(_ reader: OutsideReader) -> [(id: String, attempt: String)] {
+    private func lines(_ reader: KilledReader) -> [(id: String, attempt: String)] {
         LineFile.read(device.place.effects(reader)).filter { $0.count == 2 }.map {
             (String($0[0]), String($0[1]))
         }

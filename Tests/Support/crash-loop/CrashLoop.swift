@@ -11,7 +11,7 @@ import RepriseCore
 ///     crash-loop damage [--seeds N] [--seed S] [--json]
 ///
 /// The other verbs are its own children. They live with the tests, and not in the tool that ships,
-/// because they can be told to break the promises (``Mutation``).
+/// because they can be told to break the promises (``LoopMutation``).
 @main
 enum CrashLoop {
     static func main() async {
@@ -45,7 +45,7 @@ private let usage = """
     Kills real processes, cuts the power and damages files, until something is lost or the time is up.
 
       crash-loop kills [--kills 200 | --minutes M] [--devices 3] [--patience SECONDS]
-          [--mutation \(Mutation.allCases.map(\.rawValue).joined(separator: "|"))]
+          [--mutation \(LoopMutation.allCases.map(\.rawValue).joined(separator: "|"))]
       crash-loop powerloss [--images N] [--unsafe bare|lying] [--probe]     Linux, root
       crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--probe]
       crash-loop damage [--seeds N]

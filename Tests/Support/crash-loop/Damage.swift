@@ -12,7 +12,7 @@ struct Damage: Sendable {
     private(set) var firstByte = 0
 
     /// Damages the database, or the write-ahead log if there is one.
-    init(database: URL, using random: inout Seeded) throws {
+    init(database: URL, using random: inout SeededLoopRandom) throws {
         let log = URL(fileURLWithPath: database.path + "-wal")
         isInLog = FileManager.default.fileExists(atPath: log.path) && random.chance(0.6)
         kind = Kind.allCases[Int.random(in: 0..<Kind.allCases.count, using: &random)]
@@ -22,7 +22,7 @@ struct Damage: Sendable {
         try Data(bytes).write(to: url)
     }
 
-    private mutating func apply(to bytes: inout [UInt8], using random: inout Seeded) {
+    private mutating func apply(to bytes: inout [UInt8], using random: inout SeededLoopRandom) {
         // Half of all damage in the first pages, which hold what everything else hangs on.
         let reach = random.chance(0.5) ? min(bytes.count, 12_288) : bytes.count
         firstByte = Int.random(in: 0..<reach, using: &random)

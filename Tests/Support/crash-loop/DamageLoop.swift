@@ -8,7 +8,7 @@ import Synchronization
 /// The opening is done by child processes, so that bytes which crash or hang one are found, named
 /// by their seed, and do not end the search.
 struct DamageLoop: Sendable {
-    private static let patience = 60.0
+    private static let timeout = 60.0
 
     private let seed: UInt64
     private let count: Int
@@ -33,7 +33,7 @@ struct DamageLoop: Sendable {
                     "damaged", "--folder", folder.url.path, "--seed", "\(next)",
                     "--seeds", "\(seed + UInt64(count) - next)",
                 ])
-            let watch = HangWatch(child, patience: Self.patience)
+            let watch = HangWatch(child, timeout: Self.timeout)
             while let line = child.readLine() {
                 watch.pet()
                 let words = line.split(separator: " ", maxSplits: 2).map(String.init)
@@ -78,10 +78,10 @@ extension String {
 private final class HangWatch: Sendable {
     private let lastSign = Atomic(ContinuousClock.now)
 
-    init(_ child: ChildProcess, patience: Double) {
+    init(_ child: ChildProcess, timeout: Double) {
         Thread { [lastSign] in
             while let last = lastSign.value {
-                if .now - last > .seconds(patience) { child.signal(SIGKILL) }
+                if .now - last > .seconds(timeout) { child.signal(SIGKILL) }
                 Thread.sleep(forTimeInterval: 0.2)
             }
         }.start()

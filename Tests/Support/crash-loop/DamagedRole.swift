@@ -23,7 +23,7 @@ struct DamagedRole: Sendable {
     func run() async throws {
         for seed in seeds {
             LineFile.output.append("seed \(seed) begins")
-            var random = Seeded(seed)
+            var random = SeededLoopRandom(seed)
             let name = DamageTemplates.names[Int.random(in: 0..<4, using: &random)]
             let folder = try TemporaryFolder()
             let work = folder.appending("work")

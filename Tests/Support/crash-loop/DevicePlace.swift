@@ -10,7 +10,7 @@ struct DevicePlace: Sendable {
     var log: String { path("log") }
 
     /// What a reader's handler has done.
-    func effects(_ reader: OutsideReader) -> String { path("effects-\(reader.rawValue)") }
+    func effects(_ reader: KilledReader) -> String { path("effects-\(reader.rawValue)") }
 
     private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
@@ -20,6 +20,6 @@ struct DevicePlace: Sendable {
 }
 
 /// The readers whose effect is a line in a file.
-enum OutsideReader: String, CaseIterable, Sendable {
+enum KilledReader: String, CaseIterable, Sendable {
     case again, applied, never
 }

@@ -80,10 +80,9 @@ struct DeviceRole: Sendable {
         }
     }
 
-    private func effect(_ reader: OutsideReader) throws -> @Sendable (Message) async throws -> Void
-    {
+    private func effect(_ reader: KilledReader) throws -> @Sendable (Message) async throws -> Void {
         let file = try LineFile(place.effects(reader))
-        guard Mutation.current == .acknowledgeBeforeEffect, reader == .again else {
+        guard LoopMutation.current == .acknowledgeBeforeEffect, reader == .again else {
             return { message in file.append("\(message.id) \(message.attempt)") }
         }
         return { message in
@@ -135,7 +134,7 @@ private final class AppliedEffects: Sendable {
     }
 
     func contains(_ id: EntryID) -> Bool {
-        if Mutation.current == .forgetEffects { return false }
+        if LoopMutation.current == .forgetEffects { return false }
         return known.withLock { $0.contains(id.text) }
     }
 

@@ -39,7 +39,7 @@ struct DiskFaults: Sendable {
         try probe()
         if arguments.has("probe") { return }
         complain("seed \(seed)")
-        var (found, random) = (Found(), Seeded(seed))
+        var (found, random) = (Found(), SeededLoopRandom(seed))
         for _ in 0..<rounds {
             found.rounds += 1
             let folder = try TemporaryFolder()
@@ -75,7 +75,7 @@ struct DiskFaults: Sendable {
     // MARK: A disk that fails
 
     private func brokenRound(
-        _ folder: TemporaryFolder, _ random: inout Seeded, _ found: inout Found
+        _ folder: TemporaryFolder, _ random: inout SeededLoopRandom, _ found: inout Found
     ) async throws {
         // Opening a journal with the tables of all doors writes hundreds of times, and is rarely
         // synced.
@@ -97,7 +97,7 @@ struct DiskFaults: Sendable {
     // MARK: A disk that fills
 
     private func fullRound(
-        _ folder: TemporaryFolder, _ random: inout Seeded, _ found: inout Found
+        _ folder: TemporaryFolder, _ random: inout SeededLoopRandom, _ found: inout Found
     ) async throws {
         let size = Int.random(in: 2_500...5_000, using: &random)
         try command("mount", "-t", "tmpfs", "-o", "size=\(size)k", "tmpfs", folder.url.path)
@@ -170,11 +170,11 @@ struct DiskFaults: Sendable {
 
 /// Somebody else on the same disk: takes what is left, and gives it back.
 private final class Ballast: Sendable {
-    private let isOver = Flag()
+    private let isOver = LoopFlag()
 
     init(_ path: String, bytes: Int, seed: UInt64) {
         Thread { [isOver] in
-            var random = Seeded(seed)
+            var random = SeededLoopRandom(seed)
             while !isOver.isSet {
                 let size = Int.random(in: 0...bytes, using: &random)
                 try? Data(count: size).write(to: URL(fileURLWithPath: path))

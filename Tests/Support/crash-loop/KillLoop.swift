@@ -10,7 +10,7 @@ struct KillLoop: Sendable {
     private let kills: Int
     private let deadline: ContinuousClock.Instant?
     private let devices: Int
-    private let patience: Duration
+    private let timeout: Duration
     private let isJSON: Bool
     private let start = ContinuousClock.now
 
@@ -20,15 +20,15 @@ struct KillLoop: Sendable {
         deadline = minutes.map { .now + .seconds($0 * 60) }
         kills = try arguments.number("kills") ?? (minutes == nil ? 200 : .max)
         devices = max(1, try arguments.number("devices") ?? 3)
-        patience = .seconds(try arguments.number("patience") ?? 60)
+        timeout = .seconds(try arguments.number("patience") ?? 60)
         isJSON = arguments.has("json")
         if let name = arguments.text("mutation") {
-            guard Mutation(rawValue: name) != nil else {
-                let names = Mutation.allCases.map(\.rawValue).joined(separator: ", ")
+            guard LoopMutation(rawValue: name) != nil else {
+                let names = LoopMutation.allCases.map(\.rawValue).joined(separator: ", ")
                 throw Arguments.Misuse(description: "The mutations are \(names).")
             }
             // For the children that are started from now on; this process does not look at it.
-            setenv(Mutation.variable, name, 1)
+            setenv(LoopMutation.variable, name, 1)
         }
     }
 
@@ -41,7 +41,7 @@ struct KillLoop: Sendable {
             let round = Round(
                 seed: seed &+ number &* 1_000_003, devices: devices,
                 kills: min(Self.killsARound, kills - total.killCount), deadline: deadline,
-                patience: patience)
+                timeout: timeout)
             total.add(try await round.run())
             number += 1
             complain("round \(number): \(progress(total))")

@@ -60,7 +60,7 @@ struct PowerLoss: Sendable {
     private func measure(in folder: URL) async throws -> Bool {
         complain("seed \(seed)")
         let start = ContinuousClock.now
-        var (random, found) = (Seeded(seed), Found())
+        var (random, found) = (SeededLoopRandom(seed), Found())
         while found.images < images, found.faults.isEmpty || unsafe != nil {
             try await image(in: folder, &random, &found)
             guard found.images.isMultiple(of: 10) else { continue }
@@ -73,7 +73,7 @@ struct PowerLoss: Sendable {
     // MARK: One image
 
     private func image(
-        in folder: URL, _ random: inout Seeded, _ found: inout Found
+        in folder: URL, _ random: inout SeededLoopRandom, _ found: inout Found
     ) async throws {
         let isSmall = random.chance(0.5)
         let fuse = Duration.milliseconds(Int.random(in: 0...700, using: &random))

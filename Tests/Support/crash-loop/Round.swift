@@ -35,25 +35,25 @@ struct Round {
     let kills: Int
     let deadline: ContinuousClock.Instant?
     /// How long everybody has to come to rest.
-    let patience: Duration
+    let timeout: Duration
 
     func run() async throws -> Result {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-crash-\(EntryID.random().text.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        var stage = try Stage(folder: folder, port: FreePort.find(), devices: devices)
+        var stage = try CrashFixture(folder: folder, port: FreePort.find(), devices: devices)
         let publishers = try DeviceRole.channels.map {
-            try Publisher(channel: $0, server: stage.url)
+            try LoopPublisher(channel: $0, server: stage.url)
         }
         async let publishing: Void = publish(publishers)
-        var random = Seeded(seed)
+        var random = SeededLoopRandom(seed)
         while stage.killCount < kills, stage.faults.isEmpty {
             if let deadline, ContinuousClock.now > deadline { break }
             let strike = Strike(devices: devices, using: &random)
             try await Task.sleep(for: strike.delay)
             try stage.perform(strike)
         }
-        for publisher in publishers { publisher.end(within: patience) }
+        for publisher in publishers { publisher.end(within: timeout) }
         try stage.calm()
         try await publishing
         let promised = promises(publishers, stage)
@@ -61,20 +61,20 @@ struct Round {
         stage.clear()
         let result = try await audit(stage, promised, publishers)
         // What went wrong is kept, to be looked at; unless it was ordered.
-        if result.faults.isEmpty || Mutation.current != nil {
+        if result.faults.isEmpty || LoopMutation.current != nil {
             try FileManager.default.removeItem(at: folder)
         }
         return result
     }
 
-    private func publish(_ publishers: [Publisher]) async throws {
+    private func publish(_ publishers: [LoopPublisher]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for publisher in publishers { group.addTask { try await publisher.run() } }
             try await group.waitForAll()
         }
     }
 
-    private func promises(_ publishers: [Publisher], _ stage: Stage) -> Set<String> {
+    private func promises(_ publishers: [LoopPublisher], _ stage: CrashFixture) -> Set<String> {
         var promised = publishers.reduce(into: Set<String>()) { $0.formUnion($1.acknowledged) }
         for device in stage.devices {
             promised.formUnion(
@@ -84,8 +84,8 @@ struct Round {
     }
 
     /// Waits until nothing is under way any more; what never comes is found by the audit.
-    private func rest(_ stage: Stage, _ promised: Set<String>) async throws {
-        let end = ContinuousClock.now + patience
+    private func rest(_ stage: CrashFixture, _ promised: Set<String>) async throws {
+        let end = ContinuousClock.now + timeout
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(50))
             let before = try ServerLog(data: stage.data).ids.count
@@ -95,7 +95,7 @@ struct Round {
     }
 
     private func audit(
-        _ stage: Stage, _ promised: Set<String>, _ publishers: [Publisher]
+        _ stage: CrashFixture, _ promised: Set<String>, _ publishers: [LoopPublisher]
     ) async throws -> Result {
         let log = try ServerLog(data: stage.data)
         var result = Result(faults: stage.faults + log.faults, kills: stage.kills)
@@ -116,7 +116,7 @@ struct Round {
             result.unconfirmed += audit.unconfirmed
             result.spooled += device.spooled.count
         }
-        if !result.faults.isEmpty, Mutation.current == nil {
+        if !result.faults.isEmpty, LoopMutation.current == nil {
             result.faults.append("kept for you: \(stage.folder.path)")
         }
         return result

@@ -26,14 +26,14 @@ struct ServerRole: Sendable {
             onReady: { _, _ in LineFile.output.append(Phase.working.rawValue) },
             openLog: { [data] in
                 let log = try SQLiteMessageLog.open(at: data)
-                return Mutation.current == .acknowledgeBeforeCommit ? EagerLog(log) : log
+                return LoopMutation.current == .acknowledgeBeforeCommit ? EagerLog(log) : log
             })
         try await ServiceGroup(services: [server], logger: logger).run()
     }
 }
 
 /// A log that says "stored" and stores 20 ms later: the mutation
-/// ``Mutation/acknowledgeBeforeCommit``.
+/// ``LoopMutation/acknowledgeBeforeCommit``.
 final class EagerLog: MessageLog {
     private struct State {
         var heads: [ChannelName: Int64] = [:]
@@ -69,7 +69,7 @@ final class EagerLog: MessageLog {
 
     func probe() async throws { try await log.probe() }
 
-    func state(of channel: ChannelName) async throws -> ChannelState {
+    func state(of channel: ChannelName) async throws -> LogChannelState {
         try await log.state(of: channel)
     }
 
@@ -85,7 +85,7 @@ final class EagerLog: MessageLog {
         try await log.unread(of: user, in: channel, after: after)
     }
 
-    func trim(_ channel: ChannelName, through: Int64) async throws -> ChannelState {
+    func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         try await log.trim(channel, through: through)
     }
 

@@ -66,7 +66,7 @@ enum MountSpace {
 }
 
 /// Set once, from any thread.
-final class Flag: Sendable {
+final class LoopFlag: Sendable {
     private let value = Mutex(false)
 
     var isSet: Bool { value.withLock { $0 } }

@@ -18,7 +18,7 @@ struct Strike: Sendable {
     /// Whether a killed device comes back as the next version of the app.
     let isUpdate: Bool
 
-    init(devices: Int, using random: inout Seeded) {
+    init(devices: Int, using random: inout SeededLoopRandom) {
         delay = Self.delay(using: &random)
         victims = Self.victims(devices, using: &random)
         let count = random.chance(0.3) ? Int.random(in: 1...3, using: &random) : 0
@@ -34,7 +34,7 @@ struct Strike: Sendable {
 
     /// Sometimes at once, mostly while all are at work, seldom late enough for everybody to be
     /// idle.
-    private static func delay(using random: inout Seeded) -> Duration {
+    private static func delay(using random: inout SeededLoopRandom) -> Duration {
         switch Double.random(in: 0..<1, using: &random) {
         case ..<0.3: .milliseconds(Int.random(in: 0..<40, using: &random))
         case ..<0.8: .milliseconds(Int.random(in: 40..<250, using: &random))
@@ -42,7 +42,7 @@ struct Strike: Sendable {
         }
     }
 
-    private static func victims(_ devices: Int, using random: inout Seeded) -> [Victim] {
+    private static func victims(_ devices: Int, using random: inout SeededLoopRandom) -> [Victim] {
         let one = Victim.device(Int.random(in: 0..<devices, using: &random))
         switch Double.random(in: 0..<1, using: &random) {
         case ..<0.5: return [one]

@@ -53,7 +53,7 @@ struct AllReport: Sendable {
         let accounts = played.flatMap(\.report.accounts)
         func row(_ account: DemoAccount) -> String {
             let ours = account.reprise.right(12)
-            return account.door.left(11) + account.promise.left(33)
+            return account.feature.left(11) + account.promise.left(33)
                 + (account.before ?? "–").right(12) + (account.repaired ?? "–").right(12)
                 + terminal.paint(ours, account.kept ? .green : .red)
         }

@@ -3,7 +3,7 @@ import RepriseCore
 /// A feature's expected and observed result: a row of the table at the end of `reprise demo`.
 struct DemoAccount: Encodable, Sendable {
     /// The feature.
-    let door: String
+    let feature: String
     /// The invariant.
     let promise: String
     /// The result of the case study's original app; nil: not covered.
@@ -14,6 +14,15 @@ struct DemoAccount: Encodable, Sendable {
     let reprise: String
     /// Whether the invariant held, by the feature's own table.
     let kept: Bool
+
+    private enum CodingKeys: String, CodingKey {
+        case feature = "door"
+        case promise
+        case before
+        case repaired
+        case reprise
+        case kept
+    }
 }
 
 /// The result of one part of the demo.
@@ -32,11 +41,11 @@ extension KillReport: DemoReport {
     var accounts: [DemoAccount] {
         [
             DemoAccount(
-                door: "channels", promise: "every message, \(kills + 1) kills",
+                feature: "channels", promise: "every message, \(kills + 1) kills",
                 before: "\(naive.lost.grouped) lost", repaired: nil,
                 reprise: "\((ours.lost + sink.lost).grouped) lost", kept: hasPassed),
             DemoAccount(
-                door: "channels", promise: "at most 128 twice at each kill",
+                feature: "channels", promise: "at most 128 twice at each kill",
                 before: naive.again.grouped, repaired: nil, reprise: ours.again.grouped,
                 kept: ours.again <= 128 * (kills + 1) && sink.again == 0),
         ]
@@ -49,7 +58,7 @@ extension CatchUpReport: DemoReport {
     var accounts: [DemoAccount] {
         [
             DemoAccount(
-                door: "channels", promise: "complete when it says so",
+                feature: "channels", promise: "complete when it says so",
                 before: word(.first), repaired: word(.repaired), reprise: word(.reprise) ?? "–",
                 kept: hasPassed)
         ]
@@ -67,7 +76,7 @@ extension FormsReport: DemoReport {
     var accounts: [DemoAccount] {
         [
             DemoAccount(
-                door: "forms", promise: "its form for each tap, once",
+                feature: "forms", promise: "its form for each tap, once",
                 before: share(.optionalChaining), repaired: share(.waitThreeSeconds),
                 reprise: share(.reprise) ?? "–", kept: hasPassed)
         ]
@@ -79,7 +88,7 @@ extension FormsReport: DemoReport {
         let right = played.count { result in
             guard let run = result.run(algorithm) else { return false }
             guard algorithm != .reprise else { return result.isKept }
-            if case .right = result.verdict(run) { return true }
+            if case .right = result.disposition(run) { return true }
             return false
         }
         return "\(right) of \(played.count)"
@@ -92,11 +101,11 @@ extension RemindersReport: DemoReport {
     var accounts: [DemoAccount] {
         [
             DemoAccount(
-                door: "reminders", promise: "the right screen for each tap",
+                feature: "reminders", promise: "the right screen for each tap",
                 before: share(.first), repaired: share(.repaired), reprise: share(.reprise) ?? "–",
                 kept: hasPassed),
             DemoAccount(
-                door: "reminders", promise: "none rings for what is gone",
+                feature: "reminders", promise: "none rings for what is gone",
                 before: orphans(.first), repaired: orphans(.repaired),
                 reprise: orphans(.reprise) ?? "–", kept: hasPassed),
         ]
@@ -133,7 +142,7 @@ extension ChainsReport: DemoReport {
     var accounts: [DemoAccount] {
         [
             DemoAccount(
-                door: "chains", promise: "each chain comes to its end",
+                feature: "chains", promise: "each chain comes to its end",
                 before: lost(.singleValue), repaired: nil, reprise: lost(.reprise) ?? "–",
                 kept: hasPassed)
         ]
@@ -179,7 +188,7 @@ extension NoticesReport: DemoReport {
             return runs.isEmpty ? nil : runs.reduce(0, +)
         }
         return DemoAccount(
-            door: "notices", promise: promise, before: sum(.seed).map { "\($0) \(word)" },
+            feature: "notices", promise: promise, before: sum(.seed).map { "\($0) \(word)" },
             repaired: nil, reprise: sum(.reprise).map { "\($0) \(word)" } ?? "–",
             kept: hasPassed)
     }

@@ -53,11 +53,11 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
     func run() async throws {
         let names = try channels.map { try ChannelName($0) }
         let device = self
-        let go = Bell()
+        let go = WakeUp()
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    let reader = LineReader(descriptor: STDIN_FILENO)
+                    let reader = InputLineReader(descriptor: STDIN_FILENO)
                     while let line = try? await reader.next() {
                         _ = line
                         go.ring()
@@ -80,21 +80,21 @@ struct CatchUpDeviceCommand: AsyncParsableCommand {
         try? StandardOutput.write(word.rawValue)
     }
 
-    private func listen(_ names: [ChannelName], after go: Bell) async throws {
+    private func listen(_ names: [ChannelName], after go: WakeUp) async throws {
         guard role != .reprise else { return try await listenWithReprise(names, after: go) }
-        var files: [ChannelName: SeedFile] = [:]
-        for name in names { files[name] = try SeedFile(effects(name)) }
-        let setup = SeedDevice.Setup(
+        var files: [ChannelName: OriginalFile] = [:]
+        for name in names { files[name] = try OriginalFile(effects(name)) }
+        let setup = OriginalDevice.Setup(
             server: server, dialer: dialer, version: role == .first ? .first : .repaired,
             hearsCompletion: role == .signalled, speed: speed, say: Self.say)
-        let device = SeedDevice(setup, files: files)
+        let device = OriginalDevice(setup, files: files)
         Self.say(.ready)
         await go.wait()
         try await device.run()
     }
 
     /// The SDK, with an effect outside the journal that is exactly once: the file keeps the ids.
-    private func listenWithReprise(_ names: [ChannelName], after go: Bell) async throws {
+    private func listenWithReprise(_ names: [ChannelName], after go: WakeUp) async throws {
         let reprise = try await Reprise.open(
             at: URL(fileURLWithPath: folder).appendingPathComponent("journal"), server: server,
             dialer: dialer)

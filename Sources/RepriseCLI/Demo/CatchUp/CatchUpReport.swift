@@ -65,14 +65,14 @@ struct CatchUpReport: Sendable {
                 return device.isRight ? ("yes", .green) : ("no", .red)
             },
             "",
-            verdict(terminal),
+            disposition(terminal),
             "",
             explanation,
             "Run it again: reprise demo catch-up --seed \(seed)" + (speed == 1 ? "" : " --fast"),
         ].joined(separator: "\n")
     }
 
-    private func verdict(_ terminal: Terminal) -> String {
+    private func disposition(_ terminal: Terminal) -> String {
         hasPassed
             ? terminal.paint(
                 "Nothing lost, nothing twice, and complete when it said so.", .green)

@@ -37,7 +37,7 @@ final class CatchUpWatch: Sendable {
     var areReady: Bool { state.withLock { $0.ready.count == CatchUpDevice.allCases.count } }
 
     /// Listens to a device until it ends.
-    func listen(to device: ChildProcess, as role: CatchUpDevice) async {
+    func listen(to device: DemoProcess, as role: CatchUpDevice) async {
         while let line = try? await device.line(within: .seconds(3_600)) {
             state.withLock { state in
                 switch DeviceWord(rawValue: line) {

@@ -19,7 +19,7 @@ struct ChainsDemo: Sendable {
             try StandardOutput.write(
                 ChainsReport.head(Terminal.output).joined(separator: "\n"))
         }
-        let results = try await ChainsStage.with(output: output, scale: scale) { stage in
+        let results = try await ChainsDemoFixture.with(output: output, scale: scale) { stage in
             var results: [ChainsResult] = []
             for scenario in scenarios {
                 try Task.checkCancellation()

@@ -6,12 +6,12 @@ import RepriseCore
 ///
 /// All writes by `write(2)` and the like; nil without `/proc`.
 actor ChainsMeter {
-    private let witness: ChainsWitness
+    private let checker: ChainsDemoChecker
     /// By the number of the process.
     private var written: [String: Int] = [:]
     private(set) var isAvailable = false
 
-    init(_ witness: ChainsWitness) { self.witness = witness }
+    init(_ checker: ChainsDemoChecker) { self.checker = checker }
 
     var bytes: Int? { isAvailable ? written.values.reduce(0, +) : nil }
 
@@ -24,7 +24,7 @@ actor ChainsMeter {
     }
 
     func look() {
-        let lives = witness.lines.filter { $0.verb == .life }.suffix(2)
+        let lives = checker.lines.filter { $0.verb == .life }.suffix(2)
         for process in lives.map(\.key) {
             guard let text = try? String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8),
                 let line = text.split(separator: "\n").first(where: { $0.hasPrefix("wchar:") }),

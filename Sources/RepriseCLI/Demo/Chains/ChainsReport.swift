@@ -31,10 +31,10 @@ struct ChainsReport: Sendable {
         let cells = ChainsAlgorithm.allCases.reduce("") { line, algorithm in
             line + cell(result, algorithm, terminal)
         }
-        let verdict =
+        let disposition =
             result.isKept ? terminal.paint(" kept", .green) : terminal.paint(" BROKEN", .red)
         let words = result.run(.reprise)?.notes.words ?? []
-        return [result.scenario.title.left(32) + cells + verdict]
+        return [result.scenario.title.left(32) + cells + disposition]
             + words.map { "  " + $0 } + result.faults.map { "  " + terminal.paint($0, .red) }
     }
 

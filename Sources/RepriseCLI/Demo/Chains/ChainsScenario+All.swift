@@ -69,7 +69,7 @@ extension ChainsScenario {
         ) { play in try await download(play, bytes: bytes) }
     }
 
-    private static func download(_ play: ChainsPlay, bytes count: Int) async throws {
+    private static func download(_ play: ChainsScenarioRunner, bytes count: Int) async throws {
         for share in [0.2...0.4, 0.5...0.65, 0.7...0.9] {
             let place = Int(Double(count) * .random(in: share))
             try await play.launch()
@@ -125,9 +125,9 @@ extension ChainsScenario {
             try await play.kill()
             try await play.launch()
             try await play.settles()
-            let undone = play.effects.filter { $0.verb == .done && $0.label.contains("undo") }
+            let compensated = play.effects.filter { $0.verb == .done && $0.label.contains("undo") }
             play.notes.expect(
-                undone.map(\.label) == ["0.undo-book-hotel", "0.undo-book-flight"],
+                compensated.map(\.label) == ["0.undo-book-hotel", "0.undo-book-flight"],
                 "It was not taken back in reverse.")
         },
     ]

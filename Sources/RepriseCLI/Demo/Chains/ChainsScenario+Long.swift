@@ -4,7 +4,7 @@ import ReprisePhone
 
 extension ChainsScenario {
     /// A second process, then one that takes over while the first is frozen.
-    static func second(_ play: ChainsPlay) async throws {
+    static func second(_ play: ChainsScenarioRunner) async throws {
         try await play.launch()
         try await play.does(3)
         if play.algorithm == .reprise {
@@ -13,7 +13,7 @@ extension ChainsScenario {
             play.notes.expect(said == "stopped journalOwned", "A second process said: \(said).")
         }
         try await play.goesHome(untilSuspended: false)
-        var owner: ChildProcess?
+        var owner: DemoProcess?
         for _ in 0..<20 where owner == nil {
             try await play.phone.suspend(play.app.id)
             try await play.phone.expects(.phone(.suspended, app: play.app.id))
@@ -45,14 +45,14 @@ extension ChainsScenario {
         }
     }
 
-    private static func line(of process: ChildProcess, _ words: [String]) async throws -> String {
+    private static func line(of process: DemoProcess, _ words: [String]) async throws -> String {
         while true {
             let line = try await process.line()
             if words.contains(where: { line.hasPrefix($0) }) { return line }
         }
     }
 
-    private static func last(of process: ChildProcess) async throws -> String {
+    private static func last(of process: DemoProcess) async throws -> String {
         let line = try await line(of: process, ["started", "stopped"])
         await process.terminate()
         return line
@@ -60,7 +60,7 @@ extension ChainsScenario {
 
     /// A disk that fills up just when a task keeps its position; the app is killed, and restarted
     /// with free space.
-    static func full(_ play: ChainsPlay) async throws {
+    static func full(_ play: ChainsScenarioRunner) async throws {
         try await play.launch()
         try await play.until("the app was told") {
             try await play.log().contains { $0.what == "app.full" }
@@ -89,7 +89,7 @@ extension ChainsScenario {
     }
 
     /// Chains that wait; then the app is started among them.
-    static func waiting(_ play: ChainsPlay, _ count: Int) async throws {
+    static func waiting(_ play: ChainsScenarioRunner, _ count: Int) async throws {
         var app = play.app
         app.arguments = app.arguments.map { $0 == "0" ? "\(count)" : $0 }
         try await play.phone.install(app)
@@ -113,7 +113,7 @@ extension ChainsScenario {
                 "first task done after \((first - began) / 1_000) ms, journal open after \((opened - began) / 1_000) ms"
             )
         }
-        if let process = play.witness.process, let bytes = ChainsMeter.memory(of: process) {
+        if let process = play.checker.process, let bytes = ChainsMeter.memory(of: process) {
             play.notes.say("\(bytes / 1_000_000) MB in memory, of all that the tool is")
         }
     }

@@ -25,7 +25,7 @@ struct ChainsScenario: Sendable {
     /// Bytes of files that the tasks write, beside the bookkeeping; nil: not distinguishable.
     var fileBytes: Int? = 0
     /// The actions.
-    let play: @Sendable (ChainsPlay) async throws -> Void
+    let play: @Sendable (ChainsScenarioRunner) async throws -> Void
 
     /// How a chain has to end.
     func end(of chain: Int) -> String { ends[chain] ?? "succeeded" }

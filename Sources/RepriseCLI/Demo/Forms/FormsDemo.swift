@@ -14,7 +14,7 @@ struct FormsDemo: Sendable {
     /// Plays all, and prints each as soon as it is over.
     func play() async throws -> FormsReport {
         let began = ContinuousClock.now
-        let results = try await FormsStage.with { stage in
+        let results = try await FormsDemoFixture.with { stage in
             var results: [FormsResult] = []
             for (index, scenario) in scenarios.enumerated() {
                 try Task.checkCancellation()
@@ -35,7 +35,7 @@ struct FormsDemo: Sendable {
     }
 
     private func play(
-        _ scenario: FormsScenario, on stage: FormsStage, takingPicture: Bool
+        _ scenario: FormsScenario, on stage: FormsDemoFixture, takingPicture: Bool
     ) async throws -> FormsResult {
         var runs: [FormsRun] = []
         for algorithm in algorithms where scenario.isOfSeed || algorithm == .reprise {
@@ -67,7 +67,7 @@ struct FormsDemo: Sendable {
 /// The results of the apps in one scenario.
 struct FormsResult: Sendable {
     /// The expected forms compared with those seen.
-    enum Verdict: Sendable {
+    enum Disposition: Sendable {
         case right
         case lost(Int)
         case twice(Int)
@@ -81,7 +81,7 @@ struct FormsResult: Sendable {
         runs.first { $0.algorithm == algorithm }
     }
 
-    func verdict(_ run: FormsRun) -> Verdict {
+    func disposition(_ run: FormsRun) -> Disposition {
         let seen = run.sightings.map(\.title)
         if seen == scenario.forms { return .right }
         if seen.count < scenario.forms.count { return .lost(scenario.forms.count - seen.count) }
@@ -92,7 +92,7 @@ struct FormsResult: Sendable {
     /// Whether all invariants held; nil: Reprise did not run.
     var isKept: Bool {
         guard let run = run(.reprise), let ledger = run.ledger else { return false }
-        guard case .right = verdict(run) else { return false }
+        guard case .right = disposition(run) else { return false }
         let said = run.log.map { "\($0.what) \($0.detail)" }
         guard scenario.says.allSatisfy({ said.contains("app." + $0) }) else { return false }
         return ledger.isSettled(as: scenario.outcomes)

@@ -4,7 +4,7 @@ import ReprisePhone
 import Synchronization
 
 /// A person's action on a form.
-enum FormsDeed: Sendable {
+enum FormsAction: Sendable {
     case close
     case press(_ button: String)
     /// Writes into a field, and presses a button.
@@ -16,7 +16,7 @@ enum FormsDeed: Sendable {
 ///
 /// An independent checker: it uses no report of an app.
 actor FormsEyes {
-    struct Sighting: Sendable {
+    struct Observation: Sendable {
         /// The form's title.
         let title: String
         /// On the clock of the phone's log.
@@ -26,13 +26,13 @@ actor FormsEyes {
     private let app: String
     private let browser: String
     private let clock: FormsClock
-    private(set) var sightings: [Sighting] = []
+    private(set) var sightings: [Observation] = []
     private(set) var isFormOnScreen = false
     private(set) var picture: Data?
     private let takesPicture: Bool
-    private let deed: FormsDeed
+    private let deed: FormsAction
 
-    init(app: String, browser: String, takesPicture: Bool, deed: FormsDeed, clock: FormsClock) {
+    init(app: String, browser: String, takesPicture: Bool, deed: FormsAction, clock: FormsClock) {
         self.app = app
         self.browser = browser
         self.takesPicture = takesPicture
@@ -76,7 +76,7 @@ actor FormsEyes {
         isFormOnScreen = true
         defer { isFormOnScreen = false }
         let title = try await page.form()?.first ?? "a form without a title"
-        sightings.append(Sighting(title: title, microseconds: clock.microseconds))
+        sightings.append(Observation(title: title, microseconds: clock.microseconds))
         if takesPicture, picture == nil { picture = try await page.screenshot() }
         if case .answer(let field, let text, _) = deed {
             try await page.click(field, role: "textbox")

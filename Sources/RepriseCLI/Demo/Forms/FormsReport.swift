@@ -42,7 +42,7 @@ struct FormsReport: Sendable {
         _ result: FormsResult, _ algorithm: FormsAlgorithm
     ) -> ScenarioTable.Cell {
         guard let run = result.run(algorithm) else { return ("–", nil) }
-        switch result.verdict(run) {
+        switch result.disposition(run) {
         case .right:
             if result.scenario.forms.isEmpty { return ("not shown", .green) }
             let time = result.time(run).map { String(format: "%.2f s", $0.inSeconds) } ?? "–"
@@ -117,9 +117,15 @@ struct FormsReport: Sendable {
 
     private struct Summary: Encodable {
         struct Run: Encodable {
-            let verdict: String
+            let disposition: String
             let seen: [String]
             let milliseconds: Int64?
+
+            private enum CodingKeys: String, CodingKey {
+                case disposition = "verdict"
+                case seen
+                case milliseconds
+            }
         }
 
         struct Scenario: Encodable {
@@ -135,8 +141,8 @@ struct FormsReport: Sendable {
                 expected = result.scenario.forms
                 apps = Dictionary(
                     result.runs.map { run in
-                        let verdict =
-                            switch result.verdict(run) {
+                        let disposition =
+                            switch result.disposition(run) {
                             case .right: "right"
                             case .lost: "lost"
                             case .twice: "twice"
@@ -145,7 +151,7 @@ struct FormsReport: Sendable {
                         return (
                             run.algorithm.rawValue,
                             Run(
-                                verdict: verdict, seen: run.sightings.map(\.title),
+                                disposition: disposition, seen: run.sightings.map(\.title),
                                 milliseconds: result.time(run)?.milliseconds)
                         )
                     }

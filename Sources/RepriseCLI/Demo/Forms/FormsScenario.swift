@@ -23,7 +23,7 @@ struct FormsScenario: NamedScenario {
     /// Whether the case study covers it, so that its code can run.
     var isOfSeed = true
     /// The person's action on each form.
-    var deed = FormsDeed.close
+    var deed = FormsAction.close
     /// The app's further expected reports.
     var says: [String] = []
     /// How the phone behaves where Apple's documentation leaves it open.
@@ -31,7 +31,7 @@ struct FormsScenario: NamedScenario {
     /// The app's additional arguments.
     var arguments: [String] = []
     /// The actions.
-    let play: @Sendable (FormsPlay) async throws -> Void
+    let play: @Sendable (FormsScenarioRunner) async throws -> Void
 }
 
 extension FormsScenario {

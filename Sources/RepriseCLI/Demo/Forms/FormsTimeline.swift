@@ -21,7 +21,7 @@ struct FormsTimeline {
 
     /// The outcome of an event that was not shown exactly once; nil: it was.
     private func fate(_ run: FormsRun) -> String? {
-        switch result.verdict(run) {
+        switch result.disposition(run) {
         case .right: nil
         case .lost:
             "lost: "

@@ -36,7 +36,7 @@ struct NoticesDemo: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<min(Self.stages, await score.parts) {
                 group.addTask {
-                    try await NoticesStage.with { stage in
+                    try await NoticesDemoFixture.with { stage in
                         while let (index, algorithm) = await score.next() {
                             try Task.checkCancellation()
                             let run = try await play(scenarios[index], algorithm, stage)
@@ -51,10 +51,10 @@ struct NoticesDemo: Sendable {
     }
 
     private func play(
-        _ scenario: NoticesScenario, _ algorithm: NoticesAlgorithm, _ stage: NoticesStage
+        _ scenario: NoticesScenario, _ algorithm: NoticesAlgorithm, _ stage: NoticesDemoFixture
     ) async throws -> NoticesRun {
         guard scenario.isAlone else { return try await stage.play(scenario, as: algorithm) }
-        return try await NoticesStage.with { try await $0.play(scenario, as: algorithm) }
+        return try await NoticesDemoFixture.with { try await $0.play(scenario, as: algorithm) }
     }
 
     private func say(_ text: String) throws {

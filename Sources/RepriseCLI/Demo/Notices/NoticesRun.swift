@@ -13,7 +13,7 @@ enum NoticesAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
 struct NoticesRun: Sendable {
     let algorithm: NoticesAlgorithm
     let log: [PhoneEvent]
-    let messages: [NoticesBook.Message]
+    let messages: [NoticesRecorder.Message]
     /// Violations during the run.
     let noted: [NoticesResult.Fault]
     /// The expected targets of taps.
@@ -21,7 +21,7 @@ struct NoticesRun: Sendable {
     /// At the icon, in the end.
     let badge: Int64
     /// By the server, by conversation.
-    let standings: [String: NoticesStanding]
+    let standings: [String: NoticesStatus]
     /// The delivered notifications at the end.
     let delivered: [NotificationRequest]
     /// How often the app has counted that a person was alerted twice.
@@ -34,7 +34,7 @@ struct NoticesRun: Sendable {
     }
 
     /// How soon a person heard of a message; nil: not before the app ran again.
-    func time(of message: NoticesBook.Message) -> Duration? {
+    func time(of message: NoticesRecorder.Message) -> Duration? {
         guard let first = banners(of: message.id).first else { return nil }
         let opened = log.first {
             ($0.what == "foreground" || $0.what == "resumed")
@@ -58,7 +58,7 @@ struct NoticesRun: Sendable {
             if count > 0 { faults.append(fault(count)) }
         }
         let stored = Set(log.filter { $0.what == "app.stored" }.map(\.detail))
-        func isKnown(_ message: NoticesBook.Message) -> Bool {
+        func isKnown(_ message: NoticesRecorder.Message) -> Bool {
             stored.contains(message.id) || !banners(of: message.id).isEmpty
         }
         note(messages.count { !isKnown($0) }) { .lost($0) }

@@ -12,5 +12,5 @@ struct NoticesScale: Hashable, Sendable {
 
     /// How long what waited may take behind an outage: the longest pause before a provider is asked
     /// again, and that of a push.
-    var patience: Duration { outage > .seconds(60) ? .seconds(400) : .seconds(20) }
+    var timeout: Duration { outage > .seconds(60) ? .seconds(400) : .seconds(20) }
 }

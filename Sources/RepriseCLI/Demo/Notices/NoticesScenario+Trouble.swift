@@ -95,7 +95,7 @@ extension NoticesScenario {
             try await play.isForceQuit()
             try await play.writes("m1")
             try await play.phone.expects(
-                .report("extension", app: play.app), within: NoticesPlay.patience)
+                .report("extension", app: play.app), within: NoticesScenarioRunner.timeout)
             try await play.passes(.seconds(27))
             try await play.passes(.seconds(3))
             try await play.areSeen(["m1"])
@@ -128,7 +128,7 @@ extension NoticesScenario {
             for index in 1...3 { try await play.writes("m\(index)") }
             try await Task.sleep(for: scale.outage)
             play.server.setDown(false)
-            try await play.areSeen(["m1", "m2", "m3"], within: scale.patience)
+            try await play.areSeen(["m1", "m2", "m3"], within: scale.timeout)
             try await play.badgeIsRight()
         }
     }

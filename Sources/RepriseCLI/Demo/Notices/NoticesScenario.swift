@@ -17,7 +17,7 @@ struct NoticesScenario: NamedScenario {
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     /// The actions.
-    let play: @Sendable (NoticesPlay) async throws -> Void
+    let play: @Sendable (NoticesScenarioRunner) async throws -> Void
 
     /// All, in the order of the demo.
     static let all: [NoticesScenario] = played(.quick)

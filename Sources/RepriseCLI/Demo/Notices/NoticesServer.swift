@@ -12,7 +12,7 @@ actor NoticesServer {
     private let folder: URL
     private let apple: FakePushServer
     private let certificate: FakePushServer.Certificate
-    private var process: ChildProcess?
+    private var process: DemoProcess?
     private var starts = 0
     private(set) var url = ""
 
@@ -42,7 +42,7 @@ actor NoticesServer {
     func start() async throws {
         starts += 1
         let port = url.split(separator: ":").last.map(String.init) ?? "0"
-        let child = try ChildProcess(
+        let child = try DemoProcess(
             [
                 "serve", "--dev", "--port", port, "--json", "--until-input-ends",
                 "--data", folder.appendingPathComponent("data").path,
@@ -52,7 +52,7 @@ actor NoticesServer {
                 "--apns-ca", certificate.certificate,
             ], log: folder.appendingPathComponent("\(starts).log"))
         process = child
-        url = try DemoStage.url(in: try await child.line())
+        url = try DemoFixture.url(in: try await child.line())
     }
 
     /// SIGKILL.
@@ -91,7 +91,7 @@ struct NoticesCaller: Sendable {
 
     @discardableResult
     func send(_ method: String, _ path: [String], _ body: String? = nil) async throws
-        -> JSONMembers?
+        -> HTTPMembers?
     {
         try await ServerAPI(server: server, caller: Caller(server: server, source: .token(token)))
             .send(method, ["v1"] + path, body: body.map { Array($0.utf8) })
@@ -114,17 +114,17 @@ struct NoticesCaller: Sendable {
     }
 
     /// The user's read state.
-    func standing(in channel: String) async throws -> NoticesStanding {
+    func standing(in channel: String) async throws -> NoticesStatus {
         let answer = try await send("GET", ["channels", channel, "positions"])
-        let mine = try answer?.list("positions").first.map { try JSONMembers($0) }
-        return NoticesStanding(
+        let mine = try answer?.list("positions").first.map { try HTTPMembers($0) }
+        return NoticesStatus(
             read: mine?.integer("read") ?? 0, unread: answer?.integer("unread") ?? 0,
             head: answer?.integer("head") ?? 0)
     }
 }
 
 /// A person's read position in a conversation, by the server.
-struct NoticesStanding: Hashable, Sendable {
+struct NoticesStatus: Hashable, Sendable {
     var read: Int64 = 0
     var unread: Int64 = 0
     var head: Int64 = 0

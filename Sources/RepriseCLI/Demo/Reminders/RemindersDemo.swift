@@ -36,7 +36,7 @@ struct RemindersDemo: Sendable {
                 let part = scenarios.indices.filter { scenarios[$0].isUntimed == isUntimed }
                 guard !part.isEmpty else { continue }
                 group.addTask {
-                    try await RemindersStage.with { stage in
+                    try await RemindersDemoFixture.with { stage in
                         for index in part {
                             try await score.note(try await play(scenarios[index], on: stage), index)
                         }
@@ -48,7 +48,7 @@ struct RemindersDemo: Sendable {
         return await score.results
     }
 
-    private func play(_ scenario: RemindersScenario, on stage: RemindersStage) async throws
+    private func play(_ scenario: RemindersScenario, on stage: RemindersDemoFixture) async throws
         -> RemindersResult
     {
         var runs: [RemindersRun] = []

@@ -9,7 +9,7 @@ struct RemindersScenario: NamedScenario {
     let title: String
     /// The expected screens, in order, in the words of ``GoalsScreen``.
     var screens: [String] = []
-    /// When a reminder must ring from ``RemindersPlay/listens()`` on, by the phone's wall clock;
+    /// When a reminder must ring from ``RemindersScenarioRunner/listens()`` on, by the phone's wall clock;
     /// nil: not checked.
     var heard: [String]?
     /// The number of pressed notification buttons: their effects have no screen.
@@ -29,7 +29,7 @@ struct RemindersScenario: NamedScenario {
     /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     /// The actions.
-    let play: @Sendable (RemindersPlay) async throws -> Void
+    let play: @Sendable (RemindersScenarioRunner) async throws -> Void
 
     /// How the taps have to end, by the ledger.
     var outcomes: [Outcome: Int64] {

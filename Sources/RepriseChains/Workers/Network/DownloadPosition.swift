@@ -29,7 +29,7 @@ enum DownloadAnswer: Hashable, Sendable {
             }
             try StatusPolicy.check(head)
             guard head.status == 200 else {
-                throw HandOverFailure.permanent(
+                throw DispatchFailure.permanent(
                     "refused: The server answered \(head.status), and nothing to keep.")
             }
             return .begins(validator: validator(of: head), total: try length(of: head))

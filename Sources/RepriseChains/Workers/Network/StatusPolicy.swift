@@ -5,7 +5,7 @@ import RepriseCore
 enum StatusPolicy {
     /// Returns for a status of success.
     ///
-    /// Statuses that are `accepted` succeed like 2xx. Else it throws `HandOverFailure`
+    /// Statuses that are `accepted` succeed like 2xx. Else it throws `DispatchFailure`
     /// `.permanent`, or `.retry` if the server sent `Retry-After`, or `.unavailable` for another
     /// try.
     static func check(
@@ -16,11 +16,11 @@ enum StatusPolicy {
         case let status where accepted.contains(status): return
         case 408, 425, 429, 500..<600:
             let reason = "unavailable: The server answered \(head.status)."
-            if let wait = retryAfter(head, now) { throw HandOverFailure.retry(after: wait, reason) }
+            if let wait = retryAfter(head, now) { throw DispatchFailure.retry(after: wait, reason) }
             throw RepriseError(
                 .unavailable, "The server answered \(head.status).", remedy: "Try again later.")
         case let status:
-            throw HandOverFailure.permanent("refused: The server answered \(status).")
+            throw DispatchFailure.permanent("refused: The server answered \(status).")
         }
     }
 

@@ -1,10 +1,10 @@
 /// Counts from outside which tasks ran, and which ran again though nothing obliged them to.
 ///
 /// A task that is killed before anybody could write down that it has finished must run again, with
-/// us as well. It is only held against an algorithm if its process has run on for ``patience``
+/// us as well. It is only held against an algorithm if its process has run on for ``timeout``
 /// since, with a disk that takes what is written: time to write it down many times over.
 final class ChainObserver {
-    static let patience: Duration = .seconds(1)
+    static let timeout: Duration = .seconds(1)
     /// Whoever met a full disk may rest for so long before trying again.
     static let rest: Duration = .seconds(30)
 
@@ -33,7 +33,7 @@ final class ChainObserver {
     /// The lives of each device that have ended, by their numbers.
     private var ends: [[Int: End]]
 
-    init(_ stage: BaselineStage) {
+    init(_ stage: BaselineFixture) {
         simulation = stage.simulation
         processes = stage.processes
         disks = stage.disks
@@ -61,7 +61,7 @@ final class ChainObserver {
                 .once, "\(task.text) runs again on \(processes[device].name), which lives on")
         }
         let left = end.at - max(finished.at, end.ableSince)
-        guard left >= Self.patience else { return }
+        guard left >= Self.timeout else { return }
         simulation.violated(
             .once,
             "\(task.text) runs again on \(processes[device].name), though it had finished "

@@ -7,7 +7,7 @@ package struct SingleValueChainsWorkload: Workload {
     package var name: String { "seed-003-\(version == .first ? "first" : "repaired")" }
     package var summary: String { "seed 003: the positions of all chains in one value" }
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(
             seed: seed,
             kinds: [
@@ -25,9 +25,9 @@ package struct SingleValueChainsWorkload: Workload {
 
     /// Plays the workload with apps of whichever kind.
     static func play<App: ChainTrialApp>(
-        _ simulation: Simulation, app: (BaselineStage, ChainObserver, Int) -> App
+        _ simulation: Simulation, app: (BaselineFixture, ChainObserver, Int) -> App
     ) {
-        let stage = BaselineStage(simulation)
+        let stage = BaselineFixture(simulation)
         let observer = ChainObserver(stage)
         let apps = stage.processes.indices.map { app(stage, observer, $0) }
         for (chain, moment) in stage.moments(from: .seconds(1), purpose: "chain").enumerated() {

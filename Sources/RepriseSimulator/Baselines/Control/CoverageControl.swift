@@ -20,16 +20,16 @@ package struct CoverageControl: ChannelTrialClient {
         return next
     }
 
-    package mutating func connected(at now: Duration) -> [SeedChannelClient.Action] {
+    package mutating func connected(at now: Duration) -> [OriginalChannelClient.Action] {
         isCatchingUp = true
         return [.subscribe(from: coverage.watermark), .check(after: .seconds(60))]
     }
 
     package mutating func textReceived(_ text: [UInt8]) {
-        if text == SeedFrame.syncComplete { isCatchingUp = false }
+        if text == OriginalFrame.syncComplete { isCatchingUp = false }
     }
 
-    package mutating func eventReceived(_ seq: Int64, at now: Duration) -> [SeedChannelClient
+    package mutating func eventReceived(_ seq: Int64, at now: Duration) -> [OriginalChannelClient
         .Action]
     {
         guard !coverage.contains(seq) else { return [] }
@@ -37,7 +37,7 @@ package struct CoverageControl: ChannelTrialClient {
         return [.apply(seq: seq)]
     }
 
-    package mutating func checked(at now: Duration, isQueueEmpty: Bool) -> [SeedChannelClient
+    package mutating func checked(at now: Duration, isQueueEmpty: Bool) -> [OriginalChannelClient
         .Action]
     {
         guard isCatchingUp || coverage.watermark < coverage.top else {
@@ -46,5 +46,5 @@ package struct CoverageControl: ChannelTrialClient {
         return [.reconnect]
     }
 
-    package mutating func connectionFailed() -> [SeedChannelClient.Action] { [.reconnect] }
+    package mutating func connectionFailed() -> [OriginalChannelClient.Action] { [.reconnect] }
 }

@@ -10,7 +10,7 @@ package struct EntryChainsControl: Workload {
     package let name = "control-003"
     package let summary = "the shipping hand-over, tried as seed 003 is"
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         SingleValueChainsWorkload(version: .first).schedule(seed: seed)
     }
 
@@ -36,7 +36,7 @@ package struct EntryChainsControl: Workload {
         private static let kind = EntryKind(
             "task", attemptLimit: 100, backoff: Backoff(longest: .seconds(10)), parallel: 256)
 
-        init(_ stage: BaselineStage, _ observer: ChainObserver, _ device: Int) {
+        init(_ stage: BaselineFixture, _ observer: ChainObserver, _ device: Int) {
             simulation = stage.simulation
             process = stage.processes[device]
             self.observer = observer
@@ -65,7 +65,7 @@ package struct EntryChainsControl: Workload {
             }
             self.journal = journal
             journal.handleBatches(of: Self.kind.name) { [unowned self] batch in
-                for lent in batch { run(lent) }
+                for delivery in batch { run(delivery) }
             }
         }
 
@@ -83,30 +83,30 @@ package struct EntryChainsControl: Workload {
 
         // MARK: Tasks
 
-        private func run(_ lent: SimulatedLent) {
-            guard let (task, steps) = Self.task(of: lent.entry) else {
-                return simulation.violated(.recorded, "\(lent.entry.id) cannot be read")
+        private func run(_ delivery: SimulatedDelivery) {
+            guard let (task, steps) = Self.task(of: delivery.entry) else {
+                return simulation.violated(.recorded, "\(delivery.entry.id) cannot be read")
             }
             guard process.survives("starts \(task.text)") else { return }
             simulation.trace(process.name, "starts \(task.text)")
             observer.started(task, device: device)
             let time = random.duration(.milliseconds(500), .seconds(8))
-            simulation.after(time, on: process) { [unowned self] in finish(lent, task, steps) }
+            simulation.after(time, on: process) { [unowned self] in finish(delivery, task, steps) }
         }
 
         private func finish(
-            _ lent: SimulatedLent, _ task: SingleValueChains.Task, _ steps: [Int]
+            _ delivery: SimulatedDelivery, _ task: SingleValueChains.Task, _ steps: [Int]
         ) {
             guard process.survives("finishes \(task.text)") else { return }
             guard failures == 0 else {
                 failures -= 1
                 simulation.met(.handlerThrows)
                 simulation.trace(process.name, "fails \(task.text)")
-                return lent.end(.failed(Failed()), nil)
+                return delivery.end(.failed(Failed()), nil)
             }
             simulation.trace(process.name, "finishes \(task.text)")
             observer.finished(task, device: device)
-            lent.end(.applied) { try Self.goOn(after: task, steps, in: $0) }
+            delivery.end(.applied) { try Self.goOn(after: task, steps, in: $0) }
         }
 
         // MARK: Rows

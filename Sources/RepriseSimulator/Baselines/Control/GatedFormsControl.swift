@@ -5,7 +5,7 @@ package struct GatedFormsControl: Workload {
     package let name = "control-000"
     package let summary = "the shipping hand-over, tried as seed 000 is"
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         BufferedFormsWorkload(version: .first).schedule(seed: seed)
     }
 
@@ -23,7 +23,7 @@ package struct GatedFormsControl: Workload {
         private static let conditions: [Readiness] = [.sdk, .webView, .handshake, .formsData]
 
         init(
-            _ simulation: Simulation, _ stage: BaselineStage, _ observer: BaselineObserver,
+            _ simulation: Simulation, _ stage: BaselineFixture, _ observer: BaselineObserver,
             _ device: Int
         ) {
             self.simulation = simulation
@@ -57,7 +57,7 @@ package struct GatedFormsControl: Workload {
             for (condition, moment) in zip(Self.conditions, moments) {
                 simulation.after(moment, on: app.process) { [self] in
                     if condition == .formsData { pageHasFormsData = true }
-                    app.journal?.open(condition)
+                    app.journal?.setReady(condition)
                 }
             }
         }

@@ -5,7 +5,7 @@ package struct GatedRouterControl: Workload {
     package let name = "control-002"
     package let summary = "the shipping hand-over, tried as seed 002 is"
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         SleepingRouterWorkload(version: .first).schedule(seed: seed)
     }
 
@@ -22,7 +22,7 @@ package struct GatedRouterControl: Workload {
         private var isStoreLoaded = false
 
         init(
-            _ simulation: Simulation, _ stage: BaselineStage, _ observer: BaselineObserver,
+            _ simulation: Simulation, _ stage: BaselineFixture, _ observer: BaselineObserver,
             _ device: Int
         ) {
             self.simulation = simulation
@@ -33,7 +33,7 @@ package struct GatedRouterControl: Workload {
             ) { observer.accepted($0, device: device) }
             app.launched = { [unowned self] in launch() }
             app.obstacle = { [unowned self] _ in
-                mayLookUp ? nil : HandOverFailure.notReady("the store does not answer")
+                mayLookUp ? nil : DispatchFailure.notReady("the store does not answer")
             }
             app.effect = { observer.tookEffect($0, device: device) }
         }
@@ -48,7 +48,7 @@ package struct GatedRouterControl: Workload {
         func keepStoreBusy(for duration: Duration) {
             busyUntil = simulation.now + duration
             simulation.met(.gateCloses)
-            app.journal?.close(.store)
+            app.journal?.setNotReady(.store)
             openLater()
         }
 
@@ -64,7 +64,7 @@ package struct GatedRouterControl: Workload {
         /// The store says when it answers again.
         private func openLater() {
             simulation.after(max(busyUntil - simulation.now, .zero), on: app.process) { [self] in
-                if mayLookUp { app.journal?.open(.store) }
+                if mayLookUp { app.journal?.setReady(.store) }
             }
         }
     }

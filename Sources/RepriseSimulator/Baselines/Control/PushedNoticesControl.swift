@@ -11,7 +11,9 @@ package struct PushedNoticesControl: Workload {
     package let name = "control-004"
     package let summary = "the shipping decisions of push, tried as seed 004 is"
 
-    package func schedule(seed: UInt64) -> Schedule { SocketNoticesWorkload().schedule(seed: seed) }
+    package func schedule(seed: UInt64) -> FaultSchedule {
+        SocketNoticesWorkload().schedule(seed: seed)
+    }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         SocketNoticesWorkload.play(simulation) { stage, devices in
@@ -19,7 +21,7 @@ package struct PushedNoticesControl: Workload {
         }
     }
 
-    private final class Server: NoticeServer {
+    private final class Server: OriginalNoticeServer {
         private struct Push {
             let device: Int
             let message: Int
@@ -89,7 +91,7 @@ package struct PushedNoticesControl: Workload {
         private func perform(_ action: PushMachine.Action) {
             switch action {
             case .recover: machine.recovered(succeeded: true, now: now)
-            case .walk(_, let through): walk(through: Int(through))
+            case .scan(_, let through): scan(through: Int(through))
             case .load(let limit): load(limit)
             case .send(let number): send(number)
             case .postpone(let number, let wait):
@@ -99,7 +101,7 @@ package struct PushedNoticesControl: Workload {
             }
         }
 
-        private func walk(through: Int) {
+        private func scan(through: Int) {
             var added = 0
             for message in walked..<max(through, walked) {
                 for device in devices.indices where !arrived[device].contains(message) {

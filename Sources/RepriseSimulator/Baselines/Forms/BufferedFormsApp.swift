@@ -124,7 +124,7 @@ package struct BufferedFormsWorkload: Workload {
     package var name: String { "seed-000-\(version.label)" }
     package var summary: String { "seed 000: events for a web view that is not ready" }
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(seed: seed, kinds: [(.killDevice, 3), (.suspend, 2), (.handlerLate, 3)])
     }
 
@@ -138,9 +138,9 @@ package struct BufferedFormsWorkload: Workload {
 
     static func play(
         _ simulation: Simulation,
-        _ app: (BaselineStage, BaselineObserver, _ device: Int) -> some FormsTrialApp
+        _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some FormsTrialApp
     ) {
-        let stage = BaselineStage(simulation)
+        let stage = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "event")
         let apps = stage.processes.indices.map { app(stage, observer, $0) }
         // Without faults every event finds an app that runs and is ready: "What Works Fine" (5–51).

@@ -51,7 +51,7 @@ final class SocketNoticesDevice {
     }
 
     private func dial() {
-        network.dial(from: process, to: NoticeServer.name) { [self] socket in
+        network.dial(from: process, to: OriginalNoticeServer.name) { [self] socket in
             guard let socket else {
                 return simulation.after(.seconds(1), on: process) { [self] in dial() }
             }
@@ -72,14 +72,15 @@ final class SocketNoticesDevice {
         // An exact catch-up, which the seed does not describe: from the first message that is
         // missing.
         let next = (0...stored.count).first { !stored.contains($0) } ?? 0
-        socket.send([NoticeServer.request(from: next)])
+        socket.send([OriginalNoticeServer.request(from: next)])
     }
 
     private func received(_ frame: [UInt8]) {
-        guard process.state == .running, let message = NoticeServer.message(in: frame) else {
+        guard process.state == .running, let message = OriginalNoticeServer.message(in: frame)
+        else {
             return
         }
-        let isBacklog = NoticeServer.isBacklog(frame)
+        let isBacklog = OriginalNoticeServer.isBacklog(frame)
         let actions =
             isBacklog ? machine.caughtUp([message]) : machine.messageReceived(message)
         for action in actions {

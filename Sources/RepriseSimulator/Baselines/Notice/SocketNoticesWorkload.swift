@@ -6,23 +6,24 @@ package struct SocketNoticesWorkload: Workload {
     /// Within how long the person is told while their phone has a network.
     ///
     /// Ours pushes after 5 s.
-    static let patience: Duration = .seconds(60)
+    static let timeout: Duration = .seconds(60)
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         // "After 30s → iOS may suspend" (87); force-quit (72–77); the connection is lost.
         .draw(seed: seed, kinds: [(.suspend, 4), (.killDevice, 2), (.cut, 2), (.delay, 1)])
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, _ in NoticeServer(simulation, network: stage.network) }
+        Self.play(simulation) { stage, _ in OriginalNoticeServer(simulation, network: stage.network)
+        }
     }
 
     /// Plays the workload with a server of whichever kind.
     static func play(
         _ simulation: Simulation,
-        server: (BaselineStage, [SocketNoticesDevice]) -> NoticeServer
+        server: (BaselineFixture, [SocketNoticesDevice]) -> OriginalNoticeServer
     ) {
-        let stage = BaselineStage(simulation)
+        let stage = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "message")
         let devices = stage.processes.enumerated().map { device, process in
             SocketNoticesDevice(
@@ -61,13 +62,13 @@ package struct SocketNoticesWorkload: Workload {
         published: @escaping () -> Int
     ) {
         let accepted = simulation.now
-        simulation.after(patience) {
+        simulation.after(timeout) {
             guard !device.hasTold(message), device.process.state == .suspended,
                 device.lastKilled < accepted
             else { return }
             simulation.violated(
                 .alive,
-                "nobody was told of message \(message) for \(Baseline.seconds(patience)) on "
+                "nobody was told of message \(message) for \(Baseline.seconds(timeout)) on "
                     + "\(device.process.name): it has a network, its app is suspended and shows no "
                     + "banner; the badge says \(device.badge), and \(published()) are unread")
         }

@@ -139,7 +139,7 @@ package struct SleepingRouterWorkload: Workload {
     package var name: String { "seed-002-\(version == .first ? "first" : "repaired")" }
     package var summary: String { "seed 002: taps on reminders whose goals are not loaded yet" }
 
-    package func schedule(seed: UInt64) -> Schedule {
+    package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(
             seed: seed,
             kinds: [(.killDevice, 4), (.suspend, 1), (.handlerLate, 2), (.gateCloses, 1)])
@@ -155,9 +155,9 @@ package struct SleepingRouterWorkload: Workload {
 
     static func play(
         _ simulation: Simulation,
-        _ app: (BaselineStage, BaselineObserver, _ device: Int) -> some ReminderTrialApp
+        _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some ReminderTrialApp
     ) {
-        let stage = BaselineStage(simulation)
+        let stage = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "tap")
         let apps = stage.processes.indices.map { app(stage, observer, $0) }
         for (tap, moment) in stage.moments(from: .seconds(1), purpose: "tap").enumerated() {

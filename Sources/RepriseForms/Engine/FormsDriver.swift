@@ -1,0 +1,219 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+import Synchronization
+
+/// Performs the actions of `FormsMachine`: one input after the other, each with all that follows.
+actor FormsDriver {
+    enum Input: Sendable {
+        case delivery([EntryDelivery])
+        case opened(life: Int, session: String, Result<any HostedWebView, any Error>)
+        case said(life: Int, [UInt8])
+        case lost(life: Int, reason: String)
+        case catalogue(company: String, FormsCatalogue)
+        case alarm
+        case changed(FormsChange, CheckedContinuation<Void, any Error>)
+        case slept
+        case woke
+        case dismiss
+    }
+
+    /// A web view with its reader and writer.
+    struct View {
+        let view: any HostedWebView
+        let outgoing: AsyncStream<[UInt8]>.Continuation
+        let tasks: [Task<Void, Never>]
+    }
+
+    nonisolated let store: FormsStore
+    nonisolated let configuration: Forms.Configuration
+    nonisolated let states = StateBroadcaster(FormsState.idle)
+    nonisolated let inbox = FormsInbox()
+    /// Raised to fetch the catalogue.
+    nonisolated let reason = Signal()
+    nonisolated let answers: Forms.Answers?
+
+    var machine: FormsMachine
+    var host: (any WebViewHost)?
+    var deliveries: [EntryID: (delivery: EntryDelivery, arrival: FormsArrival)] = [:]
+    var view: View?
+    var closing: Task<Void, Never>?
+    private var alarm: (due: Duration, task: Task<Void, Never>)?
+    private var isRunning = false
+    var failure: RepriseError?
+    var catalogueFault: RepriseError?
+    var source: CatalogueSource?
+    var keeper: Task<Void, Never>?
+    var company = ""
+
+    var clock: any Timekeeper { configuration.timekeeper }
+
+    init(journal: Journal, configuration: Forms.Configuration, answers: Forms.Answers?) {
+        store = FormsStore(journal: journal)
+        self.configuration = configuration
+        self.answers = answers
+        machine = FormsMachine(
+            events: configuration.events,
+            settings: .init(
+                helloTimeout: configuration.helloTimeout,
+                eventsTimeout: configuration.eventsTimeout,
+                appearTimeout: configuration.appearTimeout),
+            locale: configuration.locale)
+    }
+
+    // MARK: Running
+
+    func run(_ host: any WebViewHost, _ source: CatalogueSource) async throws {
+        guard !isRunning else {
+            throw RepriseError(.badConfiguration, "The forms are running already.")
+        }
+        isRunning = true
+        failure = nil
+        (self.host, self.source) = (host, source)
+        inbox.open()
+        store.journal.handleBatches(of: FormsEvent.family) { [inbox] batch in
+            guard !inbox.put(.delivery(batch)) else { return }
+            for delivery in batch { delivery.end(as: .back(reason: "The forms do not run.")) }
+        }
+        do {
+            company = try await store.identity().company ?? configuration.company
+            keepCatalogue()
+            await perform(machine.started())
+            while let input = await inbox.next() {
+                await take(input)
+                if failure != nil { break }
+            }
+        } catch {
+            failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
+        }
+        // Not cancelled with the task: entries in flight are returned, and the web view is closed.
+        await Task { await self.finish() }.value
+        if let failure { throw failure }
+    }
+
+    func finish() async {
+        keeper?.cancel()
+        for input in inbox.close() { leave(input) }
+        await perform(machine.stopped())
+        await closing?.value
+        alarm?.task.cancel()
+        alarm = nil
+        (host, source) = (nil, nil)
+        isRunning = false
+        states.announce(machine.state)
+    }
+
+    /// Returns input that arrived too late.
+    func leave(_ input: Input) {
+        switch input {
+        case .delivery(let batch):
+            for delivery in batch { delivery.end(as: .back(reason: "The forms do not run.")) }
+        case .opened(_, _, .success(let view)): Task { await view.close() }
+        case .changed(let change, let continuation):
+            Task { [store] in
+                do {
+                    _ = try await store.change(change.apply)
+                    continuation.resume()
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        case .opened, .said, .lost, .catalogue, .alarm, .slept, .woke, .dismiss: break
+        }
+    }
+
+    func take(_ input: Input) async {
+        let (now, wall) = (clock.uptime(), clock.wall())
+        switch input {
+        case .delivery(let batch): await dispatched(batch)
+        case .opened(let life, let session, let result):
+            await opened(life, session, result, at: now)
+        case .said(let life, let text):
+            inbox.messageRead()
+            guard life == machine.life else { break }
+            await perform(machine.said(text, at: now, wall: wall))
+        case .lost(let life, let reason):
+            guard life == machine.life else { break }
+            await perform(machine.viewLost(reason: reason, at: now))
+        case .catalogue(let company, let catalogue):
+            guard company == self.company else { break }
+            await perform(machine.catalogueArrived(catalogue, at: now))
+        case .alarm:
+            alarm = nil
+            await perform(machine.timerFired(at: now))
+        case .changed(let change, let continuation): await changed(change, continuation)
+        case .slept: machine.slept()
+        case .woke:
+            machine.woke(at: now)
+            reason.raise()
+        case .dismiss: await perform(machine.dismiss())
+        }
+        arm()
+        states.announce(machine.state)
+    }
+
+    func arm() {
+        guard machine.due != alarm?.due else { return }
+        alarm?.task.cancel()
+        alarm = machine.due.map { due in
+            let task = Task { [inbox, clock] in
+                do { try await clock.sleep(until: due) } catch { return }
+                _ = inbox.put(.alarm)
+            }
+            return (due, task)
+        }
+    }
+
+    // MARK: Events
+
+    func dispatched(_ batch: [EntryDelivery]) async {
+        var arrivals: [FormsArrival] = []
+        for delivery in batch {
+            do {
+                let arrival = FormsArrival(
+                    id: delivery.entry.id,
+                    content: try EventContent(payload: delivery.entry.payload),
+                    recordedAt: delivery.entry.recordedAt, attempt: delivery.entry.attempt,
+                    isReleased: delivery.isReleased)
+                deliveries[arrival.id] = (delivery, arrival)
+                arrivals.append(arrival)
+            } catch {
+                delivery.end(DispatchFailure.permanent("The event cannot be read: \(error)"))
+            }
+        }
+        do {
+            let tried = arrivals.filter { $0.attempt > 1 }.map(\.id)
+            let doubtful = tried.isEmpty ? [] : try await store.doubtful(tried)
+            await perform(
+                machine.delivery(
+                    arrivals, doubtful: doubtful, at: clock.uptime(), wall: clock.wall()))
+        } catch {
+            let failure = DispatchFailure.notReady("The journal cannot be read: \(error)")
+            for arrival in arrivals {
+                deliveries.removeValue(forKey: arrival.id)?.delivery.end(failure)
+            }
+        }
+    }
+
+    func deliverLate(_ id: EntryID) {
+        guard let (delivery, arrival) = deliveries.removeValue(forKey: id) else { return }
+        Task { [late = configuration.late] in
+            do {
+                try await late?(FormsOccurrence(arrival))
+                delivery.end(as: .ended(.applied, reason: "delivered late"))
+            } catch {
+                delivery.end(error)
+            }
+        }
+    }
+
+    var diagnostics: FormsDiagnostics {
+        var diagnostics = FormsDiagnostics(state: machine.state)
+        diagnostics.catalogue = machine.catalogueVersion
+        diagnostics.inFlight = machine.inFlight
+        diagnostics.tally = machine.tally
+        diagnostics.catalogueFault = catalogueFault?.description
+        return diagnostics
+    }
+}

@@ -1,0 +1,72 @@
+package import GRDB
+package import RepriseCore
+
+/// An entry that is in flight at a batch handler.
+package struct EntryDelivery: Sendable {
+    /// The acknowledgement of a batch handler.
+    package enum Ending: Sendable {
+        /// It was handled.
+        case applied
+        /// The error that a handler would have thrown.
+        case failed(any Error)
+        /// It ended with this outcome, for this reason, which is kept.
+        case ended(Outcome, reason: String)
+        /// Requeued, because its receiver is gone: it is dispatched again as soon as its gate is
+        /// open, before those recorded after it.
+        ///
+        /// In doubt is one whose effect may have taken place, as when its process had ended: if its
+        /// bound comes before its next dispatch, it ends as `unconfirmed`.
+        case back(reason: String, isInDoubt: Bool = false)
+        /// The feature counts its attempts itself: it is dispatched again after this time, and the
+        /// writes alongside are committed.
+        case again(after: Duration, reason: String)
+        /// Its time has not come: it is dispatched again after this time, even if the process ends
+        /// meanwhile, and counts no failure.
+        case postponed(by: Duration, reason: String)
+    }
+
+    package let entry: Entry
+    /// Its gate is closed: it is released by its bound, ahead of others that were recorded before
+    /// it.
+    package let isReleased: Bool
+    private let returned:
+        @Sendable (Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?) -> Void
+
+    init(
+        entry: Entry, isReleased: Bool,
+        returned:
+            @escaping @Sendable (
+                Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?
+            ) -> Void
+    ) {
+        self.entry = entry
+        self.isReleased = isReleased
+        self.returned = returned
+    }
+
+    /// Acknowledges the entry; only the first acknowledgement counts.
+    ///
+    /// - Parameters:
+    ///   - error: nil if it was handled; otherwise the error that a handler would throw.
+    ///   - alongside: written in the transaction that ends it, if this ends it. It must fail only
+    ///     with the disk.
+    package func end(
+        _ error: (any Error)? = nil, alongside: (@Sendable (Database) throws -> Void)? = nil
+    ) {
+        end(as: error.map { .failed($0) } ?? .applied, alongside: alongside)
+    }
+
+    /// Acknowledges the entry; only the first acknowledgement counts.
+    ///
+    /// - Parameters:
+    ///   - ending: how it ended, or that it did not.
+    ///   - alongside: written in the transaction that ends it, if this ends it. It must fail only
+    ///     with the disk.
+    ///   - written: called once that is durable; never, if the journal is closed or lost before.
+    package func end(
+        as ending: Ending, alongside: (@Sendable (Database) throws -> Void)? = nil,
+        written: (@Sendable () -> Void)? = nil
+    ) {
+        returned(ending, alongside, written)
+    }
+}

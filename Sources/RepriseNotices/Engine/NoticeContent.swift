@@ -1,0 +1,83 @@
+package import RepriseCore
+package import RepriseWire
+
+/// Converts between messages and notifications.
+enum NoticeContent {
+    /// The name of a message in the notification centre: also that of its push, so that the system
+    /// itself replaces one by the other.
+    static func request(of id: EntryID) -> String {
+        id.text.utf8.count <= 64 ? id.text : EntryID.hash(of: id.text, prefix: "h-").text
+    }
+
+    /// - Returns: nil: the message asks not to be shown.
+    static func make(
+        _ message: NoticeMessage, head: Int64, to me: UserID?, _ presentation: PresentationOptions,
+        _ configuration: Notices.Configuration
+    ) -> NotificationContent? {
+        guard let text = NoticeText(message.body) else { return nil }
+        let names = configuration.names
+        let channel = names(.channel(message.channel))
+        let sender = message.from.flatMap { names(.person($0)) }
+        var content = NotificationContent(
+            title: text.title ?? channel ?? sender ?? message.channel.text, body: text.body)
+        // In a group the sender is below its name.
+        if text.title == nil, channel != nil, let sender { content.subtitle = sender }
+        content.thread = message.channel.text
+        content.category = text.category ?? configuration.category ?? ""
+        content.info = info(of: message, head: head, to: me)
+        return content.presented(as: presentation)
+    }
+
+    /// The payload as that of a push of the same message.
+    static func info(of message: NoticeMessage, head: Int64, to me: UserID?) -> [UInt8] {
+        var hint = PushHint(kind: .alert, channel: message.channel, seq: message.seq, head: head)
+        hint.id = message.id
+        hint.from = message.from
+        hint.to = me
+        hint.time = message.time
+        var writer = JSONWriter(reserving: 320)
+        writer.object { json in
+            json.key("reprise")
+            json.raw(hint.json)
+        }
+        return writer.bytes
+    }
+
+    /// The message named by a payload; nil: not one of ours.
+    static func hint(_ info: [UInt8]) -> PushHint? {
+        guard info.count <= NoticeLimits.payloadBytes else { return nil }
+        return try? PushHint(payload: info)
+    }
+}
+
+extension NotificationContent {
+    /// The same with the decided presentation.
+    func presented(as presentation: PresentationOptions) -> NotificationContent {
+        var content = self
+        content.sound = presentation.contains(.sound)
+        // In the background this is the only way to show it in the list alone.
+        content.interruption = presentation.contains(.banner) ? nil : .passive
+        return content
+    }
+}
+
+/// A delivered notification of a message.
+package struct DeliveredNotice: Hashable, Sendable {
+    package var request: String
+    package var id: EntryID
+    package var hint: PushHint
+    package var isRemote: Bool
+    package var badge: Int?
+
+    /// Those of a list that are of messages.
+    package static func all(in delivered: [DeliveredNotification]) -> [DeliveredNotice] {
+        delivered.compactMap { notification in
+            guard let hint = NoticeContent.hint(notification.request.content.info),
+                hint.kind == .alert, let id = hint.id
+            else { return nil }
+            return DeliveredNotice(
+                request: notification.request.id, id: id, hint: hint,
+                isRemote: notification.isRemote, badge: notification.request.content.badge)
+        }
+    }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// The journal's row of one message.
+struct NoticeRow: Hashable, Sendable {
+    var id: EntryID
+    var channel: ChannelName
+    var seq: Int64
+    /// Its publication time by this device's calendar; kept for a restart.
+    var time: WallTime
+    var machine: NoticeMachine?
+    /// The requested content, while its outcome is uncertain.
+    var content: NotificationContent?
+
+    init(id: EntryID, channel: ChannelName, seq: Int64, time: WallTime) {
+        self.id = id
+        self.channel = channel
+        self.seq = seq
+        self.time = time
+    }
+
+    init(_ hint: PushHint, id: EntryID, at now: WallTime) {
+        self.init(id: id, channel: hint.channel, seq: hint.seq, time: hint.time ?? now)
+    }
+}
+
+/// Rows of the feature's tables, in a transaction of the journal.
+enum NoticeRows {
+    private static let columns = """
+        id, channel, seq, time, standing, way, reason, presentation, isRemote, alerts, unconfirmed,
+        ended, content
+        """
+
+    static func row(_ id: EntryID, _ db: Database) throws -> NoticeRow? {
+        let row = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT \(columns) FROM noticesMessage WHERE id = ?"),
+            arguments: [id.text])
+        return row.flatMap(read)
+    }
+
+    /// Delivered or uncertain ones, by sequence.
+    static func standing(in channel: ChannelName, _ db: Database) throws -> [NoticeRow] {
+        try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT \(columns) FROM noticesMessage INDEXED BY noticesMessageStanding
+                    WHERE channel = ? AND standing < 2 ORDER BY seq
+                    """), arguments: [channel.text]
+        ).compactMap(read)
+    }
+
+    /// In all channels, at most so many.
+    static func standing(limit: Int, _ db: Database) throws -> [NoticeRow] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT \(columns) FROM noticesMessage INDEXED BY noticesMessageStanding
+                WHERE standing < 2 ORDER BY channel, seq LIMIT ?
+                """, arguments: [limit]
+        ).compactMap(read)
+    }
+
+    /// Channels with uncertain messages.
+    static func asked(_ db: Database) throws -> [ChannelName] {
+        try String.fetchAll(
+            db,
+            sql: """
+                SELECT DISTINCT channel FROM noticesMessage INDEXED BY noticesMessageStanding
+                WHERE standing < 2 AND standing = 0
+                """
+        ).compactMap { try? ChannelName($0) }
+    }
+
+    private static func read(_ row: Row) -> NoticeRow? {
+        guard let id = try? EntryID(row["id"]), let channel = try? ChannelName(row["channel"]),
+            let standing = NoticeMachine.Status(rawValue: row["standing"]),
+            let way = NoticeMachine.Way(rawValue: row["way"])
+        else { return nil }
+        var found = NoticeRow(
+            id: id, channel: channel, seq: row["seq"], time: WallTime(milliseconds: row["time"]))
+        var machine = NoticeMachine(
+            standing: standing, way: way, reason: row["reason"],
+            presentation: PresentationOptions(rawValue: row["presentation"]))
+        machine.isRemote = row["isRemote"]
+        machine.alerts = row["alerts"]
+        machine.unconfirmed = row["unconfirmed"]
+        machine.ended = row["ended"]
+        found.machine = machine
+        found.content = (row["content"] as Data?).flatMap {
+            try? JSONDecoder().decode(NotificationContent.self, from: $0)
+        }
+        return found
+    }
+
+    static func write(_ row: NoticeRow, at now: WallTime, _ db: Database) throws {
+        guard let machine = row.machine else { return }
+        // The system keeps the content of a delivered one itself.
+        let content = machine.standing == .asked ? row.content : nil
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO noticesMessage (\(columns), decided)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET standing = excluded.standing,
+                reason = excluded.reason, presentation = excluded.presentation,
+                isRemote = excluded.isRemote, alerts = excluded.alerts,
+                unconfirmed = excluded.unconfirmed, ended = excluded.ended,
+                content = excluded.content
+                """
+        ).execute(arguments: [
+            row.id.text, row.channel.text, row.seq, row.time.milliseconds,
+            machine.standing.rawValue, machine.way.rawValue, machine.reason,
+            machine.presentation.rawValue, machine.isRemote, machine.alerts, machine.unconfirmed,
+            machine.ended, try content.map { try JSONEncoder().encode($0) }, now.milliseconds,
+        ])
+    }
+
+    static func count(_ what: String, by number: Int64 = 1, _ db: Database) throws {
+        guard number > 0 else { return }
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO noticesCount (what, count) VALUES (?, ?)
+                ON CONFLICT (what) DO UPDATE SET count = count + excluded.count
+                """
+        ).execute(arguments: [what, number])
+    }
+}
+
+/// The journal's row of one channel.
+struct NoticeChannelRow: Hashable, Sendable {
+    var channel: ChannelName
+    var log: Int64
+    var mark: String
+    var cursor: Int64
+    /// Nothing up to here is new.
+    var before: Int64
+    var read: Int64
+    var start: Int64
+    /// A push has said that the person has read up to there.
+    var dismissed: Int64
+    var head: Int64
+    var unread: Int64
+    /// Whether `unread` was counted here up to the head.
+    var isExact: Bool
+    /// A push has counted messages up to there.
+    var wanted: Int64
+
+    static func find(_ channel: ChannelName, _ db: Database) throws -> NoticeChannelRow? {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT log, mark, cursor, before, read, start, dismissed, head, unread, exact,
+                    wanted FROM noticesChannel WHERE channel = ?
+                    """), arguments: [channel.text])
+        return row.map { row in
+            NoticeChannelRow(
+                channel: channel, log: row[0], mark: row[1], cursor: row[2], before: row[3],
+                read: row[4], start: row[5], dismissed: row[6], head: row[7], unread: row[8],
+                isExact: row[9], wanted: row[10])
+        }
+    }
+
+    func write(at now: WallTime, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT OR REPLACE INTO noticesChannel (channel, log, mark, cursor, before, read,
+                start, dismissed, head, unread, exact, wanted, changed)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            channel.text, log, mark, cursor, before, read, start, dismissed, head, unread, isExact,
+            wanted, now.milliseconds,
+        ])
+    }
+}
+
+/// The figure at the icon, in the journal.
+struct NoticeBadgeRow: Hashable, Sendable {
+    var total: Int64
+    /// The server's newest count.
+    var counted: Int64?
+    var asOf: Int64
+    /// The badge last set in the system; nil: none.
+    var shown: Int64?
+    /// Whether a push has announced messages that the log does not have yet.
+    var isBehind: Bool
+
+    static func read(_ db: Database) throws -> NoticeBadgeRow {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT total, counted, asOf, shown,
+                    EXISTS (SELECT 1 FROM noticesChannel INDEXED BY noticesChannelWanted
+                            WHERE wanted > head) FROM noticesBadge
+                    """))
+        guard let row else {
+            return NoticeBadgeRow(total: 0, counted: nil, asOf: 0, shown: nil, isBehind: false)
+        }
+        return NoticeBadgeRow(
+            total: row[0], counted: row[1], asOf: row[2], shown: row[3], isBehind: row[4])
+    }
+
+    /// The server's count while our log is behind it; then our own.
+    var effective: IconBadge {
+        var badge = IconBadge()
+        badge.total = total
+        badge.count = total
+        if isBehind, let counted {
+            badge.count = counted
+            badge.asOf = WallTime(milliseconds: asOf)
+        }
+        return badge
+    }
+
+    static func add(_ difference: Int64, _ db: Database) throws {
+        guard difference != 0 else { return }
+        try db.cachedStatement(sql: "UPDATE noticesBadge SET total = MAX(0, total + ?)")
+            .execute(arguments: [difference])
+    }
+
+    static func shown(_ count: Int64, _ db: Database) throws {
+        try db.cachedStatement(sql: "UPDATE noticesBadge SET shown = ?1 WHERE shown IS NOT ?1")
+            .execute(arguments: [count])
+    }
+
+    /// A count of the server: an older one never takes the place of a newer.
+    ///
+    /// - Returns: whether it was taken.
+    static func counted(_ badge: PushHint.Badge, _ db: Database) throws -> Bool {
+        try db.cachedStatement(
+            sql: "UPDATE noticesBadge SET counted = ?1, asOf = ?2 WHERE asOf <= ?2"
+        ).execute(arguments: [badge.count, badge.asOf.milliseconds])
+        return db.changesCount > 0
+    }
+}

@@ -1,0 +1,276 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// Settings in the journal: read and written in its transactions.
+struct SettingStore: Sendable {
+    /// A row's state for the server.
+    enum State: Int {
+        case told = 0
+        case waits = 1
+        case refused = 2
+    }
+
+    let journal: Journal
+
+    // MARK: Set here
+
+    /// Sets a value: it applies at once, and is sent to the server.
+    ///
+    /// Replaces waiting changes of the same target; one in flight is sent first.
+    ///
+    /// - Parameters:
+    ///   - target: of the setting.
+    ///   - value: nil: removes it.
+    ///   - again: sends it even if the server should know it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal
+    ///   throws.
+    func set(_ target: SettingTarget, _ value: SettingValue?, again: Bool = false) async throws {
+        let bytes = try value?.bytes
+        let payload = [UInt8](
+            try JSONEncoder().encode(SettingChange(target: target.text, value: value)))
+        try await journal.write { [journal] db in
+            let row = try Row.fetchOne(
+                db, sql: "SELECT value, state, entry FROM noticesSetting WHERE target = ?",
+                arguments: [target.text])
+            let isSame = row.map {
+                ($0["value"] as Data?) == bytes && $0["state"] != State.refused.rawValue
+            }
+            if isSame ?? (value == nil), !again { return }
+            if value != nil, row == nil { try Self.checkRoom(target, db) }
+            if let before = (row?["entry"] as String?).flatMap({ try? EntryID($0) }) {
+                _ = try journal.end(before, as: .superseded, reason: "It was set again.", in: db)
+                if row?["state"] == State.refused.rawValue { try? journal.discard(before, in: db) }
+            }
+            let entry = NewEntry(
+                kind: NoticeKinds.setting, payload: payload, partitionKey: target.partitionKey)
+            try journal.record(entry, in: db)
+            try db.execute(
+                sql: """
+                    INSERT INTO noticesSetting VALUES (?, ?, ?, ?, NULL, ?)
+                    ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
+                    entry = excluded.entry, reason = NULL, revision = excluded.revision
+                    """,
+                arguments: [
+                    target.text, bytes, State.waits.rawValue, entry.id.text, try Self.next(db),
+                ])
+        }
+    }
+
+    private static func checkRoom(_ target: SettingTarget, _ db: Database) throws {
+        guard target.isMute else { return }
+        let mutes = try Int.fetchOne(
+            db,
+            sql: """
+                SELECT count(*) FROM noticesSetting
+                WHERE value IS NOT NULL AND (target LIKE 'channel:%' OR target LIKE 'user:%')
+                """)
+        guard (mutes ?? 0) < NoticeLimits.mutes else {
+            throw RepriseError(
+                .full, "There are at most \(NoticeLimits.mutes) mutes.",
+                remedy: "End those that are not needed any more.")
+        }
+    }
+
+    // MARK: Sent
+
+    /// Whether an entry is still the current setting.
+    func isCurrent(_ entry: EntryID, _ target: SettingTarget) async throws -> Bool {
+        try await journal.read { db in
+            try String.fetchOne(
+                db, sql: "SELECT entry FROM noticesSetting WHERE target = ?",
+                arguments: [target.text]) == entry.text
+        }
+    }
+
+    /// The server has accepted an entry.
+    func told(_ entry: EntryID, _ target: SettingTarget) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE noticesSetting SET state = 0, entry = NULL, reason = NULL, revision = ?
+                    WHERE target = ? AND entry = ?
+                    """, arguments: [try Self.next(db), target.text, entry.text])
+        }
+    }
+
+    /// The server has refused it for good.
+    func refused(_ entry: EntryID, _ target: SettingTarget, _ reason: String) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE noticesSetting SET state = 2, reason = ?, revision = ?
+                    WHERE target = ? AND entry = ?
+                    """, arguments: [reason, try Self.next(db), target.text, entry.text])
+        }
+    }
+
+    // MARK: Read back
+
+    /// The revision of the settings, before the server's are read.
+    func revision() async throws -> Int64 { try await journal.read(Self.last) }
+
+    private static func last(_ db: Database) throws -> Int64 {
+        try Int64.fetchOne(db.cachedStatement(sql: "SELECT last FROM noticesRevision")) ?? 0
+    }
+
+    /// Merges the server's settings, where none was changed here since the request and none waits
+    /// to be sent.
+    ///
+    /// - Parameters:
+    ///   - server: all mutes and quiet hours that apply to this device.
+    ///   - revision: of the settings before the request.
+    /// - Throws: what the journal throws.
+    func readBack(_ server: [SettingTarget: SettingValue], asOf revision: Int64) async throws {
+        try await journal.write { db in
+            var old: [String: (value: SettingValue?, isOurs: Bool)] = [:]
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT target, value, state, revision FROM noticesSetting")
+            for row in rows {
+                let isOurs = row["state"] != State.told.rawValue || row["revision"] > revision
+                let value = try (row["value"] as Data?).map { try SettingValue.read($0) }
+                old[row["target"]] = (value, isOurs)
+            }
+            let next = try Self.next(db)
+            for (target, value) in server.prefix(2 * NoticeLimits.mutes) {
+                let before = old.removeValue(forKey: target.text)
+                guard before?.isOurs != true else { continue }
+                let merged = value.keeping(before?.value)
+                guard merged != before?.value else { continue }
+                try db.execute(
+                    sql: """
+                        INSERT INTO noticesSetting VALUES (?, ?, 0, NULL, NULL, ?)
+                        ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
+                        """, arguments: [target.text, try merged.bytes, next])
+            }
+            // One that the server lacks was removed on another device, or has expired.
+            for (target, row) in old where !row.isOurs && target != SettingTarget.push.text {
+                try db.execute(
+                    sql: "DELETE FROM noticesSetting WHERE target = ?", arguments: [target])
+            }
+        }
+    }
+
+    /// The push registration, if it was sent and the server should have it.
+    func registration() async throws -> SettingValue? {
+        try await journal.read { db in
+            try Data.fetchOne(
+                db, sql: "SELECT value FROM noticesSetting WHERE target = 'push' AND state = 0"
+            ).map { try SettingValue.read($0) }
+        }
+    }
+
+    /// Removes the push registration: the person signs out.
+    func forgetRegistration() async throws {
+        try await journal.write { [journal] db in
+            let entry = try String.fetchOne(
+                db, sql: "SELECT entry FROM noticesSetting WHERE target = 'push'")
+            if let entry, let id = try? EntryID(entry) {
+                _ = try journal.end(id, as: .superseded, reason: "Signed out.", in: db)
+            }
+            try db.execute(sql: "DELETE FROM noticesSetting WHERE target = 'push'")
+            _ = try Self.next(db)
+        }
+    }
+
+    // MARK: Reading
+
+    /// The settings and their revision.
+    func settings() async throws -> (NoticeSettings, Int64) {
+        try await journal.read { db in (try Self.settings(nil, db), try Self.last(db)) }
+    }
+
+    /// The same of one target.
+    func settings(of target: SettingTarget) async throws -> (NoticeSettings, Int64) {
+        try await journal.read { db in (try Self.settings(target.text, db), try Self.last(db)) }
+    }
+
+    private static func settings(_ target: String?, _ db: Database) throws -> NoticeSettings {
+        var settings = NoticeSettings()
+        let one = target == nil ? "" : " AND target = ?"
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT target, value, state, reason FROM noticesSetting
+                    WHERE value IS NOT NULL\(one)
+                    """), arguments: target.map { [$0] } ?? [])
+        while let row = try rows.next() {
+            // An unreadable row counts as not set.
+            guard let target = SettingTarget(row["target"]), let bytes = row["value"] as Data?,
+                let value = try? SettingValue.read(bytes)
+            else { continue }
+            settings.take(target, value, standing(row["state"], row["reason"]))
+        }
+        return settings
+    }
+
+    private static func standing(_ state: Int, _ reason: String?) -> NoticeSettings.Status {
+        switch State(rawValue: state) {
+        case .told: .told
+        case .refused: .refused(reason ?? "")
+        case .waits, nil: .waits
+        }
+    }
+
+    private static func next(_ db: Database) throws -> Int64 {
+        try db.execute(sql: "UPDATE noticesRevision SET last = last + 1")
+        return try last(db)
+    }
+}
+
+extension SettingValue {
+    /// The server's value, with the fields that it does not know.
+    fileprivate func keeping(_ before: SettingValue?) -> SettingValue {
+        guard case .mute(let until, _) = self, case .mute(_, let exceptMentions) = before else {
+            return self
+        }
+        return .mute(until: until, exceptMentions: exceptMentions)
+    }
+}
+
+extension NoticeSettings {
+    /// Copies one target's value from another, or removes it.
+    mutating func replace(_ target: SettingTarget, from other: NoticeSettings) {
+        switch target {
+        case .channel(let name): channels[name] = other.channels[name]
+        case .person(let user): people[user] = other.people[user]
+        case .quiet: quiet = other.quiet
+        case .deviceQuiet: deviceQuiet = other.deviceQuiet
+        case .push: push = other.push
+        }
+    }
+
+    /// Whether decisions are equal, apart from the server's state.
+    func decides(as other: NoticeSettings) -> Bool {
+        (deviceQuiet ?? quiet)?.hours == (other.deviceQuiet ?? other.quiet)?.hours
+            && channels.mapValues(\.state) == other.channels.mapValues(\.state)
+            && people.mapValues(\.state) == other.people.mapValues(\.state)
+    }
+
+    fileprivate mutating func take(
+        _ target: SettingTarget, _ value: SettingValue, _ standing: Status
+    ) {
+        switch (target, value) {
+        case (.channel(let name), .mute(let until, let exceptMentions)):
+            channels[name] = Mute(
+                until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
+                standing: standing)
+        case (.person(let user), .mute(let until, let exceptMentions)):
+            people[user] = Mute(
+                until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
+                standing: standing)
+        case (.quiet, .quiet(let from, let to, let zone)):
+            quiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
+                Quiet(hours: $0, standing: standing)
+            }
+        case (.deviceQuiet, .quiet(let from, let to, let zone)):
+            deviceQuiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
+                Quiet(hours: $0, standing: standing)
+            }
+        case (.push, .push): push = standing
+        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _): break
+        }
+    }
+}

@@ -1,0 +1,306 @@
+import Foundation
+import RepriseCore
+import RepriseJournal
+
+/// Performs the actions of `ReconciliationMachine`: one input after the other; slow work runs beside it.
+actor RemindersDriver {
+    enum Input: Sendable {
+        case event(ReconciliationMachine.Event)
+        /// The system has given time in the background.
+        case slot(Int)
+        /// Waits until all requested work is done.
+        case settle(CheckedContinuation<Bool, Never>)
+        /// The journal is ours no more.
+        case lost(RepriseError)
+    }
+
+    /// With whom it works while it runs.
+    struct Dependencies: Sendable {
+        let store: any ReminderStore
+        let notifications: any UserNotifications
+        let scheduler: (any BackgroundScheduler)?
+    }
+
+    /// A background slot, held until a survey is over.
+    struct Slot {
+        let slot: any BackgroundSlot
+        /// Nil: the feature does not run yet.
+        var reconciliation: Int?
+        let isOver: CheckedContinuation<Void, Never>
+        var expiry: Task<Void, Never>?
+    }
+
+    nonisolated let planStore: ReminderPlanStore
+    nonisolated let configuration: Reminders.Configuration
+    nonisolated let states = StateBroadcaster(ReminderState.idle)
+    nonisolated let inbox = ReconciliationInbox()
+    nonisolated let storeTimeout: CallTimeout
+    nonisolated let systemTimeout: CallTimeout
+
+    var machine: ReconciliationMachine
+    var dependencies: Dependencies?
+    var failure: RepriseError?
+    private var loop: Task<Void, Never>?
+    private var isEnding = false
+    private var alarm: (due: Duration, task: Task<Void, Never>)?
+    private var listener: Task<Void, Never>?
+    var tasks: [Int: Task<Void, Never>] = [:]
+    private var nextTask = 0
+    var refreshing: Task<Void, Never>?
+    var slots: [Int: Slot] = [:]
+    private var nextSlot = 0
+    private var waiters: [(reconciliation: Int, continuation: CheckedContinuation<Bool, Never>)] =
+        []
+    private var endings: [CheckedContinuation<Void, Never>] = []
+
+    nonisolated var clock: any Timekeeper { configuration.timekeeper }
+
+    /// Called at once with each change of the app's store.
+    private let hears: @Sendable (ReminderChange) -> Void
+    /// Opens `store`.
+    private let opens: @Sendable () async -> Void
+
+    init(
+        journal: Journal, configuration: Reminders.Configuration,
+        opens: @escaping @Sendable () async -> Void,
+        hears: @escaping @Sendable (ReminderChange) -> Void
+    ) {
+        planStore = ReminderPlanStore(journal: journal)
+        self.configuration = configuration
+        self.hears = hears
+        self.opens = opens
+        storeTimeout = CallTimeout(clock: configuration.timekeeper)
+        systemTimeout = CallTimeout(clock: configuration.timekeeper)
+        machine = ReconciliationMachine(
+            settings: .init(
+                sort: configuration.sort, asksForRefresh: configuration.refreshTask != nil))
+    }
+
+    var diagnostics: ReminderDiagnostics { machine.diagnostics }
+
+    /// Whether nothing is under way: all is done, or waits for a retry.
+    var isIdle: Bool { inbox.isEmpty && machine.isIdle }
+
+    // MARK: Calls of the feature
+
+    /// A tap or an action: reads this entity again and plans again.
+    nonisolated func tapped(entity: String?) {
+        inbox.put(.event(.asked(.tap, entity: entity)))
+    }
+
+    /// Requests a new plan.
+    nonisolated func poke(_ cause: ReconciliationCause, entity: String? = nil) {
+        inbox.put(.event(.asked(cause, entity: entity)))
+    }
+
+    /// Returns when all work requested so far is done.
+    ///
+    /// - Returns: whether it succeeded.
+    @discardableResult
+    nonisolated func settled() async -> Bool {
+        await withCheckedContinuation { continuation in
+            if !inbox.put(.settle(continuation)) { continuation.resume(returning: false) }
+        }
+    }
+
+    // MARK: Running
+
+    func began(
+        _ store: any ReminderStore, _ notifications: any UserNotifications,
+        _ scheduler: (any BackgroundScheduler)?
+    ) throws {
+        guard dependencies == nil else {
+            throw RepriseError(
+                .badConfiguration, "The reminders are running already.",
+                remedy: "Call run once, and again when it has returned.")
+        }
+        dependencies = Dependencies(
+            store: store, notifications: notifications, scheduler: scheduler)
+        failure = nil
+        isEnding = false
+        inbox.open()
+    }
+
+    func run() async throws {
+        guard let store = dependencies?.store else { return }
+        listener = Task { [inbox, hears] in
+            for await change in store.changes {
+                hears(change)
+                inbox.put(.event(.changed(change)))
+            }
+        }
+        let loop = Task { await self.work() }
+        self.loop = loop
+        if isEnding { loop.cancel() }
+        await withTaskCancellationHandler {
+            await loop.value
+        } onCancel: {
+            loop.cancel()
+        }
+        // Not cancelled with the task: a change that is under way is waited for.
+        await Task { await self.finish() }.value
+        if let failure { throw failure }
+    }
+
+    /// Ends it; after it returns, the system's notifications are not changed any more.
+    func stop() async {
+        guard dependencies != nil else { return }
+        isEnding = true
+        loop?.cancel()
+        await withCheckedContinuation { endings.append($0) }
+    }
+
+    private func work() async {
+        await take(.started)
+        for id in slots.keys { slots[id]?.reconciliation = machine.covering }
+        while failure == nil {
+            let inputs = await inbox.next()
+            if inputs.isEmpty { return }
+            for input in inputs where failure == nil { await take(input) }
+        }
+    }
+
+    private func finish() async {
+        for input in inbox.close() {
+            if case .settle(let continuation) = input { continuation.resume(returning: false) }
+        }
+        listener?.cancel()
+        await perform(machine.take(.stopped, at: now))
+        alarm?.task.cancel()
+        alarm = nil
+        for task in tasks.values { task.cancel() }
+        for task in tasks.values { await task.value }
+        tasks = [:]
+        for waiter in waiters { waiter.continuation.resume(returning: false) }
+        waiters = []
+        for id in slots.keys.sorted() { await end(id, isSuccess: false) }
+        states.announce(machine.diagnostics.state)
+        dependencies = nil
+        loop = nil
+        for ending in endings { ending.resume() }
+        endings = []
+    }
+
+    private func take(_ input: Input) async {
+        switch input {
+        case .event(let event): await take(event)
+        case .slot(let id):
+            await take(.asked(.refresh))
+            slots[id]?.reconciliation = machine.covering
+        case .settle(let continuation):
+            if machine.isSettled {
+                continuation.resume(returning: machine.diagnostics.fault == nil)
+            } else {
+                waiters.append((machine.covering, continuation))
+            }
+        case .lost(let error): failure = error
+        }
+    }
+
+    private func take(_ event: ReconciliationMachine.Event) async {
+        await perform(machine.take(event, at: now))
+        arm()
+        states.announce(machine.diagnostics.state)
+    }
+
+    private var now: ReconciliationMachine.Moment {
+        .init(
+            uptime: clock.uptime(), wall: clock.wall(), zone: configuration.zone(),
+            jitter: configuration.jitter())
+    }
+
+    private func arm() {
+        guard machine.due != alarm?.due else { return }
+        alarm?.task.cancel()
+        alarm = machine.due.map { due in
+            let task = Task { [inbox, clock] in
+                do { try await clock.sleep(until: due) } catch { return }
+                inbox.put(.event(.timerFired))
+            }
+            return (due, task)
+        }
+    }
+
+    // MARK: Performing
+
+    private func perform(_ actions: [ReconciliationMachine.Action]) async {
+        for action in actions {
+            switch action {
+            case .load: load()
+            case .setReady(true): await opens()
+            case .setReady(false): await planStore.journal.setNotReady(.store)
+            case .ask(let reconciliation, let question):
+                beside {
+                    let answer = await self.answer(question)
+                    self.inbox.put(.event(.answered(reconciliation, answer)))
+                }
+            case .requestRefresh(let at): requestRefresh(at)
+            case .surveyed(let reconciliation, let isComplete):
+                await surveyed(reconciliation, isComplete)
+            }
+        }
+    }
+
+    /// Runs slow work without delaying the next input.
+    func beside(_ body: @escaping @Sendable () async -> Void) {
+        nextTask += 1
+        let id = nextTask
+        tasks[id] = Task {
+            await body()
+            self.tasks[id] = nil
+        }
+    }
+
+    private func load() {
+        guard let store = dependencies?.store else { return }
+        // Not awaited at the end: a store that loads for ever cannot be stopped.
+        Task { [inbox] in
+            do {
+                try await store.load()
+                inbox.put(.event(.storeLoaded))
+            } catch {
+                inbox.put(.event(.loadFailed("\(error)")))
+            }
+        }
+    }
+
+    private func surveyed(_ reconciliation: Int, _ isComplete: Bool) async {
+        for waiter in waiters where waiter.reconciliation <= reconciliation {
+            waiter.continuation.resume(returning: isComplete)
+        }
+        waiters.removeAll { $0.reconciliation <= reconciliation }
+        let over = slots.filter { ($0.value.reconciliation ?? .max) <= reconciliation }.keys
+            .sorted()
+        guard !over.isEmpty else { return }
+        // The next time is asked for before this one is given back: then the app may be suspended.
+        beside { [refreshing] in
+            await refreshing?.value
+            for id in over { await self.end(id, isSuccess: isComplete) }
+        }
+    }
+
+    // MARK: Time in the background
+
+    func slot(_ slot: any BackgroundSlot) async {
+        guard slots.count < ReminderEngineLimits.slots else {
+            return await slot.complete(success: false)
+        }
+        nextSlot += 1
+        let id = nextSlot
+        await withCheckedContinuation { continuation in
+            slots[id] = Slot(slot: slot, reconciliation: nil, isOver: continuation)
+            slots[id]?.expiry = Task {
+                await slot.expired()
+                if !Task.isCancelled { await self.end(id, isSuccess: false) }
+            }
+            inbox.put(.slot(id))
+        }
+    }
+
+    private func end(_ id: Int, isSuccess: Bool) async {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        slot.expiry?.cancel()
+        await slot.slot.complete(success: isSuccess)
+        slot.isOver.resume()
+    }
+}

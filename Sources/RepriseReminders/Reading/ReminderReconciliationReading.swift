@@ -1,0 +1,158 @@
+package import Foundation
+import GRDB
+package import RepriseCore
+package import RepriseJournal
+
+/// The plan and the system's notifications, from the owner's last survey in a journal.
+package struct ReminderReconciliationReading: Hashable, Sendable {
+    /// The last survey.
+    package struct Reconciliation: Hashable, Sendable {
+        package var at: WallTime
+        /// Why it was made.
+        package var cause: String
+        /// The permission, as in ``RepriseCore/NotificationSettings/Authorization``.
+        package var permission: String
+        /// The device's.
+        package var zone: String
+        package var entities: Int
+        package var reminders: Int
+        /// Until then everything rings that should, without the app being opened; nil: for ever.
+        package var guaranteedUntil: WallTime?
+        /// The fault of the last survey.
+        package var fault: String?
+    }
+
+    /// A notification that should be pending, or is, or has no place.
+    package struct Row: Hashable, Sendable, Identifiable {
+        package var id: String
+        package var entity: String
+        package var reminder: String
+        package var title: String
+        package var at: WallTime
+        /// The rule's own time, as in ``Occurrence/local``.
+        package var local: String
+        /// The wall-clock time of ``zone`` at which it rings, as in `2026-11-21T07:30`.
+        package var wall: String
+        package var zone: String
+        /// `pending`, `missing`, `extra`, `refused` or `beyond`.
+        package var status: String
+        package var reason: String?
+    }
+
+    /// A change that was made or refused.
+    package struct Decision: Hashable, Sendable {
+        package var at: WallTime
+        package var what: String
+        package var request: String
+        package var entity: String?
+        package var reason: String
+    }
+
+    /// Something that a person said about an occurrence.
+    package struct Mark: Hashable, Sendable {
+        package var entity: String
+        package var reminder: String
+        package var occurrence: String
+        package var what: String
+        package var until: WallTime
+    }
+
+    /// Nil: none was made yet.
+    package var reconciliation: Reconciliation?
+    /// Soonest first.
+    package var rows: [Row] = []
+    package var marks: [Mark] = []
+    /// Newest first.
+    package var decisions: [Decision] = []
+
+    /// Desired pending notifications.
+    package var desired: Int { count("pending") + count("missing") + count("refused") }
+    /// The rows where the system differs from the plan.
+    package var difference: [Row] {
+        rows.filter { ["missing", "extra", "refused"].contains($0.status) }
+    }
+
+    /// How many rows have a status.
+    package func count(_ status: String) -> Int { rows.count { $0.status == status } }
+
+    /// Reads a journal without disturbing the process that owns it.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: of all features.
+    ///   - decisions: the number of newest ones to read.
+    /// - Returns: the records; empty if the owner has not made its tables yet.
+    /// - Throws: as `Journal.peek`.
+    package static func read(
+        at folder: URL, schemas: [JournalSchema], decisions: Int
+    ) throws -> ReminderReconciliationReading {
+        try Journal.peek(at: folder, schemas: schemas) { db in
+            ReminderReconciliationReading(
+                reconciliation: try reconciliation(db), rows: try rows(db), marks: try marks(db),
+                decisions: try Self.decisions(db, decisions))
+        } ?? ReminderReconciliationReading()
+    }
+
+    private static func reconciliation(_ db: Database) throws -> Reconciliation? {
+        try StoredRow.fetchOne(db, sql: "SELECT * FROM reminderSurvey").map { row in
+            Reconciliation(
+                at: time(row["at"]), cause: row["cause"], permission: row["permission"],
+                zone: row["zone"], entities: row["entities"], reminders: row["reminders"],
+                guaranteedUntil: (row["guaranteedUntil"] as Int64?).map(time),
+                fault: row["fault"])
+        }
+    }
+
+    private static func rows(_ db: Database) throws -> [Row] {
+        try StoredRow.fetchAll(
+            db, sql: "SELECT * FROM reminderPlan ORDER BY at, entity, reminder, id"
+        )
+        .map { row in
+            let at = time(row["at"])
+            let zone: String = row["zone"]
+            return Row(
+                id: row["id"], entity: row["entity"], reminder: row["reminder"],
+                title: row["title"], at: at, local: row["local"], wall: wall(at, zone),
+                zone: zone, status: row["status"], reason: row["reason"])
+        }
+    }
+
+    private static func marks(_ db: Database) throws -> [Mark] {
+        try StoredRow.fetchAll(
+            db,
+            sql: """
+                SELECT entity, reminder, occurrence, what, until FROM reminderMark
+                ORDER BY until, entity, reminder, occurrence
+                """
+        ).map { row in
+            Mark(
+                entity: row["entity"], reminder: row["reminder"], occurrence: row["occurrence"],
+                what: row["what"], until: time(row["until"]))
+        }
+    }
+
+    private static func decisions(_ db: Database, _ count: Int) throws -> [Decision] {
+        try StoredRow.fetchAll(
+            db, sql: "SELECT * FROM reminderDecision ORDER BY seq DESC LIMIT ?",
+            arguments: [max(0, count)]
+        ).map { row in
+            Decision(
+                at: time(row["at"]), what: row["what"], request: row["request"],
+                entity: row["entity"], reason: row["reason"])
+        }
+    }
+
+    private static func time(_ milliseconds: Int64) -> WallTime {
+        WallTime(milliseconds: milliseconds)
+    }
+
+    private static func wall(_ at: WallTime, _ zone: String) -> String {
+        let clock = ZoneClock(TimeZone(identifier: zone) ?? .gmt)
+        let seconds = at.milliseconds.floored(by: 1_000)
+        guard (-62_000_000_000...253_000_000_000).contains(seconds) else { return "never" }
+        return Occurrence.text(minutes: (seconds + clock.offset(at: seconds)).floored(by: 60))
+    }
+}
+
+/// GRDB's, which has the name of ours here.
+private typealias StoredRow = GRDB.Row

@@ -1,0 +1,138 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// What workers have seen, in order.
+final class EffectChecker: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+/// Says what it is told to.
+struct Say: Worker {
+    struct Input: Codable, Sendable {
+        var line: String
+        /// How often it fails before.
+        var failures = 0
+        var isPermanent = false
+        /// Waits until it is told to stop.
+        var hangs = false
+        /// Does not listen when it is told to stop.
+        var isDeaf = false
+        var bytes = 0
+    }
+
+    static let identifier = "say"
+    let checker: EffectChecker
+
+    func run(_ input: Input, _ work: WorkContext) async throws -> String {
+        checker.add("\(input.line) \(work.attempt)")
+        if input.isPermanent { throw DispatchFailure.permanent("No.") }
+        if work.attempt <= input.failures { throw RepriseError(.unreachable, "Not yet.") }
+        if input.isDeaf {
+            try? await Task.detached { try await Task.sleep(for: .seconds(2)) }.value
+        }
+        if input.hangs { try await Task.sleep(for: .seconds(600)) }
+        return input.line + String(repeating: "x", count: input.bytes)
+    }
+}
+
+/// A journal with chains in a folder of its own.
+final class EngineFixture: Sendable {
+    let folder: TemporaryFolder
+    let time: ManualTimekeeper?
+    let checker = EffectChecker()
+    private let current = Mutex<(journal: Journal, chains: Chains, run: Task<Void, any Error>)?>(
+        nil)
+
+    init(manualTime: Bool = false) throws {
+        folder = try TemporaryFolder()
+        time = manualTime ? ManualTimekeeper() : nil
+    }
+
+    /// Opens the journal and runs.
+    @discardableResult
+    func open(
+        _ definitions: [any ChainDefinition], workers: [any Worker]? = nil,
+        conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil,
+        others: [EntryKind] = [], runs: Bool = true,
+        _ change: (inout Chains.Configuration) -> Void = { _ in },
+        journal limits: (inout Journal.Configuration) -> Void = { _ in }
+    ) async throws -> Chains {
+        var configuration = Chains.Configuration()
+        configuration.chains = definitions
+        configuration.workers = workers ?? [Say(checker: checker)]
+        configuration.jitter = { 0 }
+        configuration.stopGrace = .milliseconds(200)
+        var settings = Journal.Configuration()
+        settings.closeGrace = .zero
+        if let time {
+            configuration.timekeeper = time
+            settings.timekeeper = time
+        }
+        change(&configuration)
+        limits(&settings)
+        let journal = try await Journal.open(
+            at: folder.url, kinds: Chains.kinds(configuration) + others,
+            schemas: [Chains.schema], configuration: settings)
+        let chains = Chains(journal: journal, configuration: configuration)
+        let run = Task {
+            if runs { try await chains.run(conditions: conditions, scheduler: scheduler) }
+        }
+        current.withLock { $0 = (journal, chains, run) }
+        return chains
+    }
+
+    var journal: Journal? { current.withLock { $0?.journal } }
+
+    func close() async {
+        guard let (journal, _, run) = current.withLock({ $0.take() }) else { return }
+        run.cancel()
+        _ = await run.result
+        await journal.close()
+    }
+
+    /// The database as another program sees it.
+    func sqlite(_ sql: String) throws { try Self.sqlite(sql, folder) }
+}
+
+/// Lets the code under test run until a condition holds; fails at a deadline that only a defect
+/// reaches.
+func until(
+    _ what: Comment, within limit: Duration = .seconds(10),
+    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while try await !condition() {
+        guard ContinuousClock.now < end else {
+            Issue.record(what, sourceLocation: sourceLocation)
+            return
+        }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+extension Chains {
+    /// Waits until a chain is in a state.
+    func wait(
+        _ id: ChainID, for state: ChainState, sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await until("the chain is \(state)", sourceLocation: sourceLocation) {
+            try await status(id)?.state == state
+        }
+    }
+}
+
+/// What blocks gets a thread of its own: the pool has one for each core.
+func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try body() }) }.start()
+    }
+}

@@ -1,0 +1,19 @@
+import RepriseCore
+import Testing
+
+@Suite("Announced changes")
+struct StateBroadcasterTests {
+    @Test("who reads slowly gets the newest 64, and nobody else waits for that")
+    func slow() async {
+        let broadcaster = StateBroadcaster(0)
+        let slow = broadcaster.watch()
+        for value in 1...1_000 { broadcaster.announce(value) }
+        var seen: [Int] = []
+        for await value in slow {
+            seen.append(value)
+            if value == 1_000 { break }
+        }
+        #expect(seen == Array(937...1_000))
+        #expect(broadcaster.value == 1_000)
+    }
+}

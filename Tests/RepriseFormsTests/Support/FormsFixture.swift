@@ -1,0 +1,137 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseForms
+import RepriseJournal
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// A door over a journal in a folder of its own, which can be killed and opened again.
+final class FormsFixture: Sendable {
+    static let catalogue = """
+        {"format": "forms/1", "version": "1", "forms": [
+            {"id": "welcome", "triggers": [{"event": "opened_push"}], "title": "Welcome",
+             "frequency": {"max": 2, "seconds": 3600}},
+            {"id": "other", "triggers": [{"event": "other"}], "title": "Other"}]}
+        """
+
+    let journal: Journal
+    let forms: Forms
+    private let task: Task<Void, any Error>
+
+    /// Without a host the door stays closed.
+    init(
+        in folder: TemporaryFolder, _ host: (any WebViewHost)?,
+        catalogue: CatalogueSource = CatalogueSource(catalogue: FormsFixture.catalogue),
+        events: [FormsEvent] = [], timekeeper: (any Timekeeper)? = nil,
+        answers: Forms.Answers? = nil,
+        late: (@Sendable (FormsOccurrence) async throws -> Void)? = nil,
+        timeout: Duration = .seconds(20), jitter: (@Sendable () -> Double)? = nil
+    ) async throws {
+        var configuration = Forms.Configuration()
+        configuration.events = events
+        configuration.late = late
+        if let jitter { configuration.jitter = jitter }
+        configuration.helloTimeout = timeout
+        configuration.eventsTimeout = timeout
+        configuration.appearTimeout = timeout
+        var settings = Journal.Configuration()
+        settings.closeGrace = .milliseconds(50)
+        if let timekeeper {
+            configuration.timekeeper = timekeeper
+            settings.timekeeper = timekeeper
+        }
+        try configuration.check()
+        journal = try await Journal.open(
+            at: folder.appending("journal"), kinds: Forms.kinds(configuration),
+            schemas: [Forms.schema], configuration: settings)
+        await journal.setReady(.journal)
+        forms = Forms(journal: journal, configuration: configuration, answers: answers)
+        task = Task { [forms] in
+            guard let host else { return }
+            try await forms.run(webViews: host, catalogue: catalogue)
+        }
+    }
+
+    func reason(of id: EntryID) async throws -> String? { try await journal.entry(id)?.reason }
+
+    func outcome(of id: EntryID) async throws -> Outcome? {
+        guard case .finished(let outcome) = try await journal.entry(id)?.state else { return nil }
+        return outcome
+    }
+
+    func ended(_ id: EntryID, _ outcome: Outcome, _ reason: String) async throws {
+        try await eventually("\(id) ends as \(outcome): \(reason)") {
+            let entry = try await journal.entry(id)
+            return entry?.state == .finished(outcome) && entry?.reason == reason
+        }
+    }
+
+    func count(_ sql: String) async throws -> Int {
+        try await journal.read { db in try Int.fetchOne(db, sql: sql) ?? -1 }
+    }
+
+    /// Ends in good order.
+    func close() async {
+        task.cancel()
+        _ = await task.result
+        await journal.close()
+    }
+
+    /// Ends as a process does that is killed: nothing is written any more, and nobody knows what
+    /// was in hand.
+    func kill() async throws {
+        try await journal.write { db in
+            try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
+        }
+        await close()
+    }
+}
+
+/// Polls until it is true; generous, because machines are slow and shared.
+func eventually(
+    _ what: String, within limit: Duration = .seconds(20),
+    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while ContinuousClock.now < end {
+        if try await condition() { return }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("It did not come to be: \(what)", sourceLocation: sourceLocation)
+}
+
+/// What a test has seen, in order.
+final class SeenEvents<Value: Sendable>: Sendable {
+    private let values = Mutex<[Value]>([])
+
+    func add(_ value: Value) { values.withLock { $0.append(value) } }
+    var all: [Value] { values.withLock { $0 } }
+}
+
+/// A page that wants to show the form of this name for every event.
+extension StandInView.Manner {
+    static func showing(_ form: String) -> Self {
+        var manner = Self()
+        manner.answer = { view, event in
+            view.say("showing", ["event": event["id"] ?? "", "form": form])
+        }
+        return manner
+    }
+
+    /// It says nothing about events.
+    static var silent: Self {
+        var manner = Self()
+        manner.answer = { _, _ in }
+        return manner
+    }
+}
+
+func tap(_ id: String, at milliseconds: Int64 = 1, info: String = "{}") -> NotificationResponse {
+    NotificationResponse(
+        notification: DeliveredNotification(
+            request: NotificationRequest(
+                id: id, content: NotificationContent(title: "T", body: "B", info: Array(info.utf8))),
+            date: WallTime(milliseconds: milliseconds), isRemote: true))
+}

@@ -1,0 +1,83 @@
+import Foundation
+import GRDB
+import Reprise
+import RepriseCore
+import RepriseJournal
+import RepriseNotices
+import RepriseTesting
+import Synchronization
+import Testing
+
+/// What the door writes and keeps: docs/limits.md, Notices.
+@Suite("Bounds of what the door for notices writes", .timeLimit(.minutes(1)))
+struct NoticeStoreBoundTests {
+    private let system = MemoryNotifications(clock: ManualTimekeeper())
+
+    /// By how many rows each transaction made the table of channels longer.
+    ///
+    /// Counted: SQLite tells nobody of rows without a rowid.
+    private final class Transactions: TransactionObserver, Sendable {
+        private let counts = Mutex<[Int]>([1])
+
+        var rows: [Int] {
+            let counts = counts.withLock { $0 }
+            return zip(counts.dropFirst(), counts).map { $0 - $1 }.filter { $0 > 0 }
+        }
+
+        func observes(eventsOfKind kind: DatabaseEventKind) -> Bool { false }
+        func databaseDidChange(with event: DatabaseEvent) {}
+        func databaseDidRollback(_ db: Database) {}
+        func databaseDidCommit(_ db: Database) {
+            guard let count = try? Int.fetchOne(db, sql: "SELECT COUNT(*) FROM noticesChannel")
+            else { return }
+            counts.withLock { $0.append(count) }
+        }
+    }
+
+    @Test("64 channels are looked at in one transaction, the next in the next")
+    func channels() async throws {
+        let stage = try NoticeFixture()
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let transactions = Transactions()
+        try await device.reprise.journal.write { db in
+            db.add(transactionObserver: transactions, extent: .databaseLifetime)
+            for number in 100..<250 {
+                try db.execute(
+                    sql: """
+                        INSERT INTO channelsLog (channel, epoch, coverage, head, version)
+                        SELECT 'c-\(number)', epoch, coverage, head, version FROM channelsLog
+                        WHERE channel = 'general'
+                        """)
+            }
+        }
+        device.notices.permissionChanged()
+        try await comesTrue("all are known") {
+            try await device.value("SELECT COUNT(*) FROM noticesChannel") == 151
+        }
+        #expect(transactions.rows == [64, 64, 22])
+        await device.close()
+    }
+
+    @Test("what was decided is removed seven days after it, once nothing of it stands")
+    func kept() async throws {
+        let stage = try NoticeFixture()
+        let device = try await stage.open(system: system)
+        let now = WallTime(milliseconds: 2_000_000_000_000)
+        let left = try await device.reprise.journal.write { db in
+            for (id, age) in [("kept", Int64(7 * 86_400 - 1)), ("past", 7 * 86_400 + 1)] {
+                try db.execute(
+                    sql: """
+                        INSERT INTO noticesMessage
+                            (id, channel, seq, time, standing, way, reason, presentation, decided)
+                        VALUES (?, 'other', 1, 0, 2, 'live', 'new', 0, ?)
+                        """, arguments: [id, now.milliseconds - age * 1_000])
+            }
+            _ = try NoticeTables.prune(db, at: now)
+            return try String.fetchAll(db, sql: "SELECT id FROM noticesMessage")
+        }
+        #expect(left == ["kept"])
+        await device.close()
+    }
+}

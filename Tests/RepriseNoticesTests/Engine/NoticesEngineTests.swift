@@ -1,0 +1,315 @@
+import GRDB
+import Reprise
+import RepriseCore
+import RepriseNotices
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("The door for notices", .serialized) struct NoticesEngineTests {
+    let stage: NoticeFixture
+    let system = MemoryNotifications(clock: ManualTimekeeper())
+
+    init() throws { stage = try NoticeFixture() }
+
+    @Test("A live message is one banner, with the badge in the same content")
+    func live() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish("first")
+        try await device.live(through: 1)
+        let before = system.badges.count
+        let (_, id) = try stage.publish("second")
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        await device.quiet()
+        let shown = system.delivered.last?.request.content
+        #expect(shown?.body == "second")
+        #expect(shown?.badge == 2)
+        #expect(shown?.thread == "general")
+        #expect(system.badges.count == before + 1)
+        #expect(system.badge == 2)
+        await device.close()
+    }
+
+    @Test(
+        "A group's banner has its name and below it the sender's, one of two people the sender's, and without names the channel's",
+        arguments: [
+            ("group", "The General", "Grace H."), ("two", "Grace H.", ""), ("none", "general", ""),
+        ])
+    func names(kind: String, title: String, subtitle: String) async throws {
+        let device = try await stage.open(system: system) {
+            $0.names = { named in
+                switch named {
+                case .channel: kind == "group" ? "The General" : nil
+                case .person: kind == "none" ? nil : "Grace H."
+                }
+            }
+        }
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish("hello")
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        let content = system.delivered.last?.request.content
+        #expect(content?.title == title && content?.subtitle == subtitle)
+        #expect(content?.body == "hello" && content?.thread == "general")
+        await device.close()
+    }
+
+    @Test(
+        "A push before the socket: it stands alone; a push behind it takes its place, and is counted"
+    )
+    func pushAndSocket() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let first = EntryID.random()
+        system.push(try NoticeFixture.push(first, seq: 2, badge: (2, asOf: 1)))
+        try stage.publish(id: first)
+        try await device.live(through: 2)
+        #expect(system.rung.count { $0.request.id == first.text } == 1)
+        let (seq, second) = try stage.publish()
+        try await device.live(through: 3)
+        system.push(try NoticeFixture.push(second, seq: seq, badge: (3, asOf: 2)))
+        try stage.publish()
+        try await device.live(through: 4)
+        #expect(device.standing.count { $0 == second.text } == 1)
+        #expect(await device.notices.diagnostics.tally.secondAlerts == 1)
+        await device.close()
+    }
+
+    @Test("A message with an id of more than 64 bytes stands under the name of its push, and goes")
+    func longID() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let id = try EntryID(String(repeating: "x", count: 100))
+        let name = EntryID.hash(of: id.text, prefix: "h-").text
+        try stage.publish(id: id)
+        try await comesTrue("it stands") { device.standing.contains(name) }
+        #expect(name.utf8.count <= 64 && !device.standing.contains(id.text))
+        try stage.readElsewhere(through: 2)
+        try await comesTrue("it goes") { device.standing.isEmpty }
+        await device.close()
+    }
+
+    @Test("Read on another device: its banners go, also of a push that nobody here heard of")
+    func readElsewhere() async throws {
+        let device = try await stage.open(system: system)
+        for _ in 0..<3 { try stage.publish() }
+        try await device.live(through: 3)
+        let (seq, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try stage.readElsewhere(through: seq)
+        try await comesTrue("nothing stands") { device.standing.isEmpty }
+        try await comesTrue("the badge is 0") { system.badge == 0 }
+        // A push of a message that was read meanwhile is late.
+        system.push(try NoticeFixture.push(id, seq: seq))
+        await device.notices.foreground()
+        try await comesTrue("it is gone again") { device.standing.isEmpty }
+        await device.close()
+    }
+
+    @Test("A deleted message's banner goes; a dismissing push takes away what it names")
+    func removals() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (seq, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try stage.publish(change: .deletes(seq))
+        try await comesTrue("it is gone") { !device.standing.contains(id.text) }
+        let (next, other) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(other.text) }
+        try await device.notices.receivedPush(
+            try NoticeFixture.payload(other, seq: next, kind: .dismiss))
+        #expect(!device.standing.contains(other.text))
+        await device.close()
+    }
+
+    @Test(
+        "Killed between the decision and the system: shown at the next start, and counted as unconfirmed"
+    )
+    func killedBefore() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        device.connection.hold()
+        let (_, id) = try stage.publish()
+        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await device.kill()
+        #expect(!device.standing.contains(id.text))
+        let next = try await stage.open(system: system)
+        try await comesTrue("it stands") { next.standing.contains(id.text) }
+        await next.quiet()
+        #expect(await next.notices.diagnostics.tally.again == 1)
+        #expect(system.badge == 2)
+        await next.close()
+    }
+
+    @Test("Killed between the decision and the system, and read meanwhile: never shown")
+    func killedAndRead() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        device.connection.hold()
+        let (seq, id) = try stage.publish()
+        try await comesTrue("it waits") { device.connection.held > 0 }
+        let general = try device.reprise.channel("general")
+        try await general.markRead(through: seq)
+        try await device.kill()
+        let next = try await stage.open(system: system)
+        // What comes behind it is seen next.
+        let (_, last) = try stage.publish()
+        try await comesTrue("the next one stands") { next.standing.contains(last.text) }
+        await next.quiet()
+        #expect(!system.rung.contains { $0.request.id == id.text })
+        #expect(next.notices.badge.count == 1)
+        await next.close()
+    }
+
+    @Test("Killed between the system and the record: what stands is left as it is")
+    func killedAfter() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish()
+        try await device.live(through: 2)
+        try await device.reprise.journal.write { db in
+            try db.execute(
+                sql: "UPDATE noticesMessage SET standing = 0 WHERE id = ?", arguments: [id.text])
+        }
+        try await device.kill()
+        let next = try await stage.open(system: system)
+        let (_, last) = try stage.publish()
+        try await comesTrue("the next one stands") { next.standing.contains(last.text) }
+        await next.quiet()
+        #expect(system.rung.count { $0.request.id == id.text } == 1)
+        #expect(await next.notices.diagnostics.tally.again == 0)
+        await next.close()
+    }
+
+    @Test("Not permitted: nothing is shown; later given: what comes then is, and the badge is set")
+    func permission() async throws {
+        system.allow(.denied)
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        try stage.publish()
+        try await device.live(through: 2)
+        #expect(system.delivered.isEmpty)
+        #expect(system.badges.isEmpty)
+        system.allow(.authorized)
+        device.notices.permissionChanged()
+        try await comesTrue("the badge is set") { system.badge == 2 }
+        let (_, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing == [id.text] }
+        await device.close()
+    }
+
+    @Test(
+        "In the foreground: nothing of the channel on the screen, and its banners go when it appears"
+    )
+    func onScreen() async throws {
+        let device = try await stage.open(system: system, channels: ["general", "other"])
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        let general = try device.reprise.channel("general")
+        try await general.appeared()
+        try await comesTrue("nothing stands") { device.standing.isEmpty }
+        let (seq, next) = try stage.publish()
+        try await device.live(through: seq)
+        #expect(device.standing.isEmpty)
+        let push = DeliveredNotification(
+            request: try NoticeFixture.push(next, seq: seq, badge: (3, asOf: 5)),
+            date: WallTime(milliseconds: 1), isRemote: true)
+        #expect(await device.notices.willPresent(push).isDisjoint(with: [.banner, .list, .sound]))
+        // Opening clears no badge.
+        #expect(device.notices.badge.count == 3)
+        await device.close()
+    }
+
+    @Test("A tap is a route to its conversation, and comes again until it is presented")
+    func taps() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        let notification = try #require(
+            system.delivered.first { $0.request.id == id.text })
+        try await device.notices.received(NotificationResponse(notification: notification))
+        try await device.notices.received(NotificationResponse(notification: notification))
+        await device.reprise.setReady(.ui)
+        for attempt in 1...2 {
+            for await tap in device.notices.taps {
+                #expect(tap.route?.id == "general")
+                #expect(tap.route?.part == id.text)
+                if attempt == 2 { try await tap.presented() }
+                break
+            }
+        }
+        let left: Int? = try await device.value(
+            "SELECT COUNT(*) FROM noticesTap WHERE presented IS NULL")
+        #expect(left == 0)
+        await device.close()
+    }
+
+    @Test("A reply and \"mark as read\" go through the outbox, without the app's screen")
+    func reply() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (seq, id) = try stage.publish()
+        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        let notification = try #require(
+            system.delivered.first { $0.request.id == id.text })
+        let response = NotificationResponse(
+            notification: notification, action: .text("reply", answer: "on my way"))
+        // The same through two entrances of the app.
+        try await device.notices.received(response)
+        try await device.notices.received(response)
+        try await comesTrue("the server has it") { stage.server.head(of: "general") == seq + 1 }
+        try await comesTrue("nothing is unread") { device.notices.badge.count == 0 }
+        try await comesTrue("nothing stands") { device.standing.isEmpty }
+        #expect(stage.server.head(of: "general") == seq + 1)
+        await device.close()
+    }
+
+    @Test("An older count of the server never takes the place of a newer")
+    func asOf() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        for (count, asOf) in [(5, 20), (3, 10)] as [(Int64, Int64)] {
+            try await device.notices.receivedPush(
+                try NoticeFixture.payload(
+                    .random(), seq: 9, head: 9, badge: (count, asOf: asOf), kind: .badge))
+        }
+        #expect(device.notices.badge.count == 5)
+        #expect(system.badge == 5)
+        // Once the log has all of it, what is unread is counted here.
+        for _ in 0..<8 { try stage.publish() }
+        try await comesTrue("it is counted") { device.notices.badge.count == 9 }
+        #expect(device.notices.badge.asOf == nil)
+        await device.close()
+    }
+
+    @Test("An epoch anew: nothing of its log is shown")
+    func epoch() async throws {
+        let device = try await stage.open(system: system)
+        for _ in 0..<5 { try stage.publish() }
+        try await device.live(through: 5)
+        let shown = system.rung.count
+        try stage.server.changeEpoch("general", keeping: 2)
+        try await comesTrue("the log began anew") {
+            let logs: Int? = try await device.value("SELECT COUNT(*) FROM channelsLog")
+            return logs == 2
+        }
+        try await device.live(through: 2)
+        #expect(system.rung.count == shown)
+        let (_, id) = try stage.publish()
+        try await comesTrue("what comes then is") { device.standing.contains(id.text) }
+        await device.close()
+    }
+}

@@ -1,0 +1,132 @@
+import GRDB
+import Reprise
+import RepriseCore
+import RepriseNotices
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("The door for notices: whose, and how old", .serialized)
+struct NoticesMomentTests {
+    let stage: NoticeFixture
+    let system = MemoryNotifications(clock: ManualTimekeeper())
+
+    init() throws { stage = try NoticeFixture() }
+
+    /// Why a message was shown as it was.
+    private func reason(of id: EntryID, _ device: NoticeDevice) async throws -> String? {
+        try await device.reprise.journal.read { db in
+            try String.fetchOne(
+                db, sql: "SELECT reason FROM noticesMessage WHERE id = ?", arguments: [id.text])
+        }
+    }
+
+    /// The server's calendar stands in 1970, the device's is of today.
+    @Test("How old a message of a catch-up is tells the server's calendar, not the device's")
+    func calendar() async throws {
+        let (_, old) = try stage.publish("old")
+        // Each takes a millisecond of the server's time.
+        try stage.server.fill("other", with: 600_000)
+        let (seq, new) = try stage.publish("new")
+        let device = try await stage.open(system: system) { $0.lateAfter = .seconds(300) }
+        try await device.live(through: seq)
+        #expect(try await reason(of: new, device) == "new")
+        #expect(try await reason(of: old, device) == "late")
+        await device.close()
+    }
+
+    /// The server's calendar stands in 1970: by it everything would be late.
+    @Test(
+        "Killed before the banner it is decided anew, by the device's calendar and by what holds then",
+        arguments: ["new", "late", "quiet", "focus", "channelMuted", "mention"])
+    func decidedAnew(then: String) async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        device.connection.hold()
+        let (_, id) = try stage.publish("@ada")
+        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await device.kill()
+        let next = try await stage.open(system: system) { Self.set(then, &$0) }
+        guard then != "channelMuted" else {
+            try await comesTrue("it is no more asked for") {
+                try await next.value(
+                    "SELECT ended FROM noticesMessage WHERE ended = 'channelMuted'") == then
+            }
+            #expect(!next.standing.contains(id.text))
+            return await next.close()
+        }
+        try await comesTrue("it stands") { next.standing.contains(id.text) }
+        let isLoud = then == "new" || then == "mention"
+        let content = system.delivered.last { $0.request.id == id.text }?.request.content
+        #expect(content?.sound == isLoud)
+        #expect(content?.interruption == (isLoud ? nil : .passive))
+        let reasons = ["focus": "quiet", "mention": "new"]
+        #expect(try await reason(of: id, next) == reasons[then] ?? then)
+        await next.close()
+    }
+
+    private static func set(_ then: String, _ configuration: inout Notices.Configuration) {
+        var preferences = NoticePreferences()
+        switch then {
+        case "late": configuration.lateAfter = .zero
+        case "focus": configuration.isFocused = { true }
+        case "quiet": preferences.isQuiet = { _ in true }
+        case "channelMuted", "mention":
+            preferences.channelMute = { _ in
+                .until(WallTime(milliseconds: .max), exceptMentions: true)
+            }
+        default: break
+        }
+        configuration.preferences = { [preferences] in preferences }
+        guard then == "mention" else { return }
+        configuration.isMention = { String(decoding: $0, as: UTF8.self).contains("@ada") }
+    }
+
+    @Test(
+        "An app is in the foreground if it has said so, and until then if a channel is on its screen"
+    )
+    func untold() async throws {
+        let device = try await stage.open(system: system)
+        let notices = device.notices
+        #expect(!notices.isForeground)
+        #expect(await notices.availability.state == .background)
+        let general = try device.reprise.channel("general")
+        try await general.appeared()
+        #expect(notices.isForeground)
+        await notices.background(granted: .zero)
+        #expect(!notices.isForeground)
+        await notices.foreground()
+        await general.disappeared()
+        #expect(notices.isForeground)
+        #expect(await notices.availability.state == .foreground)
+        await device.close()
+    }
+
+    @Test("What stands for who was signed in before goes, and is in nobody's journal")
+    func foreign() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let id = EntryID.random()
+        var hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 9, head: 9)
+        hint.id = id
+        hint.to = try UserID("somebody")
+        hint.badge = .init(count: 7, asOf: WallTime(milliseconds: 9))
+        let info = Array(#"{"reprise":"#.utf8) + hint.json + Array("}".utf8)
+        let content = NotificationContent(title: "general", body: "a secret", info: info)
+        system.push(NotificationRequest(id: id.text, content: content))
+        #expect(device.standing.contains(id.text))
+        await device.notices.foreground()
+        try await comesTrue("it goes") { !device.standing.contains(id.text) }
+        #expect(try await reason(of: id, device) == nil)
+        // Nor does it show itself, or a figure of his, in the foreground.
+        let arrived = DeliveredNotification(
+            request: NotificationRequest(id: id.text, content: content),
+            date: WallTime(milliseconds: 1), isRemote: true)
+        #expect(await device.notices.willPresent(arrived) == [])
+        try await device.notices.receivedPush(info)
+        #expect(device.notices.badge.count == 1)
+        await device.close()
+    }
+}

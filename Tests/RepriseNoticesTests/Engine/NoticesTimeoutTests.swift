@@ -1,0 +1,65 @@
+import Reprise
+import RepriseCore
+import RepriseNotices
+import RepriseTesting
+import Testing
+
+@Suite("The door for notices, and a system that does not do what it should", .serialized)
+struct NoticesTimeoutTests {
+    let stage: NoticeFixture
+    let system = MemoryNotifications(clock: ManualTimekeeper())
+    let clock = ManualTimekeeper()
+
+    init() throws { stage = try NoticeFixture() }
+
+    private func open() async throws -> NoticeDevice {
+        let device = try await stage.open(system: system) { $0.timekeeper = clock }
+        try stage.publish()
+        try await comesTrue("it is live") {
+            let head: Int64? = try await device.value("SELECT MAX(head) FROM noticesChannel")
+            return head == 1
+        }
+        return device
+    }
+
+    /// Lets time pass until it is true.
+    private func passes(_ what: String, _ condition: () async throws -> Bool) async throws {
+        try await comesTrue(what) {
+            clock.advance(by: .seconds(1))
+            return try await condition()
+        }
+    }
+
+    @Test("A call that never returns stops nothing: it is left alone, and what it was for is shown")
+    func hangs() async throws {
+        let device = try await open()
+        device.connection.hold()
+        let (_, id) = try stage.publish()
+        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await passes("it is given up") {
+            await device.notices.diagnostics.tally.failures > 0
+        }
+        #expect(await device.notices.diagnostics.fault?.contains("longer than") == true)
+        device.connection.release()
+        try await passes("it stands") { device.standing.contains(id.text) }
+        try await passes("the fault is over") { await device.notices.diagnostics.fault == nil }
+        #expect(system.rung.count { $0.request.id == id.text } <= 2)
+        await device.close()
+    }
+
+    @Test("What the system has said no to is tried again, and is not called unconfirmed")
+    func fails() async throws {
+        let device = try await open()
+        system.refuse { _ in RepriseError(.unavailable, "Not now.") }
+        let (_, id) = try stage.publish()
+        try await comesTrue("it fails") { await device.notices.diagnostics.tally.failures > 0 }
+        try await passes("it fails again") { await device.notices.diagnostics.tally.failures > 2 }
+        system.refuse { _ in nil }
+        try await passes("it stands") { device.standing.contains(id.text) }
+        let unconfirmed: Int? = try await device.value(
+            "SELECT SUM(unconfirmed) FROM noticesMessage")
+        #expect(unconfirmed == 0)
+        #expect(await device.notices.diagnostics.tally.again == 0)
+        await device.close()
+    }
+}

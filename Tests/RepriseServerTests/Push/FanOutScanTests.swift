@@ -1,0 +1,67 @@
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// How a message is read while it is pushed: docs/limits.md, Push.
+@Suite("Bounds of walks and of messages in hand", .timeLimit(.minutes(1)))
+struct FanOutScanTests {
+    @Test("a walk over a channel's members has 16 messages, the next one the next")
+    func messages() async throws {
+        try await withPush { push in
+            try await push.make(members: ["ada"])
+            try await push.register("phone", of: "ada")
+            let other = try DatabaseQueue(path: push.folder.path + "/accounts.sqlite")
+            try await other.write { db in
+                try db.execute(
+                    sql: """
+                        CREATE TABLE walked (through INTEGER);
+                        CREATE TRIGGER began AFTER INSERT ON push_walks
+                        BEGIN INSERT INTO walked VALUES (new.through); END;
+                        CREATE TRIGGER went AFTER UPDATE ON push_walks
+                        BEGIN INSERT INTO walked VALUES (new.through); END;
+                        """)
+            }
+            for number in 1...40 { try await push.publish("m\(number)") }
+            try await push.pass(.seconds(8))
+            try await push.becomes("all is queued") {
+                try await other.read {
+                    try Int64.fetchOne($0, sql: "SELECT max(through) FROM walked")
+                }
+                    == 40
+            }
+            let walked = try await other.read { db in
+                try Int64.fetchAll(
+                    db, sql: "SELECT DISTINCT through FROM walked WHERE through > 0 ORDER BY 1")
+            }
+            #expect(walked == [16, 32, 40])
+            try other.close()
+        }
+    }
+
+    @Test("a message that is pushed is kept for a second: so long its deletion is overlooked")
+    func kept() async throws {
+        try await withPush(RecordingProvider(concurrency: 1)) { push in
+            push.provider.holds()
+            try await push.make(members: ["ada"])
+            for number in 1...3 { try await push.register("phone-\(number)", of: "ada") }
+            try await push.publish("m1")
+            // Nearly no time passes between its being read and its being pushed.
+            try await push.pass(.milliseconds(4_500))
+            try await push.until(pushes: 1, step: .milliseconds(10))
+            try await push.becomes("it is under way") { push.provider.held == 1 }
+            try await push.publish(
+                "gone", body: "null", change: .deletes(try EntryID("m1")), isNoted: false)
+            push.clock.advance(by: .milliseconds(500))
+            push.provider.release(1)
+            try await push.becomes("it is pushed from memory") { push.provider.held == 1 }
+            #expect(push.provider.pushes.count == 2)
+            push.clock.advance(by: .milliseconds(600))
+            push.provider.release(1)
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.count == 2)
+        }
+    }
+}
