@@ -15,6 +15,8 @@ final class PseudoTerminal: @unchecked Sendable {
     private let master: Int32
     private let screen: Mutex<TerminalScreen>
     private let ended: AsyncStream<Int32>
+    /// Whether all it wrote is on the screen.
+    private let isDrained = Mutex(false)
 
     init(
         _ arguments: [String], of program: URL = Tool.executable, in folder: URL? = nil,
@@ -51,7 +53,8 @@ final class PseudoTerminal: @unchecked Sendable {
             while true {
                 let count = read(descriptor, &bytes, bytes.count)
                 // Linux says EIO when the last slave is closed.
-                guard count > 0, let self else { return }
+                guard let self else { return }
+                guard count > 0 else { return self.isDrained.withLock { $0 = true } }
                 self.screen.withLock { $0.take(bytes[..<count]) }
             }
         }
@@ -101,6 +104,9 @@ final class PseudoTerminal: @unchecked Sendable {
 
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
+    /// Waits for the exit status, which is negative for a signal, and for all it wrote.
+    ///
+    /// Kills it at the limit, in seconds.
     func end(within limit: Double = 20) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
@@ -108,8 +114,15 @@ final class PseudoTerminal: @unchecked Sendable {
             kill(number, SIGKILL)
         }
         defer { watchdog.cancel() }
-        for await status in ended { return status }
-        return process.terminationStatus
+        var status: Int32?
+        for await exit in ended { status = exit }
+        // Its last words may still be in the terminal. Another process started meanwhile may hold
+        // the terminal open, so not for ever.
+        let deadline = ContinuousClock.now + .seconds(2)
+        while !isDrained.withLock({ $0 }), ContinuousClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        return status ?? process.terminationStatus
     }
 
     /// Waits until the screen satisfies a condition.
