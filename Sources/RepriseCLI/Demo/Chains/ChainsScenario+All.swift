@@ -234,7 +234,9 @@ extension ChainsScenario {
             try await play.begins("0.second")
             try await play.update(to: 2)
             try await play.launch()
-            try await play.until("it is parked") { try await play.states()[0]?.state == "suspended" }
+            try await play.until("it is suspended") {
+                try await play.states()[0]?.state == "suspended"
+            }
             try await play.update(to: 3)
             try await play.launch()
             try await play.settles()
