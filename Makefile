@@ -15,14 +15,14 @@ TARGET ?=
 SECONDS ?= 60
 SANITIZER ?=
 
-SWIFT_SOURCES = Package.swift Sources Tests \
+SWIFT_SOURCES = Package.swift Sources Lab Tests \
 	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint docs bench crash powerloss damage network fuzz sanitize simulate search clean
+.PHONY: help setup demo test build format lint reference docs bench crash powerloss damage network fuzz sanitize simulate search stats picture clean
 
 help: ## List what can be made
-	@echo 'Reprise. What was meant for an app must not be lost.'
+	@echo 'Reprise: delivers messages, taps and background work to an app, and accounts for each.'
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
@@ -33,21 +33,22 @@ help: ## List what can be made
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
-	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills if nothing is said'
+	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills by default'
 	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
-	@echo '  MINUTES=10, SEED       how long `make search` goes on, and its first seed, which is drawn else'
+	@echo '  MINUTES=10, SEED       how long `make search` goes on, and its first seed (else random)'
 	@echo '  IMAGES=100             of `make powerloss`'
 	@echo '  SEEDS=1000, ROUNDS=20  of `make damage`'
-	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; scripts/fuzz --list has the names'
+	@echo '  TARGET=json SECONDS=10  the parser to fuzz, and for how long; names: scripts/fuzz --list'
 	@echo '  SANITIZER=thread       the one sanitizer to run, address or thread; FILTER chooses the tests'
 	@echo '  REPRISE_STRICT=1       warnings in our own code are errors, as in CI'
 
 setup: ## Check what this machine lacks, and install it where that is possible
 	@./scripts/setup
 
-demo: setup ## Play all five doors, with real processes and kills; SCENARIO plays one
+demo: setup ## Run all five features, with real processes and kills; SCENARIO chooses one
 	@swift build --configuration $(CONFIGURATION) --product reprise
-	@"$$(swift build --configuration $(CONFIGURATION) --show-bin-path)/reprise" \
+	@swift build --configuration $(CONFIGURATION) --product reprise-lab
+	@"$$(swift build --configuration $(CONFIGURATION) --show-bin-path)/reprise-lab" \
 		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 test: setup ## Run all tests, and build an app that depends on the SDK
@@ -64,9 +65,13 @@ build: setup ## Build everything
 format: ## Format the Swift sources in place
 	@swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
 
-lint: ## Check format, documentation comments and house rules; change nothing
+lint: ## Check format, comments, links, style and generated pages; change nothing
 	@swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
-	@./scripts/check-house
+	@./scripts/check-style
+	@./scripts/reference --check
+
+reference: setup ## Write the pages on limits, metrics and errors from the code
+	@./scripts/reference
 
 docs: setup ## Write the API documentation as a static site to .docs/
 	@./scripts/docs
@@ -87,13 +92,13 @@ damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks th
 		./scripts/crash-loop faults --kind $$kind --rounds $(ROUNDS) \
 			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
 
-simulate: setup ## Search for a broken promise in virtual time, optimised; ARGS as of reprise simulate
-	@swift build --configuration release --product reprise
-	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate $(ARGS)
+simulate: setup ## Search for a violated invariant in virtual time, optimised; ARGS as of reprise-lab simulate
+	@swift build --configuration release --product reprise-lab
+	@"$$(swift build --configuration release --show-bin-path)/reprise-lab" simulate $(ARGS)
 
-search: setup ## Play fresh seeds of every workload in turn for MINUTES=10; says what it began with
-	@swift build --configuration release --product reprise
-	@"$$(swift build --configuration release --show-bin-path)/reprise" simulate --fresh \
+search: setup ## Run fresh seeds of every workload in turn for MINUTES=10; prints the first seed
+	@swift build --configuration release --product reprise-lab
+	@"$$(swift build --configuration release --show-bin-path)/reprise-lab" simulate --fresh \
 		--minutes $(if $(MINUTES),$(MINUTES),10) $(if $(SEED),--from $(SEED)) $(ARGS)
 
 fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
@@ -101,6 +106,13 @@ fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzze
 
 sanitize: setup ## Run the tests under the Address and the Thread Sanitizer
 	@./scripts/sanitize $(SANITIZER) $(if $(FILTER),'$(FILTER)')
+
+stats: ## Print sizes, and violations of the rules on names, comments and pages
+	@./scripts/stats
+
+picture: setup ## Draw docs/picture.svg from a run of the server and a device
+	@swift build --product reprise
+	@./scripts/picture
 
 clean: ## Remove what was built
 	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build

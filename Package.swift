@@ -21,6 +21,7 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
@@ -28,6 +29,10 @@ let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let arguments = Target.Dependency.product(
+    name: "ArgumentParser", package: "swift-argument-parser")
+let signals = Target.Dependency.product(
+    name: "UnixSignals", package: "swift-service-lifecycle")
 let nio: [Target.Dependency] = [
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
@@ -47,6 +52,7 @@ let package = Package(
         .library(name: "RepriseFakes", targets: ["RepriseFakes"]),
         .library(name: "ReprisePhone", targets: ["ReprisePhone"]),
         .executable(name: "reprise", targets: ["RepriseCLI"]),
+        .executable(name: "reprise-lab", targets: ["RepriseLab"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -72,14 +78,14 @@ let package = Package(
     ],
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
-        .target(name: "RepriseCore", swiftSettings: strict),
+        .target(name: "RepriseCore", dependencies: [deque], swiftSettings: strict),
         .target(name: "RepriseWire", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
-            name: "RepriseJournal", dependencies: ["RepriseCore", grdb, sqlite],
+            name: "RepriseJournal", dependencies: ["RepriseCore", deque, grdb, sqlite],
             swiftSettings: strict),
         .target(
             name: "RepriseChannels",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", deque, grdb, sqlite],
             swiftSettings: strict),
         .target(
             name: "RepriseForms",
@@ -93,7 +99,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "RepriseChains",
-            dependencies: ["RepriseCore", "RepriseJournal", crypto, grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", crypto, deque, grdb, sqlite],
             swiftSettings: strict),
         .target(
             name: "RepriseNotices",
@@ -118,7 +124,7 @@ let package = Package(
             name: "RepriseServer",
             dependencies: [
                 "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging, jwt,
-                tls, metrics, httpClient, crypto,
+                tls, metrics, httpClient, crypto, deque,
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
@@ -127,7 +133,7 @@ let package = Package(
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
         .target(
-            name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire"],
+            name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire", deque],
             swiftSettings: strict),
         // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps
         // import.
@@ -149,26 +155,60 @@ let package = Package(
         .target(
             name: "Goals", dependencies: ["RepriseCore", "RepriseReminders", grdb, sqlite],
             path: "Examples/Goals", swiftSettings: strict),
+        // What the tools `reprise` and `reprise-lab` share: terminal, errors, the server's API.
         .target(
-            name: "RepriseSimulator",
+            name: "RepriseCommandLine",
             dependencies: [
-                "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseNotices", "RepriseReminders", "RepriseServer", "RepriseWire",
-                grdb, .product(name: "HeapModule", package: "swift-collections"),
+                "RepriseChannels", "RepriseCore", "RepriseNIO", "RepriseServer", "RepriseWire",
+                deque, lifecycle, logging, arguments, signals,
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
-                "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCore",
-                "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
-                "ReprisePhone", "RepriseReminders", "RepriseServer", "RepriseSimulator",
-                "RepriseTesting", "RepriseWire", grdb, lifecycle, logging, httpClient,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine", "RepriseCore",
+                "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
+                "RepriseReminders",
+                "RepriseServer", "RepriseWire", lifecycle, logging, arguments, signals,
                 .product(name: "Configuration", package: "swift-configuration"),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ] + nio,
+            ],
             swiftSettings: strict),
+
+        // What proves it: no product but the tool depends on it.
+        .target(
+            name: "RepriseSimulator",
+            dependencies: [
+                "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
+                "RepriseNotices", "RepriseReminders", "RepriseServer", "RepriseTesting",
+                "RepriseWire", deque, grdb,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            path: "Lab/Simulator", swiftSettings: strict),
+        .executableTarget(
+            name: "RepriseLab",
+            dependencies: [
+                "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine",
+                "RepriseCore", "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO",
+                "RepriseNotices", "ReprisePhone", "RepriseReminders", "RepriseSimulator",
+                "RepriseWire", arguments, grdb,
+            ] + nio,
+            path: "Lab/Tool", swiftSettings: strict),
+        .executableTarget(
+            name: "crash-loop",
+            dependencies: [
+                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
+            ],
+            path: "Lab/CrashLoop", swiftSettings: strict),
+        .executableTarget(
+            name: "log-workload",
+            dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
+            path: "Lab/LogWorkload", swiftSettings: strict),
+
+        // What the tests share: polling, disks, commands. Every test target has it, see below.
+        .target(
+            name: "RepriseTestSupport", dependencies: ["RepriseCore", "RepriseTesting"],
+            path: "Tests/Support/RepriseTestSupport", swiftSettings: strict),
 
         // Processes that tests start and kill.
         .executableTarget(
@@ -193,17 +233,6 @@ let package = Package(
         .executableTarget(
             name: "AccountSwitcher", dependencies: ["Reprise", "RepriseTesting"],
             path: "Tests/Support/AccountSwitcher", swiftSettings: strict),
-        .executableTarget(
-            name: "crash-loop",
-            dependencies: [
-                "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
-            ],
-            path: "Tests/Support/crash-loop", swiftSettings: strict),
-        .executableTarget(
-            name: "log-workload",
-            dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
-            path: "Tests/Support/log-workload", swiftSettings: strict),
 
         .testTarget(
             name: "RepriseCoreTests", dependencies: ["RepriseCore", "RepriseTesting"],
@@ -234,7 +263,7 @@ let package = Package(
         .testTarget(
             name: "RepriseRemindersTests",
             dependencies: [
-                "Goals", "Reprise", "RepriseCLI", "RepriseCore", "RepriseJournal", "ReprisePhone",
+                "Goals", "Reprise", "RepriseCore", "RepriseJournal", "RepriseLab", "ReprisePhone",
                 "RepriseReminders", "RepriseTesting", grdb,
             ],
             exclude: ["Vectors"], swiftSettings: strict),
@@ -249,9 +278,9 @@ let package = Package(
         .testTarget(
             name: "RepriseNoticesTests",
             dependencies: [
-                "Reprise", "RepriseCLI", "RepriseChannels", "RepriseCore", "RepriseFakes",
-                "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone", "RepriseServer",
-                "RepriseTesting", "RepriseWire", grdb,
+                "Reprise", "RepriseChannels", "RepriseCLI", "RepriseCore", "RepriseFakes",
+                "RepriseJournal", "RepriseLab", "RepriseNIO", "RepriseNotices", "ReprisePhone",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -284,8 +313,8 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCore", "RepriseFakes", "RepriseNIO", "RepriseServer",
-                "RepriseTesting", "RepriseWire", grdb,
+                "log-workload", "RepriseCLI", "RepriseCore", "RepriseFakes", "RepriseNIO",
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
                 hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient, crypto,
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
@@ -313,10 +342,18 @@ let package = Package(
         .testTarget(
             name: "RepriseCLITests",
             dependencies: [
-                "hello", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCLI", "RepriseCore",
-                "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
-                "ReprisePhone", "RepriseReminders", "RepriseServer", "RepriseSimulator",
-                "RepriseWire", crypto, grdb,
+                "hello", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCLI",
+                "RepriseCommandLine", "RepriseCore", "RepriseFakes", "RepriseForms",
+                "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone",
+                "RepriseReminders", "RepriseServer", "RepriseSimulator", "RepriseWire",
+                crypto, grdb,
+            ],
+            exclude: ["Recordings/Files"], swiftSettings: strict),
+        .testTarget(
+            name: "RepriseLabTests",
+            dependencies: [
+                "crash-loop", "RepriseCLI", "RepriseCommandLine", "RepriseCore", "RepriseLab",
+                "ReprisePhone", "RepriseSimulator", "RepriseWire",
             ],
             exclude: ["Recordings/Files"], swiftSettings: strict),
     ]
@@ -343,18 +380,26 @@ if let fuzzer {
             swiftSettings: strict))
 }
 
+func name(of dependency: Target.Dependency) -> String? {
+    switch dependency {
+    case .targetItem(let name, _), .byNameItem(let name, _): name
+    default: nil
+    }
+}
+
+for target in package.targets where target.type == .test {
+    let names = target.dependencies.compactMap(name)
+    for support in ["RepriseTestSupport", "RepriseTesting"] where !names.contains(support) {
+        target.dependencies.append(.init(stringLiteral: support))
+    }
+}
+
 // While working: REPRISE_TESTS=RepriseServerTests,RepriseNIOTests builds only what these test
 // targets need.
 if let chosen = Context.environment["REPRISE_TESTS"]?.split(separator: ",").map(String.init) {
-    func name(of dependency: Target.Dependency) -> String? {
-        switch dependency {
-        case .targetItem(let name, _), .byNameItem(let name, _): name
-        default: nil
-        }
-    }
     let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
     var needed: Set<String> = []
-    var waiting = chosen + ["RepriseCLI"]
+    var waiting = chosen
     while let next = waiting.popLast() {
         if needed.insert(next).inserted {
             waiting += targets[next]?.dependencies.compactMap(name) ?? []
@@ -362,7 +407,9 @@ if let chosen = Context.environment["REPRISE_TESTS"]?.split(separator: ",").map(
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products.removeAll { product in
-        guard let library = product as? Product.Library else { return false }
-        return !library.targets.allSatisfy(needed.contains)
+        let targets =
+            (product as? Product.Library)?.targets
+            ?? (product as? Product.Executable)?.targets ?? []
+        return !targets.allSatisfy(needed.contains)
     }
 }

@@ -5,7 +5,7 @@
 'use strict';
 
 (() => {
-  // --- Limits: docs/limits.md.
+  // --- Limits: docs/limits/forms.md.
 
   const limits = Object.freeze({
     catalogueBytes: 1_048_576,
@@ -35,6 +35,7 @@
     waitingForScreen: 16,
     outcomesInMessage: 256,
     logsInSecond: 10,
+    logCharacters: 1_000,
   });
 
   const byteCount = (text) => new TextEncoder().encode(text).length;
@@ -511,7 +512,7 @@
       if (this.logs >= limits.logsInSecond) return;
       if (this.logs === 0) setTimeout(() => (this.logs = 0), 1_000);
       this.logs += 1;
-      this.say('log', { level, text: String(text).slice(0, 1_000) });
+      this.say('log', { level, text: String(text).slice(0, limits.logCharacters) });
     }
   }
 

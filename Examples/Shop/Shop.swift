@@ -95,7 +95,7 @@
         }
 
         private func run(_ reprise: Reprise) async throws {
-            let catalogue = CatalogueSource(server: Self.server, fetcher: URLSessionFetcher())
+            let catalogue = CatalogueSource(server: Self.server, transport: URLSessionTransport())
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await reprise.run() }
                 group.addTask {

@@ -76,8 +76,9 @@ extension Reprise: NotificationHandler {
     /// A push has woken the app: its instructions are done, and its messages are fetched.
     ///
     /// An app that is not in the foreground is frozen when this returns, so it returns when the
-    /// journal has the messages that the push counted, or after ``NoticeLimits/wakeTimeout``; a
-    /// frozen app connects for that and closes the connection again.
+    /// journal has the messages that the push counted and the read position that it names, or after
+    /// ``NoticeLimits/wakeTimeout``. A frozen app connects for that and closes the connection
+    /// again.
     public func receivedPush(_ info: [UInt8]) async {
         switch feature(of: info) {
         case .notices:

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RepriseCommandLine
 import RepriseServer
 
 /// `reprise backup`: copies a server's data folder while the server runs.
@@ -7,8 +8,8 @@ struct BackupCommand: AsyncParsableCommand {
         commandName: "backup",
         abstract: "Copy a server's data folder while the server runs.",
         discussion: """
-            Copies the log and the accounts, each as it is at one moment, checks both
-            copies and overwrites nothing. Publishing goes on meanwhile.
+            Copies the log and the accounts, each as of one moment, checks both copies and
+            overwrites nothing. Publishing continues.
 
             EXAMPLES
               reprise backup --data /var/lib/reprise --to /backup/monday

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Reprise
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
 import RepriseJournal
 import RepriseNIO
@@ -11,31 +12,31 @@ import RepriseWire
 struct ChatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chat",
-        abstract: "Chat in a terminal; kill it, cut it off, come back.",
+        abstract: "Chat in a terminal.",
         usage: """
             reprise chat CHANNEL --as USER | --token TOKEN [--server URL]
                          [--journal DIR] [--patience SECONDS]
             """,
         discussion: """
-            Shows the newest messages, what has come while you were away, who types,
-            and where the connection stands. What you write is kept first and sent when
-            it can be: … waits here, ✓ the server has it, ✓✓ it came to somebody, ✓✓
-            read. Messages are unread until you touch a key. /edit and /delete change
-            what you said; /help shows the commands, Ctrl-D ends.
+            Shows the newest messages, missed ones, who types, and the state of the
+            connection. What you write is recorded first and sent when possible: …
+            waits here, ✓ is on the server, ✓✓ was delivered, ✓✓ read was read. Messages
+            are unread until you press a key. /edit and /delete change your messages;
+            /help lists the commands, Ctrl-D ends.
 
-            Who you are is the server's word: one with --dev gives --as USER a token,
-            any other takes --token. Where a server asks nobody (neither --dev nor keys),
+            The server determines the user: one with --dev issues a token for --as USER,
+            any other requires --token. Without authentication (neither --dev nor keys)
             messages have no author.
 
             Kill it in the middle of a sentence, kill the server, unplug the network:
-            start it again, and nothing is lost or there twice. (After kill -9 the
-            terminal is as the chat had set it: `reset` puts it right.)
+            start it again, and nothing is lost or repeated. (After kill -9, `reset`
+            restores the terminal.)
 
-            Where standard input or output is no terminal, a line in is a message, and
-            a message is a line out, "SEQ USER: TEXT", from where the last run stopped;
-            at the end of the input it waits for the server, 10 s unless told.
+            If standard input or output is no terminal, each line of input is a message,
+            and each message a line of output, "SEQ USER: TEXT", from where the last run
+            stopped; at the end of the input it waits for the server, by default 10 s.
 
-            The journal lies in DIR/USER. Without --journal that is
+            The journal is in DIR/USER. Without --journal that is
             $XDG_STATE_HOME/reprise/chat, or ~/.local/state/reprise/chat.
 
             EXAMPLES

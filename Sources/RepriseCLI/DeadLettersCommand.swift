@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
 import RepriseWire
@@ -9,16 +10,16 @@ import RepriseWire
 struct DeadLettersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead-letters",
-        abstract: "List what a device could not send; try it again, or give it up.",
+        abstract: "List, retry or discard what a device could not send.",
         usage: """
             reprise dead-letters --journal DIR [--json]
             reprise dead-letters --journal DIR --retry ID | --discard ID
             """,
         discussion: """
-            A message that the server refuses for good stays in the device's journal,
-            with the reason, and those behind it go on. Retried it waits again, in its
-            old place; the next `reprise chat`, or app, that has the journal sends it.
-            Given up it is counted as dead for ever, and its content is gone.
+            A message that the server refuses permanently stays in the device's journal,
+            with the reason; later ones are sent. Retried, it waits again in its old
+            place; the next `reprise chat` or app with this journal sends it. Discarded,
+            it counts as dead, and its content is removed.
 
             EXAMPLES
               reprise dead-letters --journal ~/.local/state/reprise/chat/ada

@@ -1,21 +1,22 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseCore
 
 /// `reprise ledger`: accounts for everything that a journal ever accepted.
 struct LedgerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ledger",
-        abstract: "Account for everything that a journal ever accepted.",
+        abstract: "Account for all entries of a journal.",
         discussion: """
             Everything accepted is pending, or has ended as applied, expired,
-            superseded, dead or unconfirmed. Reads a journal that another process owns
-            without disturbing it.
+            superseded, dead or unconfirmed. Safe while another process owns the
+            journal.
 
-            "lost" counts messages that the server had removed before this device came;
-            of a range whose length nobody knows it counts 1. "duplicates" counts
-            arrivals that were recognised. Neither is part of the sum.
+            "lost" counts messages that the server had removed before this device
+            received them; a range of unknown length counts 1. "duplicates" counts
+            repeated arrivals. Neither is part of the sum.
 
             EXAMPLES
               reprise ledger --journal ./inbox

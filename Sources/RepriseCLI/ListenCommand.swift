@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseCore
 import RepriseJournal
 import RepriseNIO
@@ -17,20 +18,20 @@ struct ListenCommand: AsyncParsableCommand {
             reprise listen CHANNEL... --journal DIR --debug [--json]
             """,
         discussion: """
-            Keeps a journal in DIR and goes on where it stopped: what was printed is
-            not printed again, what came meanwhile is. After a kill the few messages of
-            which nobody knows come again, with an attempt above 1. It is of one user: as
-            another, name another folder.
+            Keeps a journal in DIR and continues where it stopped: prints missed messages
+            and repeats none. After a kill the few messages in flight come again, with an
+            attempt above 1. A journal belongs to one user: as another, name another
+            folder.
 
-            A line is SEQ AUTHOR: TEXT. An edit or a deletion is a message of its own and
-            says so: (edits SEQ) TEXT, (deletes SEQ). With --json a line is
+            A line is SEQ AUTHOR: TEXT. An edit or a deletion is a message of its own:
+            (edits SEQ) TEXT, (deletes SEQ). With --json a line is
             {"channel":…,"seq":…,"id":…,"body":…,"attempt":…}, with "from", "edits",
-            "deletes" and "deleted" where there is something to say. Control characters
-            are written out, so that no message can harm a terminal.
+            "deletes" and "deleted" where they apply. Control characters are escaped, so
+            that no message can harm a terminal.
 
-            --debug prints no messages but where each channel stands: its mode and what
-            is missing, and how the connection fares; in place in a terminal, else once
-            a second. What comes meanwhile is printed by the next run without it.
+            --debug prints the state of each channel instead of messages: its mode, what
+            is missing, and the state of the connection; in place in a terminal, else
+            once a second. The next run without it prints the messages.
 
             EXAMPLES
               reprise listen general --journal ./inbox

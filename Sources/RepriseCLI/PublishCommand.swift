@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
 import RepriseWire
@@ -16,15 +17,14 @@ struct PublishCommand: AsyncParsableCommand {
             """,
         discussion: """
             A message is one TEXT, or one line of FILE or of standard input. It becomes
-            a JSON string; with --json-lines it is JSON already and stays as it is.
+            a JSON string; with --json-lines the line is JSON and is sent unchanged.
 
-            Returns when the server has stored all of them, in this order, each once:
-            if the server is restarted in the middle, publishing goes on where it
-            stopped.
+            Returns when the server has stored all of them, in this order, each once.
+            Publishing continues after a restart of the server.
 
-            A server takes only so many messages a second from one user. More wait, which
-            is said once on standard error, with a count where that is a terminal; not
-            with --quiet or --json. The summary says for how long.
+            The server limits a user's messages per second. Beyond that, messages wait; a
+            note on standard error says so, except with --quiet or --json. The summary
+            has the time waited.
 
             EXAMPLES
               reprise publish general "Hello" "How are you?"

@@ -1,11 +1,12 @@
 import ArgumentParser
+import RepriseCommandLine
 import RepriseServer
 
 /// `reprise restore`: puts a copy that `reprise backup` made in place.
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Put a copy that 'reprise backup' made in place.",
+        abstract: "Restore a backup made by 'reprise backup'.",
         discussion: """
             The restored log has a new epoch: every device catches up from the beginning
             and recognises what it has. So 'reprise serve' needs no --restored after this.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import RepriseCommandLine
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -28,40 +29,39 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Stores messages in DIR and serves HTTP and WebSocket on one port. Prints
             one line with its URL when it is ready. SIGTERM and SIGINT end it within
-            5 s: what was accepted is stored and acknowledged, a stream of lines ends
-            with one that says so, and clients are told to come back.
+            5 s: it stores and acknowledges what it has accepted, ends streams of
+            lines with a closing line, and tells clients to reconnect.
 
-            WHO MAY COME IN
-              --keys, --jwks  who has a JSON Web Token signed with ES256 or HS256 by
+            AUTHENTICATION
+              --keys, --jwks  requires a JSON Web Token signed with ES256 or HS256 by
                               one of these keys, for the audience. FILE is a JSON Web
                               Key Set, a PEM or a secret in base64.
-              --dev           the same, with a key of its own, and a token for
-                              whoever asks on this machine: see reprise token.
-              none of them    whoever reaches it, without a name. Only on this
-                              machine; with another --host it refuses to start.
+              --dev           the same, with a key of its own; issues tokens to
+                              anybody on this machine: see reprise token.
+              none of them    no authentication and no users. On this machine only;
+                              with another --host it refuses to start.
 
             RELOADING
-              SIGHUP makes it read keys and certificate again, without touching a
-              connection. What cannot be used leaves the old in place.
+              SIGHUP reloads keys and certificate; connections stay. An invalid file
+              changes nothing.
 
             BACKUPS
               With --backups DIR, POST /v1/backup by an admin makes one there while the
-              server goes on; so does reprise backup, from the command line. reprise
-              restore puts one in place. It lacks what was stored after it, and a
-              sequence that a device has seen may be given again, to another message:
-              so the log gets a new epoch. Devices catch up from the beginning, know by
-              id what they have, and count the rest as lost. Where a file was put in
-              place by hand, --restored does the same for one start.
+              server runs; so does reprise backup, from the command line. reprise
+              restore puts one in place. A backup lacks what was stored after it, and
+              its next sequences were used before: so the log gets a new epoch. Devices
+              catch up from the beginning, recognise messages by id, and count missing
+              ones as lost. After files were put in place by hand, start once with
+              --restored.
 
             PUSH
               A message that a member's device has not received within 5 s is pushed to
-              it: by Apple's service with a .p8 key, its id, the team and the app's
-              bundle id as topic; by those of browsers with a key of your own on P-256
-              and a mailto: or https: URL. --push-dry-run does all but the sending, and
-              logs it. docs/push.md has the rest.
+              it: by APNs with a .p8 key, its id, the team and the app's bundle id as
+              topic; by Web Push with a key of your own on P-256 and a mailto: or
+              https: URL. --push-dry-run logs pushes and sends none. See docs/push.md.
 
             CONFIGURATION
-              A flag goes before the environment, the environment before the file.
+              Precedence: flags, environment, file.
 
               flag             environment            file
               --host           REPRISE_HOST           host

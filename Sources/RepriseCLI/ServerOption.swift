@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseServer
 import RepriseWire
@@ -15,15 +16,12 @@ struct TokenCommand: AsyncParsableCommand {
                           [--audience NAME]
             """,
         discussion: """
-            Asks a server that runs with --dev on this machine; it gives a token to
-            whoever asks, for a day at most. With --keys it asks nobody, but signs one
-            itself: FILE holds a secret in base64 or a private key, as for
-            `reprise serve --keys`.
+            Requests one from a server with --dev on this machine, valid for a day at
+            most. With --keys it signs one itself: FILE holds a secret in base64 or a
+            private key, as for `reprise serve --keys`.
 
-            A token is a secret. It goes to standard output and nowhere else.
-
-            The other commands need none of this against a --dev server: with --as USER
-            they ask for a token by themselves.
+            A token is a secret, printed on standard output alone. With --as USER the
+            other commands request their own from a --dev server.
 
             EXAMPLES
               reprise token --as ada

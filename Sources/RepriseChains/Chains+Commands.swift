@@ -15,9 +15,9 @@ public enum NameConflict: String, Hashable, Sendable {
 
 extension RepriseError.Code {
     /// No worker of this identifier is registered.
-    public static let unknownWorker = Self("unknownWorker")
+    public static let unknownWorker = Self(ChainsErrorCode.unknownWorker.rawValue)
     /// No chain has this id, or it left after its retention.
-    public static let noSuchChain = Self("noSuchChain")
+    public static let noSuchChain = Self(ChainsErrorCode.noSuchChain.rawValue)
 }
 
 /// Starting, and having a say.
@@ -174,16 +174,20 @@ extension Chains {
     /// - Returns: a stream; it ends at once if the chain does not exist.
     public func progress(of id: ChainID) -> AsyncStream<ChainProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: ChainProgress.self, bufferingPolicy: .bufferingNewest(64))
+            of: ChainProgress.self,
+            bufferingPolicy: .bufferingNewest(CoreLimits.observedChanges))
         // Observed before it is read, so that no change falls between the two.
-        let changes = engine.watchers.watch(id.text, first: nil)
+        let changes = engine.watchers.watch(id.text)
         let task = Task {
             if let status = try? await status(id) {
                 let now = ChainProgress(
                     state: status.state, done: status.done, total: status.total)
                 continuation.yield(now)
                 if !now.state.isEnd {
-                    for await change in changes { continuation.yield(change) }
+                    for await change in changes {
+                        continuation.yield(change)
+                        if change.state.isEnd { break }
+                    }
                 }
             }
             continuation.finish()

@@ -6,7 +6,8 @@ package import RepriseJournal
 /// The facade makes one; see `Reprise`.
 ///
 /// ```swift
-/// let id = try await reprise.chains?.start(importPhotos, input: .init(folder: folder))  // durable when it returns
+/// // durable when it returns
+/// let id = try await reprise.chains?.start(importPhotos, input: .init(folder: folder))
 /// try await reprise.chains?.run()
 /// ```
 public final class Chains: Sendable {
@@ -48,7 +49,7 @@ public final class Chains: Sendable {
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`.
         package func check() throws {
-            guard (1...64).contains(concurrency) else {
+            guard (1...ChainsLimits.concurrency).contains(concurrency) else {
                 throw RepriseError(.badConfiguration, "Between 1 and 64 tasks run at a time.")
             }
             _ = try WorkerRegistry(workers)

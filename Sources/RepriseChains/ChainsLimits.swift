@@ -1,7 +1,11 @@
-/// Limits of the chains feature; `docs/limits.md` lists each with its effect.
+/// Limits of the chains feature; `docs/limits/chains.md` lists each with its effect.
 public enum ChainsLimits {
     /// The most tasks of a chain.
     public static let tasks = 10_000
+    /// The most tasks that run at the same time.
+    public static let concurrency = 64
+    /// The attempts of a task without ``Work/retry(attempts:_:)``.
+    public static let attempts = 3
     /// The most tasks of a step.
     public static let parallelTasks = 256
     /// The most bytes of the name of a chain, a task or a worker, and of a unique name.

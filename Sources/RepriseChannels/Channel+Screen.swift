@@ -2,23 +2,21 @@ import RepriseCore
 import RepriseWire
 
 extension Channel {
-    /// Marks the channel as visible: it is subscribed to, and caught up before the others.
+    /// Reports whether the channel is on screen.
     ///
-    /// During a catch-up of many channels, this one is requested again, first. The last call of
-    /// ``appeared()`` and ``disappeared()`` counts.
+    /// A visible channel is subscribed to, and caught up before the others: during a catch-up of
+    /// many channels it is requested again, first. A channel that is no longer visible stays
+    /// subscribed to; from the next request on it has no priority. The last call counts.
     ///
-    /// - Throws: the journal's errors.
-    public func appeared() async throws {
-        channels.readers.changeNotifier.observerList.tell(.appeared(name))
+    /// - Throws: the journal's errors, for `true` alone.
+    public func setVisible(_ isVisible: Bool) async throws {
+        let observers = channels.readers.changeNotifier.observerList
+        guard isVisible else {
+            observers.tell(.disappeared(name))
+            return await channels.driver.disappeared(name)
+        }
+        observers.tell(.appeared(name))
         await channels.driver.appeared(name)
         try await subscribe()
-    }
-
-    /// Marks the channel as no longer visible.
-    ///
-    /// It stays subscribed to; from the next request on it has no priority.
-    public func disappeared() async {
-        channels.readers.changeNotifier.observerList.tell(.disappeared(name))
-        await channels.driver.disappeared(name)
     }
 }

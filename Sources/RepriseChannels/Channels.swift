@@ -123,7 +123,7 @@ public final class Channels: AppLifeFollower, Sendable {
     }
 
     /// How long ``stop()`` waits for running handlers.
-    private static let stopPatience = Duration.seconds(2)
+    static let stopPatience = Duration.seconds(2)
 
     /// Dials at once, whatever the client waits for: on a person's request, or after a sign-in.
     ///

@@ -76,13 +76,13 @@ public struct FailedMessage: Hashable, Sendable {
     /// The message; its `attempt` is how often it has been delivered.
     public let message: Message
     /// Its status.
-    public let standing: Status
+    public let status: Status
     /// Why the last attempt failed.
     public let reason: String
 
-    package init(message: Message, standing: Status, reason: String) {
+    package init(message: Message, status: Status, reason: String) {
         self.message = message
-        self.standing = standing
+        self.status = status
         self.reason = reason
     }
 }

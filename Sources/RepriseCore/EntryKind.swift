@@ -88,8 +88,8 @@ public struct EntryKind: Hashable, Sendable {
     ///   - onInterruption: what happens to an interrupted dispatch.
     ///   - beforeSignIn: what happens to an entry recorded before sign-in.
     ///   - parallel: how many may be in flight at once.
-    ///   - partitionWindow: how many of one partition key may be in flight at once; stays 1 where the
-    ///     bound delivers.
+    ///   - partitionWindow: how many of one partition key may be in flight at once; stays 1 where
+    ///     the bound delivers.
     public init(
         _ name: String, requires: Set<Readiness> = [], bound: Bound? = nil, attemptLimit: Int = 10,
         backoff: Backoff = Backoff(), onInterruption: Interruption = .again,

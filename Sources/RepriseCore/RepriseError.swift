@@ -54,82 +54,82 @@ extension RepriseError.Code {
     // The journal and its folder.
 
     /// Another process owns this journal.
-    public static let journalOwned = Self("journalOwned")
+    public static let journalOwned = Self(Known.journalOwned)
     /// A newer incarnation has taken the ownership of this journal from this process; nothing was
     /// written.
-    public static let ownershipLost = Self("ownershipLost")
+    public static let ownershipLost = Self(Known.ownershipLost)
     /// The journal was written by a newer version of Reprise.
-    public static let journalNewer = Self("journalNewer")
+    public static let journalNewer = Self(Known.journalNewer)
     /// A journal folder was expected and something else is there, or the reverse.
-    public static let notAJournal = Self("notAJournal")
+    public static let notAJournal = Self(Known.notAJournal)
     /// The file system refuses to write here.
-    public static let notWritable = Self("notWritable")
+    public static let notWritable = Self(Known.notWritable)
     /// The disk is full; nothing was written and nothing is lost.
-    public static let diskFull = Self("diskFull")
+    public static let diskFull = Self(Known.diskFull)
     /// The disk failed to read or write; retry, the journal itself may be sound.
-    public static let diskFailed = Self("diskFailed")
+    public static let diskFailed = Self(Known.diskFailed)
     /// Another connection has locked the database for longer than the busy timeout.
-    public static let busy = Self("busy")
+    public static let busy = Self(Known.busy)
     /// The database is proved to be damaged.
-    public static let corrupt = Self("corrupt")
+    public static let corrupt = Self(Known.corrupt)
     /// The journal or the connection was closed before this could be done.
-    public static let closed = Self("closed")
+    public static let closed = Self(Known.closed)
     /// The kind of the entry was not declared when the journal was opened.
-    public static let unknownKind = Self("unknownKind")
+    public static let unknownKind = Self(Known.unknownKind)
     /// No entry has this id, or its state does not allow the call.
-    public static let noSuchEntry = Self("noSuchEntry")
+    public static let noSuchEntry = Self(Known.noSuchEntry)
 
     // Bounds (guarantee 6).
 
     /// A payload, a body or a frame is larger than its limit.
-    public static let tooLarge = Self("tooLarge")
+    public static let tooLarge = Self(Known.tooLarge)
     /// A queue is at its limit; retry after an item has left it.
-    public static let full = Self("full")
+    public static let full = Self(Known.full)
 
     // Input of a peer or a person.
 
     /// The input violates its format.
-    public static let malformed = Self("malformed")
+    public static let malformed = Self(Known.malformed)
     /// A channel's name violates the rule for names.
-    public static let badChannelName = Self("badChannelName")
+    public static let badChannelName = Self(Known.badChannelName)
     /// An id violates the rule for ids.
-    public static let badID = Self("badID")
+    public static let badID = Self(Known.badID)
     /// The configuration cannot be used.
-    public static let badConfiguration = Self("badConfiguration")
+    public static let badConfiguration = Self(Known.badConfiguration)
     /// A server's address cannot be dialled: it names no scheme, or no host.
-    public static let badAddress = Self("badAddress")
+    public static let badAddress = Self(Known.badAddress)
     /// A reader of this name already reads the channel.
-    public static let duplicateReader = Self("duplicateReader")
+    public static let duplicateReader = Self(Known.duplicateReader)
     /// Two definitions of chains have the same name.
-    public static let duplicateChain = Self("duplicateChain")
+    public static let duplicateChain = Self(Known.duplicateChain)
 
     // The network.
 
     /// Nothing answers at this address.
-    public static let unreachable = Self("unreachable")
+    public static let unreachable = Self(Known.unreachable)
     /// A server answers, but it is not a Reprise server.
-    public static let notReprise = Self("notReprise")
+    public static let notReprise = Self(Known.notReprise)
     /// The server refused; it will refuse the same request again.
-    public static let refused = Self("refused")
+    public static let refused = Self(Known.refused)
     /// The server does not prove its identity: its certificate is not trusted.
-    public static let untrusted = Self("untrusted")
+    public static let untrusted = Self(Known.untrusted)
     /// The token is missing, or the server does not accept it.
-    public static let unauthorized = Self("unauthorized")
+    public static let unauthorized = Self(Known.unauthorized)
     /// The token has expired; a fresh one is needed.
-    public static let tokenExpired = Self("tokenExpired")
+    public static let tokenExpired = Self(Known.tokenExpired)
     /// The caller is authenticated, but not allowed.
-    public static let forbidden = Self("forbidden")
+    public static let forbidden = Self(Known.forbidden)
     /// The token belongs to another user than the signed-in one.
-    public static let wrongUser = Self("wrongUser")
+    public static let wrongUser = Self(Known.wrongUser)
     /// No answer within the timeout; the effect may have taken place.
-    public static let timedOut = Self("timedOut")
+    public static let timedOut = Self(Known.timedOut)
     /// The port to listen on is taken.
-    public static let portInUse = Self("portInUse")
+    public static let portInUse = Self(Known.portInUse)
     /// The server is going away or overloaded; come back later.
-    public static let unavailable = Self("unavailable")
+    public static let unavailable = Self(Known.unavailable)
 
     /// A defect of Reprise itself: please report it.
-    public static let `internal` = Self("internal")
+    public static let `internal` = Self(Known.internal)
 }
 
 extension RepriseError: CustomStringConvertible {
@@ -159,4 +159,12 @@ extension RepriseError: Hashable {
 
     /// Equal errors have equal codes.
     public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+}
+
+extension Error {
+    /// Whether it says that the journal can no longer be written: it is closed, or another process
+    /// has taken it over.
+    package var isEndOfJournal: Bool {
+        [.ownershipLost, .closed].contains((self as? RepriseError)?.code)
+    }
 }

@@ -1,3 +1,4 @@
+import DequeModule
 import Synchronization
 
 /// Wakes one task that waits for work; raised twice before the task looks, it wakes it once.
@@ -9,7 +10,7 @@ package final class Signal: Sendable {
         var isRaised = false
         var lastID = 0
         /// Oldest first.
-        var waiting: [(id: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: Deque<(id: Int, continuation: CheckedContinuation<Void, Never>)> = []
     }
 
     private let state = Mutex(State())
@@ -18,11 +19,9 @@ package final class Signal: Sendable {
 
     package func raise() {
         let first = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            guard !state.waiting.isEmpty else {
-                state.isRaised = true
-                return nil
-            }
-            return state.waiting.removeFirst().continuation
+            if let first = state.waiting.popFirst() { return first.continuation }
+            state.isRaised = true
+            return nil
         }
         first?.resume()
     }

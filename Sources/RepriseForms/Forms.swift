@@ -1,6 +1,6 @@
 package import GRDB
 public import RepriseCore
-package import RepriseJournal
+public import RepriseJournal
 import RepriseWire
 
 /// The forms feature: records events and notification taps, and dispatches them to a page once it
@@ -10,7 +10,8 @@ import RepriseWire
 ///
 /// ```swift
 /// try await forms.record("checkout", properties: #"{"total": 12}"#)  // durable when it returns
-/// try await forms.run(webViews: host, catalogue: CatalogueSource(server: server, fetcher: fetcher))
+/// let catalogue = CatalogueSource(server: server, transport: transport)
+/// try await forms.run(webViews: host, catalogue: catalogue)
 /// ```
 public final class Forms: Sendable {
     /// Records answers for the server, in a transaction that is under way.
@@ -39,7 +40,7 @@ public final class Forms: Sendable {
         journal: Journal, configuration: Configuration = Configuration(), answers: Answers? = nil
     ) {
         driver = FormsDriver(journal: journal, configuration: configuration, answers: answers)
-        links = DeepLinks.queue(journal)
+        links = DeepLink.queue(journal)
     }
 
     // MARK: Recording
@@ -105,7 +106,7 @@ public final class Forms: Sendable {
     }
 
     /// The places that forms lead to.
-    public var deepLinks: DeepLinks { DeepLinks(queue: links) }
+    public var deepLinks: DeepLinks { DeepLinks(links) }
 
     /// The current state.
     public var state: FormsState { driver.states.value }
@@ -119,7 +120,7 @@ public final class Forms: Sendable {
     public var diagnostics: FormsDiagnostics { get async { await driver.diagnostics } }
 
     /// Takes the form away that is on the screen, as its close button does.
-    public func dismiss() { _ = driver.inbox.put(.dismiss) }
+    public func dismiss() { driver.inbox.put(.dismiss) }
 
     /// Fetches the catalogue now, for example after a push that announces a new one.
     public func refresh() { driver.reason.raise() }
@@ -224,10 +225,10 @@ extension Forms: AppLifeFollower {
     package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         switch phase {
         case .foreground:
-            _ = driver.inbox.put(.woke)
+            driver.inbox.put(.woke)
             return {}
         case .background:
-            _ = driver.inbox.put(.slept)
+            driver.inbox.put(.slept)
             // Whatever the page has answered is written down behind this.
             return { [journal] in try? await journal.write { _ in } }
         }

@@ -1,4 +1,4 @@
-/// Limits of the forms feature; `docs/limits.md` lists each with its effect.
+/// Limits of the forms feature; `docs/limits/forms.md` lists each with its effect.
 public enum FormsEngineLimits {
     /// The most kinds of events with rules of their own.
     public static let declaredEvents = 256
@@ -25,4 +25,6 @@ public enum FormsEngineLimits {
     public static let deepLink = 4_000
     /// The most deep links delivered ahead of the loop that reads them.
     public static let deepLinksAhead = 16
+    /// The shortest time that a showing is kept.
+    static let showingsKept = Duration.seconds(86_400)
 }

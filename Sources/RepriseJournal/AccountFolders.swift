@@ -61,7 +61,9 @@ package final class AccountFolders: Sendable {
     package func state() throws -> State {
         let state: State
         do {
-            guard let bytes = try DurableFile.read(file, limit: 65_536) else { return State() }
+            guard let bytes = try DurableFile.read(file, limit: JournalLimits.accountBytes) else {
+                return State()
+            }
             state = try ForeignJSON.decode(State.self, from: bytes)
         } catch let error where Self.isOfTheFile(error) {
             throw RepriseError(
@@ -191,7 +193,7 @@ package struct FinalLedger: Codable, Hashable, Sendable {
         outcomes = Dictionary(
             uniqueKeysWithValues: sum.outcomes.map { ($0.key.rawValue, $0.value) })
         // Bounded as the file is; the sums matter.
-        lost = sum.lost.prefix(200).map {
+        lost = sum.lost.prefix(JournalLimits.accountLosses).map {
             Loss(channel: $0.channel, reason: $0.reason, count: $0.count)
         }
     }

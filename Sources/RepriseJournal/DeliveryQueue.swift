@@ -1,3 +1,5 @@
+import DequeModule
+package import GRDB
 package import RepriseCore
 import Synchronization
 
@@ -22,7 +24,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
     private struct State {
         var isOpen = false
         /// In the order dispatched.
-        var deliveries: [EntryDelivery] = []
+        var deliveries: Deque<EntryDelivery> = []
         var waiting: [Int: CheckedContinuation<Taken?, Never>] = [:]
         var cancelled: Set<Int> = []
         /// Items that are being made and are not slow yet.
@@ -84,6 +86,21 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
             held.withLock { held in
                 held.firstIndex { $0.entry.id == id }.map { held.remove(at: $0) }
             }
+        }
+
+        /// Acknowledges an entry; a second call does nothing.
+        ///
+        /// What `record` writes is durable before the entry ends: a kill between the two must not
+        /// show it again.
+        ///
+        /// - Throws: what the journal throws; then the entry stays in flight.
+        package func end(
+            _ id: EntryID, reason: String,
+            record: @escaping @Sendable (Database, WallTime) throws -> Void
+        ) async throws {
+            let now = queue.clock.wall()
+            try await queue.journal.write { db in try record(db, now) }
+            release(id)?.end(as: .ended(.applied, reason: reason))
         }
 
         package func releaseAll() -> [EntryDelivery] {
@@ -153,7 +170,7 @@ package final class DeliveryQueue<Item: Sendable>: Sendable {
             state.making.remove(id)
             guard item != nil else { return nil }
             guard let first = state.waiting.keys.min() else {
-                state.deliveries.insert(delivery, at: 0)
+                state.deliveries.prepend(delivery)
                 return nil
             }
             return state.waiting.removeValue(forKey: first)

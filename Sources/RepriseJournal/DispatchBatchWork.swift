@@ -236,5 +236,5 @@ struct DispatchBatchWork: Sendable {
         return row
     }
 
-    private static let late = "Its time was up before it could be handed over."
+    private static let late = "Its time was up before it could be dispatched."
 }

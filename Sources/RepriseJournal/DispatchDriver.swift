@@ -38,7 +38,6 @@ final class DispatchDriver: Sendable {
         /// Called when the end of an entry is durable, by row.
         var written: [Int64: @Sendable () -> Void] = [:]
         var observers: [@Sendable (JournalEvent) -> Void] = []
-        var timer: (until: Duration, task: Task<Void, Never>)?
         /// Resumed when nothing is in flight and nothing is on its way to the disk.
         var drained: CheckedContinuation<Void, Never>?
         /// Ends the wait for `drained`.
@@ -52,6 +51,7 @@ final class DispatchDriver: Sendable {
 
     private let store: EntryStore
     private let state: Mutex<State>
+    private let alarm: Alarm
     /// Set once, before the first event: the writer reports its commits, and the driver writes
     /// through it.
     private let writer = Mutex<GroupWriter?>(nil)
@@ -60,6 +60,7 @@ final class DispatchDriver: Sendable {
 
     init(store: EntryStore) {
         self.store = store
+        alarm = Alarm(store.configuration.timekeeper)
         state = Mutex(State(machine: DispatchMachine(kinds: Array(store.kinds.values))))
     }
 
@@ -118,7 +119,7 @@ final class DispatchDriver: Sendable {
             case .perform(let turn):
                 return self.work(for: turn, state)
             case .wait(let until):
-                arm(until, &state)
+                arm(until)
                 return nil
             case .none:
                 return nil
@@ -127,16 +128,11 @@ final class DispatchDriver: Sendable {
         if let work { perform(work) }
     }
 
-    private func arm(_ until: Duration, _ state: inout State) {
-        if let timer = state.timer, timer.until == until { return }
-        state.timer?.task.cancel()
-        let task = Task { [weak self, clock] in
-            do { try await clock.sleep(until: until) } catch { return }
-            self?.happened { state in
-                if state.timer?.until == until { state.timer = nil }
-            }
+    private func arm(_ until: Duration) {
+        alarm.set(until) { [weak self] in
+            guard let self else { return }
+            happened { _ in alarm.cancel() }
         }
-        state.timer = (until, task)
     }
 
     // MARK: Batches
@@ -311,8 +307,7 @@ final class DispatchDriver: Sendable {
         for row in delivery.values { returned(row, .failed(CancellationError()), nil) }
         await drained(within: grace)
         return state.withLock { state in
-            state.timer?.task.cancel()
-            state.timer = nil
+            alarm.cancel()
             let acknowledgements = state.machine.stop()
             return (acknowledgements, Self.alongside(acknowledgements, state))
         }
@@ -321,7 +316,7 @@ final class DispatchDriver: Sendable {
     /// Ends without waiting: the journal was released without being closed.
     func abandon() {
         state.withLock { state in
-            state.timer?.task.cancel()
+            alarm.cancel()
             state.machine.stop()
             for task in state.running.values { task.cancel() }
         }

@@ -5,7 +5,7 @@ package import RepriseCore
 /// One batch after the other: each writes the handlers' acknowledgements and takes the next entries
 /// to dispatch, in one transaction.
 ///
-/// `idle → turning → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal.
+/// `idle → committing → idle | paused | stopped`, `paused → idle` in time; `stopped` is terminal.
 /// Memory holds one number a kind and the entries in flight, never a backlog. The rows keep the
 /// order of partition keys and the times: an entry behind another or ahead of its time is not
 /// ready.
@@ -19,7 +19,7 @@ package struct DispatchMachine: Sendable {
 
     private enum Phase: Hashable {
         case idle
-        case turning(DispatchBatch)
+        case committing(DispatchBatch)
         case paused(until: Duration)
         case stopped
     }
@@ -71,7 +71,7 @@ package struct DispatchMachine: Sendable {
     /// Whether nothing is in flight and nothing is on its way to the disk.
     package var isQuiet: Bool {
         switch phase {
-        case .turning: false
+        case .committing: false
         case .stopped: true
         case .idle, .paused: acknowledgements.isEmpty && inFlight == 0
         }
@@ -103,7 +103,7 @@ package struct DispatchMachine: Sendable {
     package mutating func handlerEnded(_ acknowledgement: Acknowledgement) {
         switch phase {
         case .stopped: return  // the entry is no longer ours
-        case .idle, .turning, .paused: acknowledgements.append(acknowledgement)
+        case .idle, .committing, .paused: acknowledgements.append(acknowledgement)
         }
         // The next of its partition key, or the entry itself, can be taken in the batch that ends
         // this one.
@@ -113,18 +113,18 @@ package struct DispatchMachine: Sendable {
     }
 
     package mutating func batchCommitted(_ result: DispatchBatchResult, now: Duration) {
-        guard case .turning(let turn) = phase else {
+        guard case .committing(let batch) = phase else {
             if phase == .stopped { return }  // close() won the race
-            preconditionFailure("driver bug: turnCommitted in \(phase)")
+            preconditionFailure("driver bug: batchCommitted in \(phase)")
         }
         phase = .idle
         failedBatches = 0
-        for acknowledgement in turn.acknowledgements {
+        for acknowledgement in batch.acknowledgements {
             kinds[families.leader(of: acknowledgement.kind)]?.inFlight -= 1
         }
         for (kind, count) in result.taken { kinds[kind]?.inFlight += count }
         for kind in result.more { kinds[kind]?.mayBeReady = true }
-        if turn.looksAtDue {
+        if batch.looksAtDue {
             let next = result.isMoreDue ? now : result.soonest ?? now + Self.longestSleep
             look = min(look, next, now + Self.longestSleep)
         }
@@ -142,18 +142,15 @@ package struct DispatchMachine: Sendable {
     }
 
     /// Whether the ownership is lost, so that a retry is useless.
-    package static func isFinal(_ error: any Error) -> Bool {
-        let code = (error as? RepriseError)?.code
-        return code == .ownershipLost || code == .closed
-    }
+    package static func isFinal(_ error: any Error) -> Bool { error.isEndOfJournal }
 
     /// Nothing of the batch was written.
     ///
     /// `isFinal` says that the ownership is lost; the driver draws `jitter`, in 0..<1.
     package mutating func batchFailed(isFinal: Bool, now: Duration, jitter: Double) {
-        guard case .turning(let turn) = phase else {
+        guard case .committing(let batch) = phase else {
             if phase == .stopped { return }
-            preconditionFailure("driver bug: turnFailed in \(phase)")
+            preconditionFailure("driver bug: batchFailed in \(phase)")
         }
         guard !isFinal else {
             stop()
@@ -161,9 +158,9 @@ package struct DispatchMachine: Sendable {
         }
         failedBatches += 1
         phase = .paused(until: now + Self.backoff.delay(failures: failedBatches, jitter: jitter))
-        acknowledgements = turn.acknowledgements + acknowledgements
-        for take in turn.takes { kinds[take.kind]?.mayBeReady = true }
-        if turn.looksAtDue { look = now }
+        acknowledgements = batch.acknowledgements + acknowledgements
+        for take in batch.takes { kinds[take.kind]?.mayBeReady = true }
+        if batch.looksAtDue { look = now }
     }
 
     /// Takes nothing more; acknowledgements are still written.
@@ -175,7 +172,7 @@ package struct DispatchMachine: Sendable {
     @discardableResult
     package mutating func stop() -> [Acknowledgement] {
         var unwritten = acknowledgements
-        if case .turning(let turn) = phase { unwritten = turn.acknowledgements + unwritten }
+        if case .committing(let batch) = phase { unwritten = batch.acknowledgements + unwritten }
         phase = .stopped
         acknowledgements = []
         for name in names { kinds[name]?.inFlight = 0 }
@@ -189,38 +186,38 @@ package struct DispatchMachine: Sendable {
     /// Called after every event and when the timer fires.
     package mutating func next(now: Duration) -> Action {
         switch phase {
-        case .turning, .stopped:
+        case .committing, .stopped:
             return .none
         case .paused(let until) where now < until:
             return .wait(until: until)
         case .paused, .idle:
             phase = .idle
-            let turn = plan(now: now)
-            guard !turn.isEmpty else { return isClosing ? .none : .wait(until: look) }
-            phase = .turning(turn)
-            return .perform(turn)
+            let batch = plan(now: now)
+            guard !batch.isEmpty else { return isClosing ? .none : .wait(until: look) }
+            phase = .committing(batch)
+            return .perform(batch)
         }
     }
 
     private mutating func plan(now: Duration) -> DispatchBatch {
-        var turn = DispatchBatch(acknowledgements: acknowledgements)
+        var batch = DispatchBatch(acknowledgements: acknowledgements)
         acknowledgements = []
-        guard !isClosing else { return turn }
+        guard !isClosing else { return batch }
         if now >= look {
-            turn.looksAtDue = true
+            batch.looksAtDue = true
             look = now + Self.longestSleep
         }
         let finishing = Dictionary(
-            turn.acknowledgements.map { (families.leader(of: $0.kind), 1) }, uniquingKeysWith: +)
+            batch.acknowledgements.map { (families.leader(of: $0.kind), 1) }, uniquingKeysWith: +)
         for name in names {
             guard let take = take(of: name, finishing: finishing[name] ?? 0) else { continue }
-            turn.takes.append(take)
+            batch.takes.append(take)
             let closings = kinds[name]?.closings
             kinds[name]?.planned = take.onlyReleased ? nil : closings
             // Later arrivals set it again.
             kinds[name]?.mayBeReady = false
         }
-        return turn
+        return batch
     }
 
     private func take(of name: String, finishing: Int) -> DispatchBatch.Take? {

@@ -13,7 +13,8 @@ enum EntryCheck {
             entry.source.utf8.count <= JournalLimits.nameBytes,
             entry.partitionKey?.utf8.count ?? 0 <= JournalLimits.partitionKeyBytes
         else {
-            throw RepriseError(.tooLarge, "The name of a kind, a source or a lane is too long.")
+            throw RepriseError(
+                .tooLarge, "The name of a kind, a source or a partition key is too long.")
         }
         // SQLite would keep the text before it, so that two names became one.
         guard
@@ -22,7 +23,7 @@ enum EntryCheck {
             })
         else {
             throw RepriseError(
-                .malformed, "The name of a kind, a source or a lane holds a zero byte.")
+                .malformed, "The name of a kind, a source or a partition key holds a zero byte.")
         }
     }
 }

@@ -33,7 +33,9 @@ extension Journal {
         var adoption = Adoption()
         for schema in store.schemas { try await schema.adopt(source, self) }
         while true {
-            let page = try await source.read { db in try EntryStore.waiting(limit: 32, in: db) }
+            let page = try await source.read { db in
+                try EntryStore.waiting(limit: JournalLimits.adoptedAtOnce, in: db)
+            }
             guard !page.isEmpty else { return adoption }
             let (kept, ended) = source.sorted(page)
             try await writer.write { [store] db in

@@ -61,7 +61,8 @@ extension Journal {
     ///
     /// - Parameters:
     ///   - kind: the name of a kind declared at opening, which does not forbid a second try.
-    ///   - handler: must not wait; it ends each entry later, with ``EntryDelivery/end(_:alongside:)``.
+    ///   - handler: must not wait; it ends each entry later, with
+    ///     ``EntryDelivery/end(_:alongside:)``.
     package func handleBatches(
         of kind: String, _ handler: @escaping @Sendable ([EntryDelivery]) -> Void
     ) {

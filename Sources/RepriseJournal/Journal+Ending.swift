@@ -15,9 +15,7 @@ extension Journal {
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
     package func watchOwnership() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [ending] in
-                for await reason in ending.watch() { if let reason { throw reason } }
-            }
+            group.addTask { try await self.ended() }
             group.addTask {
                 while true {
                     try await self.checkOwnership()
@@ -27,6 +25,14 @@ extension Journal {
             defer { group.cancelAll() }
             try await group.next()
         }
+    }
+
+    /// Waits until the end of this opening is known.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
+    func ended() async throws {
+        for await reason in ending.watch() { if let reason { throw reason } }
+        throw CancellationError()
     }
 
     /// Checks whether another process has taken the journal over; reads nothing while this process
@@ -94,7 +100,7 @@ extension Journal {
 final class SpoolRefill: Sendable {
     private let state = Mutex<(task: Task<Void, Never>?, isStopped: Bool)>((nil, false))
 
-    private static let backoff = Backoff(base: .seconds(1), longest: .seconds(60))
+    static let backoff = Backoff(base: .seconds(1), longest: .seconds(60))
 
     func start(_ journal: Journal) {
         let clock = journal.store.configuration.timekeeper
@@ -124,7 +130,7 @@ final class SpoolRefill: Sendable {
         do {
             return try await journal.mergeSpool().stopped == nil
         } catch let error as RepriseError {
-            return error.code == .closed || error.code == .ownershipLost
+            return error.isEndOfJournal
         } catch {
             return false
         }

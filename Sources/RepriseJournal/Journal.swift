@@ -12,7 +12,8 @@ public import RepriseCore
 ///
 /// // returns once it is durable
 /// try await journal.record(NewEntry(id: id, kind: "push.tap", payload: bytes))
-/// await journal.setReady(.store)  // and when the user interface is there too, the handler is called
+/// await journal.setReady(.store)
+/// await journal.setReady(.ui)  // now the handler is called
 /// ```
 ///
 /// One process owns a journal at a time. An app extension uses ``Spool`` and ``Mirror``.
@@ -44,6 +45,9 @@ public final class Journal: Sendable {
         lock = opened.lock
         writer = GroupWriter(pool: opened.pool, store: opened.store) { [weak driver] news in
             driver?.committed(news)
+        }
+        driver.observe { [ending] news in
+            if case .lost = news, ending.value == nil { ending.announce(EntryStore.takenOver) }
         }
         driver.start(writer: writer)
     }

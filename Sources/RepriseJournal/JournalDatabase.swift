@@ -90,7 +90,7 @@ enum JournalDatabase {
         guard try !migrator.hasBeenSuperseded(db) else {
             throw RepriseError(
                 .journalNewer,
-                "The journal was written by a newer version, or with doors that are missing here.",
+                "The journal was written by a newer version, or with features that are missing here.",
                 remedy: "Update Reprise.")
         }
     }

@@ -32,4 +32,10 @@ public enum JournalLimits {
     public static let spoolFilesAside = 100
     /// The most damaged databases that are kept aside; the oldest is removed.
     public static let databasesAside = 8
+    /// The most entries that one step of an adoption moves.
+    static let adoptedAtOnce = 32
+    /// The most bytes of `account.json`.
+    static let accountBytes = 65_536
+    /// The most kinds of losses that `account.json` lists.
+    static let accountLosses = 200
 }

@@ -11,7 +11,7 @@ import RepriseCore
 /// Without the file the folder belongs to one journal, or, if it has parts, nobody is signed in.
 package struct SharedAccount: Sendable {
     /// The most bytes of the file.
-    static let bytes = 1_024
+    package static let bytes = 1_024
 
     private let folder: URL
     private var file: String { folder.appendingPathComponent("account").path }

@@ -1,3 +1,4 @@
+import DequeModule
 package import RepriseCore
 
 /// Decides which jobs are committed together: jobs that wait during one commit share the next one.
@@ -10,7 +11,7 @@ package struct WriteQueue<Job> {
         case refuse(RepriseError)
     }
 
-    private var jobs: [Job] = []
+    private var jobs: Deque<Job> = []
     private var isCommitting = false
     private var isClosed = false
 
@@ -34,11 +35,6 @@ package struct WriteQueue<Job> {
         guard !jobs.isEmpty else {
             isCommitting = false
             return nil
-        }
-        guard jobs.count > JournalLimits.writesPerCommit else {
-            // Nearly always: all of them, without a copy.
-            defer { jobs = [] }
-            return jobs
         }
         let group = Array(jobs.prefix(JournalLimits.writesPerCommit))
         jobs.removeFirst(group.count)

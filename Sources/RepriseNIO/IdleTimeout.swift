@@ -1,5 +1,8 @@
 import Synchronization
 
+/// The timeout has passed.
+struct DeadlinePassed: Error {}
+
 /// A timeout without any byte in or out, which excludes the time in which the caller processes
 /// received bytes.
 final class IdleTimeout: Sendable {

@@ -13,6 +13,9 @@ public import RepriseCore
 /// Over `wss://` and `https://` the server must prove that it is the host of the URL, by a
 /// certificate of a trusted authority.
 public struct NIODialer: SocketDialer {
+    /// The timeout of connecting where none is given.
+    public static let timeout = Duration.seconds(10)
+
     private let group: any EventLoopGroup
     private let timeout: Duration
     private let trust: TrustedServers
@@ -28,7 +31,7 @@ public struct NIODialer: SocketDialer {
     ///   - authorities: the path of a PEM file with certificates that are trusted besides the
     ///     system's.
     public init(
-        group: (any EventLoopGroup)? = nil, timeout: Duration = .seconds(10),
+        group: (any EventLoopGroup)? = nil, timeout: Duration = NIODialer.timeout,
         authorities: String? = nil
     ) {
         trust = TrustedServers(authorities: authorities)

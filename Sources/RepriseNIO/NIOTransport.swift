@@ -56,7 +56,7 @@ public struct NIOTransport: HTTPTransport {
         head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
     ) async throws {
-        let endpoint = try NIOFetcher.endpoint(request.url)
+        let endpoint = try Self.endpoint(request.url)
         let client = try client(for: request, endpoint)
         let result: Result<Void, any Error>
         do {
@@ -74,6 +74,16 @@ public struct NIOTransport: HTTPTransport {
         }
         try? await client.shutdown()
         try result.get()
+    }
+
+    private static func endpoint(_ url: String) throws -> Endpoint {
+        let scheme = url.prefix { $0 != ":" }.lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            throw RepriseError(
+                .badConfiguration, "This is not the URL of a resource: \(url).",
+                remedy: "It begins with https:// or http://.")
+        }
+        return try Endpoint(url)
     }
 
     /// One client for each exchange: nothing has to be shut down when the app ends, and each can

@@ -1,4 +1,4 @@
-/// Limits of the notices feature; `docs/limits.md` lists each with its effect.
+/// Limits of the notices feature; `docs/limits/notices.md` lists each with its effect.
 public enum NoticeLimits {
     /// The most channels with positions in the mirror; beyond, those that changed last.
     public static let mirrored = 500
@@ -57,6 +57,12 @@ public enum NoticeLimits {
     public static let readTimeout = Duration.seconds(5)
     /// Timeout for fetching a push's message in a background launch; the system gives about 30 s.
     public static let wakeTimeout = Duration.seconds(15)
+    /// How long a background launch and a tap wait for their notifications.
+    static let settledTimeout = Duration.seconds(5)
+    /// The longest `Retry-After` of the server that is respected.
+    static let longestRetryAfter = Duration.seconds(3_600)
+    /// The greatest ``Notices/Configuration/bannersPerChannel``.
+    static let banners = 50
     /// The longest pause before the system or the disk is asked again after a failure.
     public static let longestPauseSeconds = 30
 }

@@ -1,5 +1,5 @@
 public import RepriseCore
-import RepriseJournal
+public import RepriseJournal
 import RepriseWire
 
 extension Notices {
@@ -113,8 +113,10 @@ extension Notices {
         _ = await settled(within: .seconds(20))
     }
 
-    /// Returns when the journal has caught up with a push, or at the limit; at once for an unknown
-    /// channel.
+    /// Returns when the journal has caught up with a push, or at the limit.
+    ///
+    /// Returns at once for an unknown channel. After a `dismiss`, "caught up" includes the read
+    /// position, which comes in a frame of its own.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
         let (clock, messages) = (configuration.timekeeper, driver.noticeStore.messages)
@@ -124,10 +126,14 @@ extension Notices {
                 try messages.standing(of: hint.channel, db)
             }
             guard let standing else { return true }
-            return standing.isComplete && standing.head >= hint.head
+            let isRead = hint.kind != .dismiss || standing.read >= hint.seq
+            return isRead && standing.isComplete && standing.head >= hint.head
         }
-        driver.inbox.put { $0.isUrgent = true }
-        _ = await settled(within: .seconds(5))
+        driver.inbox.put { work in
+            work.channels.insert(hint.channel)
+            work.isUrgent = true
+        }
+        _ = await settled(within: NoticeLimits.settledTimeout)
     }
 
     // MARK: State
@@ -154,16 +160,14 @@ extension Notices {
     /// - Returns: whether it was done in time.
     @discardableResult
     package func settled(within limit: Duration? = nil) async -> Bool {
-        guard let limit else { return await driver.inbox.settled() }
-        let clock = configuration.timekeeper
-        return await driver.inbox.settled(within: { try? await clock.sleep(for: limit) })
+        await driver.inbox.settled(within: limit, by: configuration.timekeeper)
     }
 
     /// Whether nothing is under way.
     package var isQuiet: Bool { driver.inbox.isIdle }
 
     /// Ends ``run(notifications:)`` and returns when it has ended.
-    package func stop() async { await driver.stop() }
+    package func stop() async { await driver.loop.stop() }
 
     /// Removes all of this feature's notifications, for example at sign-out.
     package func leave() async {

@@ -10,8 +10,8 @@ import RepriseWire
 /// The facade makes one; see `Reprise`.
 ///
 /// ```swift
-/// try await notices.received(response)                        // a tap, a reply, "mark as read": durable when it returns
-/// try await notices.run(notifications: SystemNotifications()) // banners, their removal, the badge
+/// try await notices.received(response)  // a tap or reply, now durable
+/// try await notices.run(notifications: SystemNotifications())  // banners, badge
 /// for await tap in notices.taps { router.show(tap.route); try await tap.presented() }
 /// ```
 ///

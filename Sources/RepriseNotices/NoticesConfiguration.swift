@@ -67,10 +67,10 @@ extension Notices {
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
         package func check() throws {
-            guard (1...50).contains(bannersPerChannel) else {
+            guard (1...NoticeLimits.banners).contains(bannersPerChannel) else {
                 throw RepriseError(
                     .badConfiguration, "bannersPerChannel is \(bannersPerChannel).",
-                    remedy: "It is 1 to 50.")
+                    remedy: "It is 1 to \(NoticeLimits.banners).")
             }
             guard lateAfter >= .zero, timeToLive ?? .seconds(1) > .zero else {
                 throw RepriseError(

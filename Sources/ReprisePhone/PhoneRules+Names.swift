@@ -1,7 +1,7 @@
 import RepriseCore
 
 extension PhoneRules {
-    /// One of the rules, by its name, as `reprise phone run --rule NAME=VALUE` takes it.
+    /// One of the rules, by its name, as `reprise-lab phone run --rule NAME=VALUE` takes it.
     public struct Rule: Sendable, Identifiable {
         /// The name, that of the property.
         public let id: String

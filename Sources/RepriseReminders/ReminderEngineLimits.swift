@@ -1,4 +1,4 @@
-/// Limits of the reminders feature; `docs/limits.md` lists each with its effect.
+/// Limits of the reminders feature; `docs/limits/reminders.md` lists each with its effect.
 public enum ReminderEngineLimits {
     /// The most requests that the system keeps for one app; it drops the rest silently.
     public static let system = 64
@@ -20,8 +20,8 @@ public enum ReminderEngineLimits {
     /// How long after its time a request that the system has not rung yet is left alone, in
     /// seconds.
     public static let ringingSeconds: Int64 = 60
-    /// The most delivered notifications of unplanned entities that one survey looks up.
+    /// The most delivered notifications of unplanned entities that one reconciliation looks up.
     public static let lookUps = 256
-    /// The most background slots that wait for a survey.
+    /// The most background slots that wait for a reconciliation.
     public static let slots = 8
 }

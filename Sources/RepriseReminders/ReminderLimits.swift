@@ -1,4 +1,4 @@
-/// The bounds of schedules and plans; `docs/limits.md` lists them.
+/// The bounds of schedules and plans; `docs/limits/reminders.md` lists them.
 package enum ReminderLimits {
     /// The most entities that are reminded of.
     package static let entities = 10_000

@@ -117,11 +117,11 @@ extension Reminders {
 
     /// Ends ``run(store:notifications:scheduler:)``; after it returns, the system's notifications
     /// are not changed any more.
-    package func stop() async { await driver.stop() }
+    package func stop() async { await driver.loop.stop() }
 
     /// Removes all of this feature's requests from the system, for example at sign-out.
     ///
-    /// Whatever fails now, the survey of the next account removes.
+    /// Whatever fails now, the reconciliation of the next account removes.
     package func leave() async { await driver.leave() }
 }
 
@@ -181,7 +181,7 @@ extension Reminders: AppLifeFollower {
             guard granted > .seconds(1) else { return {} }
             return { [driver, configuration] in
                 let timeout = CallTimeout(clock: configuration.timekeeper)
-                _ = try? await timeout.wait(granted - .seconds(1), for: "A survey") {
+                _ = try? await timeout.wait(granted - .seconds(1), for: "A reconciliation") {
                     await driver.settled()
                 }
             }

@@ -9,7 +9,8 @@ public import RepriseJournal
 ///
 /// ```swift
 /// try await reminders.received(response)   // durable when it returns
-/// try await reminders.run(store: goals, notifications: SystemNotifications(), scheduler: scheduler)
+/// let centre = SystemNotifications()
+/// try await reminders.run(store: goals, notifications: centre, scheduler: scheduler)
 /// ```
 ///
 /// The plan is computed from the app's store alone and compared with the system's answer each time;
@@ -77,11 +78,13 @@ public final class Reminders: Sendable {
         store: any ReminderStore, notifications: any UserNotifications,
         scheduler: (any BackgroundScheduler)? = nil
     ) async throws {
-        try await driver.began(store, notifications, scheduler)
-        await routingStarted(store)
-        let result = await Result { try await driver.run() }
-        await routingStopped()
-        try result.get()
+        try await driver.run(
+            .init(store: store, notifications: notifications, scheduler: scheduler)
+        ) { [self] in
+            await routingStarted(store)
+        } finished: { [self] in
+            await routingStopped()
+        }
     }
 
     /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
@@ -94,12 +97,6 @@ public final class Reminders: Sendable {
         ],
         prune: { db, now in try ReminderTables.prune(db, at: now) },
         calendarMoved: { db, step in try ReminderTables.calendarMoved(db, by: step) })
-}
-
-extension Result where Failure == any Error, Success: Sendable {
-    fileprivate init(_ body: () async throws -> Success) async {
-        do { self = .success(try await body()) } catch { self = .failure(error) }
-    }
 }
 
 /// The names of this feature's kinds of entries.

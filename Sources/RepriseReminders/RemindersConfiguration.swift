@@ -59,7 +59,7 @@ extension Reminders {
             }
             let timeout = [storeTimeout, lookUpTimeout, systemTimeout]
             guard timeout.allSatisfy({ $0 > .zero && $0 <= .seconds(600) }) else {
-                throw bad("A patience is more than nothing, and at most 10 minutes.", "Set it so.")
+                throw bad("A timeout is more than nothing, and at most 10 minutes.", "Set it so.")
             }
             try checkRouting()
         }

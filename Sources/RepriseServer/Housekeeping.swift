@@ -11,6 +11,9 @@ package struct Housekeeping: Sendable {
     private let log: any MessageLog
     private let policy: RetentionPolicy
     private let accounts: Accounts?
+    /// The time between two passes.
+    static let interval = Duration.seconds(60)
+
     private let clock: any Timekeeper
     private let logger: Logger
 
@@ -39,7 +42,7 @@ package struct Housekeeping: Sendable {
         repeat {
             await pass(&calendar)
             await eraseDeleted()
-        } while (try? await clock.sleep(for: .seconds(60))) != nil
+        } while (try? await clock.sleep(for: Self.interval)) != nil
     }
 
     /// Erases content deleted since the last pass from the files, unless a reader holds it; then

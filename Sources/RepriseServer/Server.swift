@@ -95,7 +95,7 @@ public struct Server: Service {
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
         let opened = try openLog()
-        let log = MeasuredLog(opened, metrics: metrics, clock: clock)
+        let log = MeasuredLog(log: opened, metrics: metrics, clock: clock)
         let accessControl: AccessControl
         let accounts: Accounts
         var providers: (providers: [any PushProvider], webPushKey: String?) =
@@ -111,7 +111,7 @@ public struct Server: Service {
             do {
                 if let log = opened as? SQLiteMessageLog {
                     try accounts.belong(
-                        to: log.reading.epoch, isRestored: configuration.isRestored)
+                        to: log.epoch, isRestored: configuration.isRestored)
                 }
             } catch {
                 await accounts.close()

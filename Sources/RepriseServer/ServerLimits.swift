@@ -1,6 +1,6 @@
 import RepriseWire
 
-/// The limits of a server; `docs/limits.md` lists each with its close code.
+/// The limits of a server; `docs/limits/server.md` lists each with its close code.
 public struct ServerLimits: Hashable, Sendable {
     /// The most WebSocket connections.
     ///

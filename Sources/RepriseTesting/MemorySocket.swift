@@ -1,3 +1,4 @@
+import DequeModule
 public import RepriseCore
 import Synchronization
 
@@ -13,7 +14,7 @@ import Synchronization
 public final class MemorySocket: Sendable {
     private struct State {
         var incoming: [[UInt8]] = []
-        var outgoing: [[UInt8]] = []
+        var outgoing: Deque<[UInt8]> = []
         var receiver: CheckedContinuation<Void, Never>?
         var taker: CheckedContinuation<Void, Never>?
         var ended = false
@@ -71,7 +72,7 @@ public final class MemorySocket: Sendable {
     public func sent() async -> [UInt8]? {
         while true {
             let (frame, isOver) = state.withLock { state in
-                (state.outgoing.isEmpty ? nil : state.outgoing.removeFirst(), state.ended)
+                (state.outgoing.popFirst(), state.ended)
             }
             if let frame { return frame }
             if isOver { return nil }
@@ -182,9 +183,9 @@ extension MemorySocket: Socket {
 /// Dials in-memory connections, and gives the other side of each to a test.
 public final class MemoryDialer: SocketDialer {
     private struct State {
-        var dialled: [MemorySocket] = []
+        var dialled: Deque<MemorySocket> = []
         var acceptor: CheckedContinuation<Void, Never>?
-        var failures: [RepriseError] = []
+        var failures: Deque<RepriseError> = []
         var count = 0
     }
 
@@ -208,7 +209,7 @@ public final class MemoryDialer: SocketDialer {
     public func accept() async throws -> MemorySocket {
         while true {
             let next: MemorySocket? = state.withLock { state in
-                state.dialled.isEmpty ? nil : state.dialled.removeFirst()
+                state.dialled.popFirst()
             }
             if let next { return next }
             try Task.checkCancellation()

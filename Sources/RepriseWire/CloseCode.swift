@@ -1,3 +1,5 @@
+package import RepriseCore
+
 /// Why the server closes a connection; the range decides the client's next step.
 ///
 /// 4000–4099: reconnect, with backoff. 4100–4199: reconnect, but later. 4200–4299: stop, because
@@ -45,43 +47,121 @@ public struct CloseCode: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension CloseCode {
+    /// The codes of this version.
+    package enum Known: UInt16, CaseIterable, Sendable {
+        case normal = 1000
+        case protocolError = 1002
+        case notText = 1003
+        case invalidText = 1007
+        case frameTooLarge = 1009
+        case idle = 4000
+        case notReading = 4001
+        case handshakeTimedOut = 4002
+        case tokenExpired = 4003
+        case goingAway = 4100
+        case overloaded = 4101
+        case tooManyConnections = 4102
+        case unavailable = 4103
+        case replaced = 4104
+        case malformedFrame = 4200
+        case outOfOrder = 4201
+        case unsupportedVersion = 4202
+        case unauthorized = 4203
+
+        package var reference: CodeReference {
+            let (meaning, remedy) = text
+            let advice =
+                switch CloseCode(self).advice {
+                case .reconnect: "reconnect"
+                case .reconnectLater: "reconnect later"
+                case .stop: "stop"
+                }
+            return CodeReference(
+                "\(rawValue)", meaning, remedy.isEmpty ? advice : "\(advice): \(remedy)")
+        }
+
+        private var text: (meaning: LimitText, remedy: String) {
+            switch self {
+            case .normal: ("the client has ended the connection", "")
+            case .protocolError: ("a violation of RFC 6455", "")
+            case .notText: ("a binary message", "")
+            case .invalidText: ("text that is not UTF-8", "")
+            case .frameTooLarge:
+                (
+                    """
+                    a frame larger than \(WireLimits.frameBytes) bytes, or than \
+                    \(WireLimits.bytesBeforeWelcome) before `welcome`
+                    """,
+                    ""
+                )
+            case .idle: ("silent for too long", "")
+            case .notReading: ("frames waited unread for 60 s", "")
+            case .handshakeTimedOut:
+                ("no `hello` within \(WireLimits.handshake)", "")
+            case .tokenExpired: ("the token has expired", "with a fresh token")
+            case .goingAway: ("the server is going away", "")
+            case .overloaded: ("the server is at its limit of connections", "")
+            case .tooManyConnections: ("the user is at the limit of connections", "")
+            case .unavailable: ("the server cannot verify the token now", "")
+            case .replaced:
+                (
+                    "the device has said `hello` on a newer connection",
+                    """
+                    on a connection no longer used: nothing. Otherwise without resetting the \
+                    backoff: a copy of this device may be in use
+                    """
+                )
+            case .malformedFrame: ("a frame that this page forbids", "")
+            case .outOfOrder: ("a frame before `hello`, or a second `hello`", "")
+            case .unsupportedVersion: ("an unknown protocol version", "")
+            case .unauthorized:
+                (
+                    "the token is missing, refused, or of another user than the connection's",
+                    "sign in again"
+                )
+            }
+        }
+    }
+
+    init(_ known: Known) { self.init(known.rawValue) }
+
     /// The client has ended the connection.
-    public static let normal = CloseCode(1000)
+    public static let normal = CloseCode(Known.normal)
     /// The peer violated RFC 6455.
-    public static let protocolError = CloseCode(1002)
+    public static let protocolError = CloseCode(Known.protocolError)
     /// A binary frame arrived; Reprise uses text.
-    public static let notText = CloseCode(1003)
+    public static let notText = CloseCode(Known.notText)
     /// The text of a frame is not UTF-8.
-    public static let invalidText = CloseCode(1007)
+    public static let invalidText = CloseCode(Known.invalidText)
     /// A frame was larger than ``WireLimits/frameBytes``.
-    public static let frameTooLarge = CloseCode(1009)
+    public static let frameTooLarge = CloseCode(Known.frameTooLarge)
     /// Nothing was read or sent for too long.
-    public static let idle = CloseCode(4000)
+    public static let idle = CloseCode(Known.idle)
     /// Frames waited unread for 60 s.
-    public static let notReading = CloseCode(4001)
+    public static let notReading = CloseCode(Known.notReading)
     /// No `hello` within ``WireLimits/handshake``.
-    public static let handshakeTimedOut = CloseCode(4002)
+    public static let handshakeTimedOut = CloseCode(Known.handshakeTimedOut)
     /// The token has expired: connect again with a fresh one.
-    public static let tokenExpired = CloseCode(4003)
+    public static let tokenExpired = CloseCode(Known.tokenExpired)
     /// The server is shutting down.
-    public static let goingAway = CloseCode(4100)
+    public static let goingAway = CloseCode(Known.goingAway)
     /// The server is at its limit of connections.
-    public static let overloaded = CloseCode(4101)
+    public static let overloaded = CloseCode(Known.overloaded)
     /// The user is at the limit of connections.
-    public static let tooManyConnections = CloseCode(4102)
+    public static let tooManyConnections = CloseCode(Known.tooManyConnections)
     /// The server cannot identify the user now.
-    public static let unavailable = CloseCode(4103)
+    public static let unavailable = CloseCode(Known.unavailable)
     /// The device has said hello on a newer connection.
     ///
     /// A client that gets this on its current connection shares its device's id with another, or
     /// was late itself.
-    public static let replaced = CloseCode(4104)
+    public static let replaced = CloseCode(Known.replaced)
     /// A frame violates the protocol.
-    public static let malformedFrame = CloseCode(4200)
+    public static let malformedFrame = CloseCode(Known.malformedFrame)
     /// A frame came before `hello`, or a second `hello`.
-    public static let outOfOrder = CloseCode(4201)
+    public static let outOfOrder = CloseCode(Known.outOfOrder)
     /// The server does not speak this version of the protocol.
-    public static let unsupportedVersion = CloseCode(4202)
+    public static let unsupportedVersion = CloseCode(Known.unsupportedVersion)
     /// The user is not allowed to connect.
-    public static let unauthorized = CloseCode(4203)
+    public static let unauthorized = CloseCode(Known.unauthorized)
 }

@@ -1,4 +1,4 @@
-/// The bounds of both sides of the wire; `docs/limits.md` lists each with its consequence.
+/// The bounds of both sides of the wire; `docs/limits/protocol.md` lists each with its consequence.
 public enum WireLimits {
     /// The most bytes a message body may have, as JSON text.
     public static let bodyBytes = 65_536

@@ -1,3 +1,5 @@
+package import RepriseCore
+
 /// Why the server refuses a publish or a subscribe, without closing the connection.
 public struct RefusalCode: Hashable, Sendable, CustomStringConvertible {
     /// The name on the wire.
@@ -9,39 +11,85 @@ public struct RefusalCode: Hashable, Sendable, CustomStringConvertible {
     /// Whether the same request may succeed later.
     ///
     /// An unknown code counts as permanent.
-    public var isTemporary: Bool { Self.temporary.contains(name) }
-
-    private static let temporary: Set<String> = [
-        "unavailable", "rateLimited", "overloaded", "predecessorMissing",
-    ]
+    public var isTemporary: Bool { Known(rawValue: name)?.isTemporary ?? false }
 
     /// The name.
     public var description: String { name }
 }
 
 extension RefusalCode {
+    /// The codes of this version, in the order of `docs/protocol.md`.
+    package enum Known: String, CaseIterable, Sendable {
+        case tooLarge, malformed, badChannelName, badID, conflict, noSuchMessage, tooManyChannels
+        case forbidden, unavailable, rateLimited, overloaded, predecessorMissing
+
+        var isTemporary: Bool {
+            switch self {
+            case .unavailable, .rateLimited, .overloaded, .predecessorMissing: true
+            case .tooLarge, .malformed, .badChannelName, .badID, .conflict, .noSuchMessage,
+                .tooManyChannels, .forbidden:
+                false
+            }
+        }
+
+        package var reference: CodeReference {
+            let (meaning, remedy) = text
+            return CodeReference(rawValue, meaning, isTemporary ? remedy : "permanent: " + remedy)
+        }
+
+        private var text: (meaning: LimitText, remedy: String) {
+            switch self {
+            case .tooLarge: ("the body exceeds \(WireLimits.bodyBytes) bytes", "send less")
+            case .malformed: ("the body is not JSON", "correct it")
+            case .badChannelName: ("the channel's name violates the rule", "correct it")
+            case .badID: ("the id violates the rule", "correct it")
+            case .conflict:
+                (
+                    "another user or channel has the id",
+                    "[publish with a fresh id](#ownership-of-ids)"
+                )
+            case .noSuchMessage:
+                ("a change of a message that is missing or cannot be changed so", "drop it")
+            case .tooManyChannels:
+                (
+                    "more than \(WireLimits.channelsPerConnection) channels on this connection",
+                    "unsubscribe from another channel first"
+                )
+            case .forbidden: ("not for this user, or no such channel", "do not repeat it")
+            case .unavailable: ("not stored, or unknown whether", "repeat with the same id")
+            case .rateLimited: ("too many requests", "wait for `retryAfter`, then repeat")
+            case .overloaded:
+                ("the server is at one of its limits", "wait for `retryAfter`, then repeat")
+            case .predecessorMissing:
+                ("the message named in `after` is not stored", "send that one first")
+            }
+        }
+    }
+
+    init(_ known: Known) { self.init(known.rawValue) }
+
     /// The body is larger than ``WireLimits/bodyBytes``.
-    public static let tooLarge = RefusalCode("tooLarge")
+    public static let tooLarge = RefusalCode(Known.tooLarge)
     /// The body is not JSON.
-    public static let malformed = RefusalCode("malformed")
+    public static let malformed = RefusalCode(Known.malformed)
     /// The channel's name violates the rule.
-    public static let badChannelName = RefusalCode("badChannelName")
+    public static let badChannelName = RefusalCode(Known.badChannelName)
     /// The id violates the rule.
-    public static let badID = RefusalCode("badID")
+    public static let badID = RefusalCode(Known.badID)
     /// Another user or channel has the id: publish the message with a fresh one.
-    public static let conflict = RefusalCode("conflict")
+    public static let conflict = RefusalCode(Known.conflict)
     /// More channels than ``WireLimits/channelsPerConnection``.
-    public static let tooManyChannels = RefusalCode("tooManyChannels")
+    public static let tooManyChannels = RefusalCode(Known.tooManyChannels)
     /// An edit or a deletion of a message that the channel does not have.
-    public static let noSuchMessage = RefusalCode("noSuchMessage")
+    public static let noSuchMessage = RefusalCode(Known.noSuchMessage)
     /// Not allowed for this user, or the channel does not exist.
-    public static let forbidden = RefusalCode("forbidden")
+    public static let forbidden = RefusalCode(Known.forbidden)
     /// The server could not store it, or that is unknown: retry with the same id.
-    public static let unavailable = RefusalCode("unavailable")
+    public static let unavailable = RefusalCode(Known.unavailable)
     /// Too many at once; wait for `retryAfter`.
-    public static let rateLimited = RefusalCode("rateLimited")
+    public static let rateLimited = RefusalCode(Known.rateLimited)
     /// The server is at one of its own limits; wait for `retryAfter`.
-    public static let overloaded = RefusalCode("overloaded")
+    public static let overloaded = RefusalCode(Known.overloaded)
     /// The message named in `after` is not stored yet; send it first.
-    public static let predecessorMissing = RefusalCode("predecessorMissing")
+    public static let predecessorMissing = RefusalCode(Known.predecessorMissing)
 }

@@ -1,16 +1,19 @@
 import Foundation
+import RepriseCommandLine
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
 @testable import RepriseCLI
 
-@Suite("serve and token: who may come in")
+@Suite("serve and token: authentication")
 struct AccessCommandTests {
     static func withDevelopment(
         _ body: (RunningTool, String) async throws -> Void
     ) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let tool = try RunningTool([
             "serve", "--dev", "--port", "0", "--data", folder.path("data"), "--json",
         ])
@@ -60,7 +63,7 @@ struct AccessCommandTests {
     @Test("listen without a token ends as the others do, not as if nobody answered")
     func listening() async throws {
         try await Self.withDevelopment { _, url in
-            let folder = try Folder()
+            let folder = try TemporaryFolder()
             let result = try await Tool.run([
                 "listen", "general", "--server", url, "--journal", folder.path("inbox"),
             ])
@@ -99,7 +102,7 @@ struct AccessCommandTests {
 
     @Test("a token can be signed with a secret of one's own")
     func signed() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let secret = Data(repeating: 7, count: 32).base64EncodedString()
         let keys = try folder.write(secret + "\n", to: "secret")
         let result = try await Tool.run([
@@ -142,7 +145,7 @@ struct AccessCommandTests {
             (["--audience", ""], "audience"),
         ])
     func insecure(arguments: [String], words: String) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let result = try await Tool.run(
             ["serve", "--port", "0", "--data", folder.path("data")] + arguments)
         #expect(result.status == 78, "\(result.error)")
@@ -152,7 +155,7 @@ struct AccessCommandTests {
 
     @Test("SIGHUP reads again and ends nothing")
     func reload() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let secret = Data(repeating: 7, count: 32).base64EncodedString()
         let keys = try folder.write(secret, to: "secret")
         let tool = try RunningTool([
@@ -160,11 +163,9 @@ struct AccessCommandTests {
         ])
         try await tool.wait("the ready line") { $0.contains("\n") }
         tool.signal(SIGHUP)
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !tool.error.contains("read again"), ContinuousClock.now < deadline, tool.isRunning {
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("it has read again") {
+            !tool.isRunning || tool.error.contains("read again")
         }
-        #expect(tool.error.contains("read again"))
         #expect(tool.isRunning)
         tool.signal(SIGTERM)
         #expect(await tool.end(within: 5) == 0)
@@ -172,7 +173,7 @@ struct AccessCommandTests {
 
     @Test("every way to set who may come in says the same")
     func settings() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let file = try folder.write(
             #"{"audience": "chat", "origins": ["https://a.example"], "keys": "k"}"#,
             to: "config.json")

@@ -1,6 +1,9 @@
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseNIO
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -10,16 +13,12 @@ import Testing
 struct AccountsAtServerTests {
     private static func isLive(_ home: RepriseAccounts) async throws {
         let general = try await home.current.channel("general")
-        let deadline = ContinuousClock.now + .seconds(15)
-        while general.state != .live {
-            try #require(ContinuousClock.now < deadline, "\(general.state)")
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await eventually("\(general.state)") { general.state == .live }
     }
 
     @Test("One run goes on over every sign-in and sign-out, and asks for nothing in between")
     func oneRun() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let home = try await RepriseAccounts.open(
             at: folder.url.appending(path: "home"), server: server.url, dialer: NIODialer(),
@@ -44,10 +43,8 @@ struct AccountsAtServerTests {
         let ada = try await home.signIn(as: UserID("ada"))
         try await Self.isLive(home)
         let id = try await ada.channel("general").publish("1")
-        let deadline = ContinuousClock.now + .seconds(15)
-        while try await ada.journal.entry(id)?.state != .finished(.applied) {
-            try #require(ContinuousClock.now < deadline)
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("it is applied") {
+            try await ada.journal.entry(id)?.state == .finished(.applied)
         }
         running.cancel()
         try await running.value

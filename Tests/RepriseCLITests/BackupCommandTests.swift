@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @Suite("backup and restore")
@@ -14,7 +16,7 @@ struct BackupCommandTests {
         "a server is backed up while it stores; restored, it has a new epoch and every message of before",
         .timeLimit(.minutes(2)))
     func underLoad() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let (data, copy, restored) = (
             folder.path("data"), folder.path("copy"), folder.path("restored")
         )
@@ -61,7 +63,7 @@ struct BackupCommandTests {
 
     @Test("nothing is overwritten, and what is no backup is not restored")
     func refusals() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let nothing = try await Tool.run(
             "backup", "--data", folder.path("none"), "--to", folder.path("copy"))
         #expect(nothing.status == 65)

@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 /// The rows of the issue's list that can be met on the command line: an exit code, and one line
@@ -31,8 +33,7 @@ struct BadInputTests {
             ["publish", "general", "x", "--server", "ftp://127.0.0.1:8080"],
             ["publish", "general", "x", "--patience", "-1"], ["listen", "general"],
             ["listen", "--journal", "j"], ["listen", "ge neral", "--journal", "j"], ["ledger"],
-            ["serve", "--port", "many"], ["serve", "--prot", "80"], ["demo", "dance"],
-            ["demo", "--seed", "-1"], ["fly"],
+            ["serve", "--port", "many"], ["serve", "--prot", "80"], ["fly"],
         ])
     func usage(arguments: [String]) async throws {
         try await refused(arguments, status: 64, saying: "--help")
@@ -49,10 +50,21 @@ struct BadInputTests {
         try await refused([word], status: 64, saying: words, "reprise --help")
     }
 
+    @Test(
+        "a command that moved names its new place",
+        arguments: [
+            ["demo", "kill"], ["simulate", "--list"], ["reach"], ["phone", "run", "--help"],
+        ])
+    func moved(arguments: [String]) async throws {
+        try await refused(
+            arguments, status: 64, saying: "moved: reprise-lab \(arguments[0]).",
+            "reprise-lab \(arguments[0]) --help")
+    }
+
     @Test("no server there: 69, and how to start one")
     func noServer() async throws {
         let url = "http://127.0.0.1:\(try freePort())"
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         try await refused(
             ["publish", "general", "x", "--server", url], status: 69,
             saying: url, "reprise serve")
@@ -66,7 +78,7 @@ struct BadInputTests {
 
     @Test("a server that is not Reprise: 76")
     func notReprise() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let other = try OtherServer(
             answering: "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
         let ssh = try OtherServer(answering: "SSH-2.0-Other\r\n")
@@ -80,7 +92,7 @@ struct BadInputTests {
             status: 76, saying: "not a Reprise server")
     }
 
-    @Test("an answer of more than 80 MiB is none of a Reprise server: 76")
+    @Test("an answer of more than 80 MiB is none of a Reprise server: 76", .limit("tool.answer"))
     func largeAnswer() async throws {
         let other = try OtherServer(
             answering: "HTTP/1.1 200 OK\r\nContent-Length: 83886081\r\n\r\n{}")
@@ -102,7 +114,7 @@ struct BadInputTests {
 
     @Test("data that is a file, or not SQLite: 65")
     func badData() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let file = try folder.write("hello", to: "file")
         try await refused(["serve", "--port", "0", "--data", file], status: 65)
         try FileManager.default.createDirectory(
@@ -114,7 +126,7 @@ struct BadInputTests {
 
     @Test("a journal that is a file, or whose database is a folder, or not there: 65")
     func badJournal() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let file = try folder.write("hello", to: "file")
         let url = "http://127.0.0.1:\(try freePort())"
         try await refused(
@@ -131,7 +143,7 @@ struct BadInputTests {
 
     @Test("a ledger of what is not SQLite: 65, and nothing is touched")
     func notSQLite() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let text = String(repeating: "not SQLite ", count: 1_000)
         let file = try folder.write(text, to: "journal.sqlite")
         try await refused(["ledger", "--journal", folder.url.path], status: 65)
@@ -219,7 +231,7 @@ struct BadInputTests {
 
     @Test("an input file that is not there, or a folder: 66")
     func noFile() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         for path in [folder.path("nothing"), folder.url.path] {
             try await withServer { server, _ in
                 try await refused(
@@ -230,7 +242,7 @@ struct BadInputTests {
 
     @Test("a configuration that cannot be used: 78, and which setting it is")
     func configuration() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let broken = try folder.write("port = 80", to: "broken.json")
         let unknown = try folder.write(#"{"prot": 80}"#, to: "unknown.json")
         let wrong = try folder.write(#"{"port": "many"}"#, to: "wrong.json")

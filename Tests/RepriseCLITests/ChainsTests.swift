@@ -2,9 +2,12 @@ import Foundation
 import GRDB
 import Reprise
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 import RepriseJournal
 import RepriseNIO
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -12,9 +15,10 @@ import Testing
 @Suite("chains")
 struct ChainsTests {
     @Test(
-        "chains are listed newest first, with what they wait for or why they ended, in 80 columns")
+        "chains are listed newest first, with what they wait for or why they ended, in 80 columns",
+        .limit("tool.chains"))
     func list() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["trouble\u{1b}[2J", "good", "waits"])
         let shown = try await Tool.run("chains", "--journal", folder.url.path)
         #expect(shown.status == 0 && shown.error.isEmpty)
@@ -38,10 +42,11 @@ struct ChainsTests {
     }
 
     @Test(
-        "a chain is shown with tasks, attempts, durations, errors, contents cut to width, and its log"
+        "a chain is shown with tasks, attempts, durations, errors, contents cut to width, and its log",
+        .limit("chains.shown")
     )
     func show() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["trouble", "good"])
         let good = try await Tool.run(
             "chains", "show", String(ids[1].prefix(6)), "--journal", folder.url.path)
@@ -69,7 +74,7 @@ struct ChainsTests {
 
     @Test("of a task that was taken back both are shown: what it was given, and what its undo was")
     func takenBack() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["back"])
         let to = [ids[0], "--journal", folder.url.path]
         let text = try await Tool.run(["chains", "show"] + to)
@@ -87,7 +92,7 @@ struct ChainsTests {
         "an export has everything whole, files included; a damaged file is said, and the rest is there"
     )
     func export() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["good"])
         let arguments = ["chains", "export", ids[0], "--journal", folder.url.path]
         let whole = try object(try await Tool.run(arguments).output)
@@ -109,7 +114,7 @@ struct ChainsTests {
         "a command is left for the app, which does it when it reads its spool",
         arguments: ["cancel", "pause", "retry"])
     func commands(command: String) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["trouble", "waits"])
         let id = command == "retry" ? ids[0] : ids[1]
         let left = try await Tool.run("chains", command, id, "--journal", folder.url.path)
@@ -136,7 +141,7 @@ struct ChainsTests {
         "what is of no use, unknown, not unique or no journal is bad input, in one line, and nothing is left"
     )
     func badInput() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["good"])
         try await edit(folder) { db in
             try db.execute(
@@ -164,7 +169,7 @@ struct ChainsTests {
 
     @Test("rows that are damaged are shown as far as they can be read")
     func damaged() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["good"])
         try await edit(folder) { db in
             try db.execute(sql: "UPDATE chain SET state = 77, input = x'ff00', startedAt = -1")
@@ -186,7 +191,7 @@ struct ChainsTests {
     @Test(
         "a journal without chains has none; the list goes on in its place until it is interrupted")
     func watch() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         try await Album.open(folder.url) { _, chains in
             let none = try await Tool.run("chains", "--journal", folder.url.path)
             #expect(none.status == 0 && none.output == "no chains\n")
@@ -212,7 +217,9 @@ struct ChainsTests {
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
     }
 
-    private func edit(_ folder: Folder, _ body: @escaping @Sendable (Database) throws -> Void)
+    private func edit(
+        _ folder: TemporaryFolder, _ body: @escaping @Sendable (Database) throws -> Void
+    )
         async throws
     {
         let database = try DatabaseQueue(path: folder.path("journal.sqlite"))
@@ -306,12 +313,11 @@ private enum Album {
     static func reaches(
         _ state: ChainState, _ id: String, _ chains: Chains, done: Int = 0
     ) async throws -> ChainStatus {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while true {
-            let status = try await chains.status(ChainID(id))
-            if let status, status.state == state, status.done >= done { return status }
-            try #require(ContinuousClock.now < deadline, "\(String(describing: status))")
-            try await Task.sleep(for: .milliseconds(5))
+        var status: ChainStatus?
+        try await eventually("\(String(describing: status))") {
+            status = try await chains.status(ChainID(id))
+            return status?.state == state && (status?.done ?? 0) >= done
         }
+        return try #require(status)
     }
 }

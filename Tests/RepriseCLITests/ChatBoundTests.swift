@@ -1,10 +1,13 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 /// What a chat bears: docs/limits.md, The command line.
 @Suite("Bounds of chat", .timeLimit(.minutes(2)))
 struct ChatBoundTests {
-    @Test("however fast one types, the screen is drawn 30 times a second at most")
+    @Test(
+        "however fast one types, the screen is drawn 30 times a second at most",
+        .limit("tool.drawing"))
     func drawing() async throws {
         let scene = try await ChatScene()
         let ada = try PseudoTerminal(scene.arguments("ada"))
@@ -22,7 +25,9 @@ struct ChatBoundTests {
         #expect(await ada.end() == 0)
     }
 
-    @Test("of a long conversation the newest 200 messages are on the screen, however high it is")
+    @Test(
+        "of a long conversation the newest 200 messages are on the screen, however high it is",
+        .limit("tool.chat"))
     func shown() async throws {
         let scene = try await ChatScene()
         let lines = (1...205).map { "line \($0).\n" }.joined()

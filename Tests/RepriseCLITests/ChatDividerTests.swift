@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseTestSupport
 import RepriseWire
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 /// What was typed is written down here; the screens and the server's history are compared with it.
@@ -83,8 +84,8 @@ struct ChatKillsTests {
         try await bob.sees(ada.say())
 
         let said = ada.said + bob.said
-        try await eventually(said, on: ada.terminal)
-        try await eventually(said, on: bob.terminal)
+        try await shows(said, on: ada.terminal)
+        try await shows(said, on: bob.terminal)
         let stored = try await scene.said()
         #expect(stored.count == said.count, "\(stored)")
         for person in [ada, bob] {
@@ -93,7 +94,7 @@ struct ChatKillsTests {
         }
     }
 
-    private func eventually(_ said: [String], on terminal: PseudoTerminal) async throws {
+    private func shows(_ said: [String], on terminal: PseudoTerminal) async throws {
         try await terminal.wait("all of it, once") { rows in
             said.allSatisfy { rows.times($0) == 1 }
         }

@@ -1,5 +1,7 @@
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI
@@ -111,7 +113,7 @@ struct ChatScreenTests {
         }
     }
 
-    @Test("bytes that are no text and sequences without end do no harm")
+    @Test("bytes that are no text and sequences without end do no harm", .limit("tool.key"))
     func garbage() {
         var decoder = KeyDecoder()
         for byte in [0xff, 0xc0, 0x80, 0xf5, 0xe2, 0x28, 0x1b, 0x5b] as [UInt8] {
@@ -128,7 +130,9 @@ struct ChatScreenTests {
         #expect(decoder.decode(sequence(33) + [0x7a]) == [.character("z")])
     }
 
-    @Test("a line is edited by characters as people count them, and earlier ones come back")
+    @Test(
+        "a line is edited by characters as people count them, and earlier ones come back",
+        .limit("tool.line"))
     func editing() {
         var editor = LineEditor()
         func type(_ text: String) {
@@ -156,7 +160,9 @@ struct ChatScreenTests {
         #expect(editor.text.count == LineEditor.longestLine)
     }
 
-    @Test("one's last 200 messages are shown and can be named, older ones are not")
+    @Test(
+        "one's last 200 messages are shown and can be named, older ones are not",
+        .limit("tool.chat"))
     func oldest() {
         #expect(ChatCommandLine("/delete #200") == .delete(back: 200))
         for line in ["/delete #201", "/delete #0", "/edit #201 x"] {

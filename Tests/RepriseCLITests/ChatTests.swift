@@ -1,4 +1,6 @@
 import Foundation
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -127,12 +129,12 @@ struct ChatTests {
         #expect(member.status == 0, "\(member.error)")
         ada.type("/retry\r")
         try await ada.wait("said so") { $0.contains { $0.hasPrefix("Sent again: ") } }
-        let deadline = ContinuousClock.now + .seconds(20)
         var said: [String] = []
-        while said.isEmpty, ContinuousClock.now < deadline {
+        try await eventually("it is stored") {
             said = try await Tool.run(
                 "history", "general", "--as", "root", "--server", scene.server.url
             ).lines
+            return !said.isEmpty
         }
         #expect(said.count == 1 && said.first?.contains("let me in") == true, "\(said)")
         ada.type("/quit\r")
@@ -156,9 +158,11 @@ struct ChatTests {
         }
     }
 
-    @Test("without a server what is said is kept, said so, and sent by the next run")
+    @Test(
+        "without a server what is said is kept, said so, and sent by the next run",
+        .limit("tool.patience"))
     func offline() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let url = "http://127.0.0.1:\(try freePort())"
         let arguments = [
             "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",

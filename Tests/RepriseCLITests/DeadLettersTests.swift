@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -8,7 +10,7 @@ import Testing
 struct DeadLettersTests {
     @Test("what the server will not have is listed with its reason, and sent once it is retried")
     func retry() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let chat = ["chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server"]
         let journal = folder.path("j") + "/ada"
         let url = "http://127.0.0.1:\(try freePort())"
@@ -45,7 +47,7 @@ struct DeadLettersTests {
 
     @Test("no journal, and no such dead letter, are bad input; nothing is made")
     func nothing() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let none = try await Tool.run("dead-letters", "--journal", folder.path("none"))
         #expect(none.status == 65 && none.error.split(separator: "\n").count == 1)
         #expect(!FileManager.default.fileExists(atPath: folder.path("none")))

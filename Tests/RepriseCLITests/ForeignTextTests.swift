@@ -1,4 +1,6 @@
 import Foundation
+import RepriseCommandLine
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI

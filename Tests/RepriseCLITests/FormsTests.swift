@@ -1,4 +1,6 @@
 import Foundation
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -16,7 +18,7 @@ struct FormsTests {
 
     @Test("check says what is wrong and where, as a compiler does, and ends with 65")
     func check() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let bad = try folder.write(
             "{\"format\":\"forms/1\",\n\"version\":\"1\",\n\"forms\":[{\"id\":\"\u{1b}[31m\"}]}"
                 .replacing("\u{1b}", with: "\\u001b"), to: "bad.json")
@@ -50,7 +52,7 @@ struct FormsTests {
 
     @Test("push makes a file current and says what it changes; show shows it")
     func push() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         try await AccessCommandTests.withDevelopment { _, url in
             let to = ["--server", url]
             let none = try await Tool.run(["forms", "show"] + to)
@@ -82,7 +84,7 @@ struct FormsTests {
 
     @Test("push sends nothing that is no catalogue")
     func pushChecks() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let bad = try folder.write("[]", to: "bad.json")
         // Nobody listens there, and nobody is asked.
         let result = try await Tool.run(

@@ -1,3 +1,5 @@
+import RepriseCommandLine
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI
@@ -7,9 +9,9 @@ struct HelpTests {
     @Test(
         "every command explains itself in 80 columns, with examples and exit codes",
         arguments: [
-            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"], ["demo"], ["simulate"],
+            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"], ["phone"], ["reminders"], ["routes"], ["chains"],
+            ["dead-letters"], ["reminders"], ["routes"], ["chains"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])
@@ -18,16 +20,6 @@ struct HelpTests {
         #expect(result.output.contains("EXIT CODES"))
         #expect(result.output.contains(command.isEmpty ? "TRY IT" : "EXAMPLES"))
         for line in result.lines { #expect(line.count <= 80, "\(line)") }
-    }
-
-    @Test("every command of the phone explains itself in 80 columns, with examples and exit codes")
-    func phone() async throws {
-        for name in PhoneToolCommand.names {
-            let result = try await Tool.run("phone", name, "--help")
-            #expect(result.status == 0)
-            #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
-            for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }
-        }
     }
 
     @Test("every command for chains explains itself in 80 columns, with examples and exit codes")
@@ -52,12 +44,5 @@ struct HelpTests {
     @Test("the version is printed")
     func version() async throws {
         #expect(try await Tool.run("--version").output == ToolVersion.text + "\n")
-    }
-
-    @Test("no colours and no progress go into a pipe")
-    func plain() async throws {
-        let result = try await Tool.run("demo", "kill", "--messages", "5", "--kills", "9")
-        #expect(result.status == 64)
-        #expect(!result.error.contains("\u{1b}"))
     }
 }

@@ -1,3 +1,4 @@
+import RepriseTestSupport
 import Testing
 
 @Suite("history")

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCore
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI
@@ -24,7 +25,7 @@ struct LedgerCommandTests {
                 + #""dead":2,"unconfirmed":0},"duplicates":3,"lost":6,"balanced":true}"#)
     }
 
-    @Test("promise 5: a journal that does not add up is shown, with exit code 1")
+    @Test("guarantee 5: a journal that does not add up is shown, with exit code 1")
     func unbalanced() async throws {
         try await withServer { server, folder in
             _ = try await Tool.run("publish", "a", "x", "y", "--server", server.url)

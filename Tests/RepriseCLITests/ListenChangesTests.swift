@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI

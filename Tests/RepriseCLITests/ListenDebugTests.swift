@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI
@@ -22,7 +23,8 @@ struct ListenDebugTests {
                     ?? []
             }
             try await debug.wait("both are live") { _ in modes() == ["live", "live"] }
-            let other = try await server.killed()
+            server.tool.signal(SIGKILL)
+            let other = try await server.restarted()
             try await debug.wait("it is back, and says so") { _ in
                 modes() == ["live", "live"] && last()?["reconnects"] as? Int == 1
             }

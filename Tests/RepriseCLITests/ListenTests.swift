@@ -1,4 +1,7 @@
 import Foundation
+import GRDB
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @Suite("listen")
@@ -30,7 +33,7 @@ struct ListenTests {
     }
 
     @Test(
-        "promises 1 and 3: SIGKILL to it again and again; every message is printed, and a second time only with attempt above 1"
+        "guarantees 1 and 3: SIGKILL to it again and again; every message is printed, and a second time only with attempt above 1"
     )
     func killed() async throws {
         try await withServer { server, folder in
@@ -71,14 +74,15 @@ struct ListenTests {
 
     @Test("a server that is killed and comes back is listened to again")
     func serverKilled() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         var server = try await ToolServer(data: folder.path("data"))
         let listener = try RunningTool([
             "listen", "a", "--journal", folder.path("j"), "--server", server.url,
         ])
         try await publish(1...2, server)
         try await listener.wait("two are printed") { $0.contains("2 2\n") }
-        server = try await server.killed()
+        server.tool.signal(SIGKILL)
+        server = try await server.restarted()
         try await publish(3...4, server)
         try await listener.wait("four are printed") { $0.contains("4 4\n") }
         #expect(listener.output == "1 1\n2 2\n3 3\n4 4\n")
@@ -92,13 +96,22 @@ struct ListenTests {
         "with --wait it comes before the server; without, --until-complete says that it is not complete"
     )
     func waits() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let url = "http://127.0.0.1:\(try freePort())"
         let listener = try RunningTool([
             "listen", "a", "--journal", folder.path("j"), "--server", url, "--wait",
             "--until-complete",
         ])
-        try await Task.sleep(for: .milliseconds(300))
+        // From its reader on, it is ended by a signal in good order.
+        let journal = folder.path("j/journal.sqlite")
+        try await eventually("it reads") {
+            guard FileManager.default.fileExists(atPath: journal) else { return false }
+            // Locked while it is made.
+            guard let queue = try? DatabaseQueue(path: journal) else { return false }
+            defer { try? queue.close() }
+            let sql = "SELECT count(*) FROM channelsReader"
+            return (try? await queue.read { try Int.fetchOne($0, sql: sql) }) == 1
+        }
         #expect(listener.isRunning)
         listener.signal(SIGINT)
         #expect(await listener.end(within: 10) == 1)

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseCLI
@@ -18,9 +19,9 @@ struct PublishRateTests {
             ] + options
         }
         // 2,000 go at once, and the others as 50 a second.
-        let first = try await Tool.run(arguments(2_100))
+        let first = try await Tool.run(arguments(2_300))
         #expect(first.status == 0, "\(first.error)")
-        #expect(first.output.hasPrefix("2,100 messages stored in general at 1–2100, "))
+        #expect(first.output.hasPrefix("2,300 messages stored in general at 1–2300, "))
         #expect(first.output.contains("; held back for "), "\(first.output)")
         let lines = first.error.split(separator: "\n")
         #expect(lines.count == 1 && lines[0].contains("--publishes-per-second"), "\(lines)")

@@ -1,9 +1,12 @@
 import Foundation
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @Suite("publish")
 struct PublishTests {
-    private func listen(_ channel: String, _ server: ToolServer, _ folder: Folder) async throws
+    private func listen(_ channel: String, _ server: ToolServer, _ folder: TemporaryFolder)
+        async throws
         -> [ListenLine]
     {
         let result = try await Tool.run(
@@ -59,10 +62,10 @@ struct PublishTests {
     }
 
     @Test(
-        "promises 1 and 4: SIGKILL to the server again and again while publishing; every line is stored once, in order"
+        "guarantees 1 and 4: SIGKILL to the server again and again while publishing; every line is stored once, in order"
     )
     func serverKilled() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         var server = try await ToolServer(data: folder.path("data"))
         let count = 30_000
         let file = try folder.write((1...count).map { "\($0)\n" }.joined(), to: "lines")
@@ -73,7 +76,8 @@ struct PublishTests {
         try await begun(at: server)
         for _ in 0..<3 {
             try await Task.sleep(for: .milliseconds(Int.random(in: 50...250)))
-            server = try await server.killed()
+            server.tool.signal(SIGKILL)
+            server = try await server.restarted()
         }
         #expect(await publishing.end(within: 60) == 0, "\(publishing.error)")
         #expect(publishing.output.contains("\"published\":\(count),"))
@@ -86,15 +90,14 @@ struct PublishTests {
     }
 
     private func begun(at server: ToolServer) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await Tool.run("history", "a", "--server", server.url).lines.isEmpty {
-            try #require(ContinuousClock.now < deadline, "nothing is stored")
+        try await eventually("something is stored") {
+            try await !Tool.run("history", "a", "--server", server.url).lines.isEmpty
         }
     }
 
     @Test("a server that goes away for good ends it with 69 and an honest count")
     func serverGone() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let server = try await ToolServer(data: folder.path("data"))
         let publishing = try RunningTool([
             "publish", "a", "--server", server.url, "--patience", "1", "--json",

@@ -1,4 +1,7 @@
+import RepriseCommandLine
 import RepriseCore
+import RepriseSimulator
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -116,7 +119,7 @@ struct PublishWindowTests {
         #expect(strangers == [nil, nil])
     }
 
-    @Test("it is bounded by number and by bytes")
+    @Test("it is bounded by number and by bytes", .limit("tool.publish"))
     func bounds() throws {
         var window = PublishWindow(channel: channel)
         var admitted = 0
@@ -133,7 +136,7 @@ struct PublishWindowTests {
     @Test("whatever comes in whatever order, everything is acknowledged exactly once in the end")
     func random() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var generator = SeededGenerator(seed: seed)
+        var generator = SeededRandom(seed: seed)
         var window = PublishWindow(channel: channel)
         var stored: [String] = []
         var next = 0

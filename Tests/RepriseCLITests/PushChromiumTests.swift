@@ -3,6 +3,8 @@ import Foundation
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
@@ -55,7 +57,7 @@ struct PushChromiumTests {
             "Target.createTarget", ["url": .string(origin + "/")])["targetId"]?.text
         let page = try await ChromiumPage.attach(to: try #require(target), of: devTools)
         var place: String?
-        try await until("the page is there, not \(place ?? "nowhere")") {
+        try await eventually("the page is there, not \(place ?? "nowhere")") {
             place = try await page.evaluate("location.href + document.readyState").text
             return place == origin + "/complete"
         }
@@ -66,7 +68,7 @@ struct PushChromiumTests {
         // DevTools promise no delivery, and once in a CI run there was none: a push may come twice,
         // so it is sent again, and the tag leaves one notification of it.
         var sent = ContinuousClock.Instant.now - .seconds(3)
-        try await until("it is shown") {
+        try await eventually("it is shown") {
             if sent.duration(to: .now) > .seconds(2) {
                 try await deliver(body, to: origin, in: page)
                 sent = .now
@@ -94,7 +96,7 @@ struct PushChromiumTests {
             let p256dh: String
             let auth: String
         }
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let key = try folder.write(P256.Signing.PrivateKey().pemRepresentation, to: "vapid.pem")
         var settings = WebPushSettings(keyFile: key, subject: "mailto:push@example.org")
         settings.allowsPrivate = true
@@ -119,16 +121,6 @@ struct PushChromiumTests {
               JSON.stringify(all.map(n => [n.title, n.body, n.silent, n.data.id])))
             """
         ).text ?? ""
-    }
-
-    private func until(
-        _ what: @autoclosure () -> Comment, _ condition: () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await !condition() {
-            try #require(ContinuousClock.now < deadline, what())
-            try await Task.sleep(for: .milliseconds(20))
-        }
     }
 
     /// What `pushManager.subscribe` does, without the vendor's service, which Chromium cannot do

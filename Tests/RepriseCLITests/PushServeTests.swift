@@ -1,7 +1,10 @@
 import Crypto
 import Foundation
 import GRDB
+import RepriseCommandLine
 import RepriseFakes
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
@@ -22,7 +25,7 @@ struct PushServeTests {
             taken.withLock { $0.append(request["apns-collapse-id"].first ?? "") }
             return .status(200)
         }
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let key = try folder.write(P256.Signing.PrivateKey().pemRepresentation, to: "key.p8")
         let options = [
             "--dev", "--apns-key", key, "--apns-key-id", "KEY0000001", "--apns-team",
@@ -32,21 +35,21 @@ struct PushServeTests {
         let data = folder.path("data")
         var server = try await ToolServer(data: data, options: options)
         // What was stored before pushing began is not pushed: so it is to have begun.
-        try await until("it has begun") { try await rows("push_services", data) == 1 }
+        try await eventually("it has begun") { try await rows("push_services", data) == 1 }
         try await people(server.url)
         try await send("POST", "/messages", #"{"id":"m1","body":{"text":"Hi"}}"#, server.url, "ada")
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
         #expect(taken.withLock { $0 }.isEmpty)
         server = try await ToolServer(data: data, options: options)
-        try await until("it is pushed") { taken.withLock { $0 } == ["m1"] }
-        try await until("that is written down") { try await rows("push_queue", data) == 0 }
+        try await eventually("it is pushed") { taken.withLock { $0 } == ["m1"] }
+        try await eventually("that is written down") { try await rows("push_queue", data) == 0 }
         server.tool.signal(SIGKILL)
         _ = await server.tool.end()
         server = try await ToolServer(data: data, options: options)
         // A later message is pushed: what was to be pushed before it has been by then.
         try await send("POST", "/messages", #"{"id":"m2","body":{"text":"Hi"}}"#, server.url, "ada")
-        try await until("the later one is pushed") { taken.withLock { $0.contains("m2") } }
+        try await eventually("the later one is pushed") { taken.withLock { $0.contains("m2") } }
         #expect(taken.withLock { $0 } == ["m1", "m2"])
         #expect(!server.tool.error.contains("PRIVATE KEY"))
         server.tool.signal(SIGTERM)
@@ -61,7 +64,7 @@ struct PushServeTests {
             taken.withLock { $0 += 1 }
             return .status(200)
         }
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let key = try folder.write(P256.Signing.PrivateKey().pemRepresentation, to: "key.p8")
         let server = try await ToolServer(
             data: folder.path("data"),
@@ -71,18 +74,18 @@ struct PushServeTests {
                 "--apns-environment",
                 apple.url.replacingOccurrences(of: "localhost", with: "127.0.0.1"),
             ])
-        try await until("it has begun") {
+        try await eventually("it has begun") {
             try await rows("push_services", folder.path("data")) == 1
         }
         try await people(server.url)
         try await send(
             "POST", "/messages", #"{"id":"m1","body":{"text":"a secret"}}"#, server.url, "ada")
-        try await until("it is logged") { server.tool.error.contains("push: dry run") }
+        try await eventually("it is logged") { server.tool.error.contains("push: dry run") }
         #expect(server.tool.error.contains("collapse=m1"))
         for secret in ["a secret", "aabb", "PRIVATE KEY"] {
             #expect(!server.tool.error.contains(secret))
         }
-        try await until("the queue is empty") {
+        try await eventually("the queue is empty") {
             try await rows("push_queue", folder.path("data")) == 0
         }
         server.tool.signal(SIGTERM)
@@ -93,7 +96,7 @@ struct PushServeTests {
 
     @Test("settings of push that cannot be used end it at once: 78, and what to do")
     func refused() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let other = try folder.write(P384.Signing.PrivateKey().pemRepresentation, to: "p384.pem")
         let rest = ["--apns-key-id", "KEY0000001", "--apns-team", "TEAM000001"]
         let cases: [([String], String)] = [
@@ -146,15 +149,5 @@ struct PushServeTests {
         defer { try? queue.close() }
         return try await queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") }
             ?? 0
-    }
-
-    private func until(
-        _ what: Comment, _ condition: () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await !condition() {
-            try #require(ContinuousClock.now < deadline, what)
-            try await Task.sleep(for: .milliseconds(10))
-        }
     }
 }

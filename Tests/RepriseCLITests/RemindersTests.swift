@@ -1,5 +1,8 @@
 import Foundation
 import GRDB
+import RepriseCommandLine
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -7,7 +10,9 @@ import Testing
 @Suite("reminders and routes")
 struct RemindersTests {
     /// A journal as an app leaves it.
-    private static func journal(_ folder: Folder, _ sql: String = "") async throws -> String {
+    private static func journal(_ folder: TemporaryFolder, _ sql: String = "") async throws
+        -> String
+    {
         _ = try await Tool.run(
             [
                 "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",
@@ -36,10 +41,10 @@ struct RemindersTests {
         """
 
     @Test(
-        "a survey shows what should ring next, in the zone where it does, and until when that is sure"
+        "a reconciliation shows what should ring next, in the zone where it does, and until when that is sure"
     )
     func shown() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let journal = try await Self.journal(folder, Self.reconciliation)
         let shown = try await Tool.run("reminders", "--journal", journal)
         #expect(shown.status == 0, "\(shown.error)")
@@ -70,7 +75,7 @@ struct RemindersTests {
         "a difference ends with code 1 and its reason, and no text of an app reaches the terminal as a command"
     )
     func difference() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let journal = try await Self.journal(
             folder,
             Self.reconciliation + """
@@ -88,10 +93,10 @@ struct RemindersTests {
 
     @Test("a journal that no reminders ran on says so, and a folder without one is bad input")
     func nothing() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let journal = try await Self.journal(folder)
         let shown = try await Tool.run("reminders", "--journal", journal)
-        #expect(shown.status == 0 && shown.output.contains("No survey was made yet"))
+        #expect(shown.status == 0 && shown.output.contains("No reconciliation was made yet"))
         #expect(
             try await Tool.run("reminders", "--journal", journal, "--json").output.hasPrefix(
                 #"{"survey":null"#))
@@ -105,9 +110,11 @@ struct RemindersTests {
         #expect(try await Tool.run("routes", "--journal", journal, "--limit", "0").status == 64)
     }
 
-    @Test("reminders prints the newest 100 decisions, as JSON all that are kept; routes 20 taps")
+    @Test(
+        "reminders prints the newest 100 decisions, as JSON all that are kept; routes 20 taps",
+        .limit("tool.decisions", "tool.routes"))
     func bounds() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let taps = (0..<30).map {
             "('tap-\($0)', \(Self.now + Int64($0)), 'link', NULL, NULL, NULL, NULL, NULL, 0, NULL)"
         }
@@ -139,7 +146,7 @@ struct RemindersTests {
 
     @Test("routes shows taps, newest first, with what they were and what became of them")
     func routes() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let journal = try await Self.journal(
             folder,
             """
@@ -157,7 +164,7 @@ struct RemindersTests {
         #expect(shown.lines[1].contains("waits: The app's store has not been asked yet"))
         #expect(shown.lines[2].hasSuffix("action log  goal/g\\u{1b}2"))
         #expect(
-            shown.lines[3].contains("deleted: The store has a tombstone of it. Handed over, not"))
+            shown.lines[3].contains("deleted: The store has a tombstone of it. Dispatched, not"))
         #expect(shown.lines[4].hasSuffix("tap  goal/g1/q2 (test)"))
         #expect(shown.lines[5].contains("“Drink” is in use. Presented after 0.4 s."))
         for line in shown.lines { #expect(line.columns <= 80, "\(line)") }

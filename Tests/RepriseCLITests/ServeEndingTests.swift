@@ -1,12 +1,15 @@
 import Foundation
 import GRDB
+import RepriseCommandLine
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
 @testable import RepriseCLI
 
 /// A real process, and SIGTERM.
-@Suite("How serve ends")
+@Suite("serve: shutdown")
 struct ServeEndingTests {
     // MARK: Streams
 
@@ -66,35 +69,30 @@ struct ServeEndingTests {
     private static func wait(
         _ what: Comment, _ server: ToolServer, until condition: (Int) -> Bool
     ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !condition(try await stored(server)) {
-            try #require(ContinuousClock.now < deadline, what)
-            try await Task.sleep(for: .milliseconds(50))
-        }
+        try await eventually(what) { condition(try await stored(server)) }
     }
 
     // MARK: Signals
 
     /// A server that reads its keys from a pipe, which is open for writing now: it has begun, and
     /// serves nothing yet.
-    private static func beginning(_ folder: Folder) async throws -> (RunningTool, Int32) {
+    private static func beginning(_ folder: TemporaryFolder) async throws -> (RunningTool, Int32) {
         let path = folder.path("keys")
         try #require(mkfifo(path, 0o600) == 0)
         let tool = try RunningTool([
             "serve", "--port", "0", "--data", folder.path("data"), "--keys", path,
         ])
-        let deadline = ContinuousClock.now + .seconds(20)
-        while true {
-            let descriptor = open(path, O_WRONLY | O_NONBLOCK)
-            if descriptor >= 0 { return (tool, descriptor) }
-            try #require(ContinuousClock.now < deadline && tool.isRunning, "\(tool.error)")
-            try await Task.sleep(for: .milliseconds(5))
+        var descriptor: Int32 = -1
+        try await eventually("\(tool.error)") {
+            descriptor = open(path, O_WRONLY | O_NONBLOCK)
+            return descriptor >= 0
         }
+        return (tool, descriptor)
     }
 
     @Test("a signal before it serves ends it cleanly, too", arguments: [SIGTERM, SIGINT])
     func early(signal: Int32) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let (tool, pipe) = try await Self.beginning(folder)
         tool.signal(signal)
         let secret = Data(repeating: 7, count: 48).base64EncodedString()
@@ -103,9 +101,9 @@ struct ServeEndingTests {
         #expect(await tool.end(within: 10) == 0)
     }
 
-    @Test("a server that hangs is ended all the same")
+    @Test("a server that hangs is ended all the same", .limit("tool.end"))
     func hangs() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let (tool, pipe) = try await Self.beginning(folder)
         defer { close(pipe) }
         let began = ContinuousClock.now
@@ -132,10 +130,7 @@ struct ServeEndingTests {
                 PlainConnection.frame(
                     #"{"type":"hello","version":1,"device":"d","client":"\#(client)"}"#))
             _ = try await connection.receive(until: "welcome")
-            let deadline = ContinuousClock.now + .seconds(10)
-            while !server.tool.error.contains("forged"), ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
+            try await eventually("it is logged") { server.tool.error.contains("forged") }
             let text = server.tool.error
             #expect(text.contains(#"client=x\n2026-01-01T00:00:00+0000 critical reprise: forged"#))
             #expect(text.contains(#"forged\r\u{1b}[2J\u{202e}\u{2028}\u{85}\u{200b}\\"#))

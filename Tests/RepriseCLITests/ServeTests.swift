@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI
@@ -11,7 +13,7 @@ struct ServeTests {
         "one line says where it listens, and SIGTERM ends it well within 5 s",
         arguments: [SIGTERM, SIGINT])
     func ready(signal: Int32) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let tool = try RunningTool(["serve", "--port", "0", "--data", folder.path("data")])
         try await tool.wait("the ready line") { $0.contains("\n") }
         #expect(tool.output.split(separator: "\n").count == 1)
@@ -23,7 +25,7 @@ struct ServeTests {
 
     @Test("a flag goes before the environment, the environment before the file")
     func precedence() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let file = try folder.write(
             #"{"host": "127.0.0.3", "port": 3, "data": "three", "dev": true, "logLevel": "error", "keepDays": 7}"#,
             to: "config.json")
@@ -54,7 +56,7 @@ struct ServeTests {
 
     @Test("only --restored gives the log a new epoch, and only to a log that is there")
     func restored() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let data = folder.path("data")
         var epochs: [String?] = []
         for flags in [[], [], ["--restored"], []] {
@@ -81,7 +83,7 @@ struct ServeTests {
 
     @Test("it ends with the process that holds its input, where it is told to")
     func orphan() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let tool = try RunningTool([
             "serve", "--port", "0", "--data", folder.path("data"), "--until-input-ends",
         ])

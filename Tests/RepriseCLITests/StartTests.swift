@@ -1,16 +1,19 @@
 import Foundation
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 /// What docs/start.md lets a reader do, with the programs that it names.
 @Suite("start")
 struct StartTests {
-    private let folder: Folder
+    private let folder: TemporaryFolder
 
-    init() throws { folder = try Folder() }
+    init() throws { folder = try TemporaryFolder() }
 
     private func hello(_ words: [String] = [], at server: String) throws -> PseudoTerminal {
         try PseudoTerminal(
-            words, of: Tool.executable.deletingLastPathComponent().appending(path: "hello"),
+            words,
+            of: Tool.Program.reprise.url.deletingLastPathComponent().appending(path: "hello"),
             in: folder.url, environment: ["REPRISE_SERVER": server])
     }
 
@@ -89,13 +92,12 @@ struct StartTests {
     ///
     /// A pending entry proves nothing: the message that the second process was killed over may be.
     private func recorded() async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while true {
-            let ledger = try await Tool.run(
-                "ledger", "--journal", folder.path("hello.journal"), "--json")
-            if ledger.output.contains(#""accepted":3"#) { return }
-            try #require(ContinuousClock.now < deadline, "\(ledger.output)")
-            try await Task.sleep(for: .milliseconds(50))
+        var said = ""
+        try await eventually("\(said)") {
+            said = try await Tool.run(
+                "ledger", "--journal", folder.path("hello.journal"), "--json"
+            ).output
+            return said.contains(#""accepted":3"#)
         }
     }
 }

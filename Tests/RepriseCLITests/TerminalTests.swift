@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import Testing
 
 @testable import RepriseCLI

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseWire
 import Testing
 
-@Suite("Outside reader machine")
+@Suite("At-least-once reader machine")
 struct AtLeastOnceReaderMachineTests {
     private static let wall = WallTime(milliseconds: 1_000)
 
@@ -54,7 +54,7 @@ struct AtLeastOnceReaderMachineTests {
         }
     }
 
-    @Test("hands nothing over before the disk says that it may be in hand")
+    @Test("dispatches nothing before the disk says that it may be in flight")
     func handingFirst() throws {
         var run = Run(window: 2)
         run.begin(try Self.messages(1...3))

@@ -179,17 +179,3 @@ final class Observer: Sendable {
     var messages: [Message] { seen.withLock { $0 } }
     var sequences: [Int64] { messages.map(\.seq) }
 }
-
-/// Waits until something holds; fails the test after that, ten seconds unless it is said.
-func eventually(
-    _ what: Comment, within limit: Duration = .seconds(10),
-    sourceLocation: SourceLocation = #_sourceLocation,
-    _ condition: () async throws -> Bool
-) async throws {
-    let deadline = ContinuousClock.now + limit
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-    try #require(try await condition(), what, sourceLocation: sourceLocation)
-}

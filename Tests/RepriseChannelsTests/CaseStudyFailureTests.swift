@@ -4,7 +4,7 @@ import RepriseWire
 import Testing
 
 /// The failure table of the second seed (001), row by row, and the sequences that it names.
-@Suite("Seed 001")
+@Suite("Case study catch-up")
 struct CaseStudyFailureTests {
     @Test(
         "Backend error mid-catch-up: the catch-up goes on where it was, and is not called complete")

@@ -1,12 +1,13 @@
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
 /// The failures of seed 001 and its checklist, played by a server against a whole device.
-@Suite("Seed 001 with a bad server")
+@Suite("Case study catch-up: a bad server")
 struct CaseStudyServerTests {
     static let orders: [MemoryServerFaults.Order] = [
         .sequence, .backwards, .shuffled(seed: 1), .streams(4, seed: 2), .streams(4, seed: 3),
@@ -164,7 +165,7 @@ struct CaseStudyServerTests {
     // MARK: The checklist
 
     @Test(
-        "The checklist: connects, catches up without freezing, goes on live, counts everything in the insight"
+        "The checklist: connects, catches up without freezing, goes on live, counts everything in the diagnostics"
     )
     func checklist() async throws {
         let device = try await device(250) { $0.order = .streams(4, seed: 6) }

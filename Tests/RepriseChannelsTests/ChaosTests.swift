@@ -1,6 +1,7 @@
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -10,7 +11,7 @@ import Testing
 /// in any order, twice, not at all, over connections that break.
 private final class BadServer: Sendable {
     private struct State {
-        var random: Seeded
+        var random: SeededGenerator
         var head: Int64 = 0
         var faults = 0.2
         var sockets: [MemorySocket] = []
@@ -18,7 +19,7 @@ private final class BadServer: Sendable {
 
     private let state: Mutex<State>
 
-    init(seed: UInt64) { state = Mutex(State(random: Seeded(state: seed))) }
+    init(seed: UInt64) { state = Mutex(State(random: SeededGenerator(seed: seed))) }
 
     var head: Int64 { state.withLock { $0.head } }
 
@@ -32,7 +33,7 @@ private final class BadServer: Sendable {
             state.head += count
             state.sockets.removeAll { $0.hasEnded }
             return (
-                first...state.head, state.sockets, state.random.happens(state.faults)
+                first...state.head, state.sockets, state.random.chance(state.faults)
             )
         }
         if isLost { return }
@@ -70,17 +71,17 @@ private final class BadServer: Sendable {
             var events = try request.coverage.complement(through: head).flatMap {
                 try frames($0.after + 1...$0.through)
             }
-            if state.random.happens(0.5) { events.shuffle(using: &state.random) }
+            if state.random.chance(0.5) { events.shuffle(using: &state.random) }
             events = events.flatMap { event in
-                if state.random.happens(state.faults) { return [[UInt8]]() }
-                return state.random.happens(state.faults) ? [event, event] : [event]
+                if state.random.chance(state.faults) { return [[UInt8]]() }
+                return state.random.chance(state.faults) ? [event, event] : [event]
             }
             let end = ServerFrame.syncComplete(
                 .init(
                     channel: channel, epoch: epoch, through: head, time: WallTime(milliseconds: 0)))
             socket.push([start.encoded()] + events + [end.encoded()])
             state.sockets.append(socket)
-            if state.random.happens(state.faults) { socket.cut() }
+            if state.random.chance(state.faults) { socket.cut() }
         }
     }
 }
@@ -88,7 +89,7 @@ private final class BadServer: Sendable {
 @Suite("Channels on a bad day", .timeLimit(.minutes(2)))
 struct ChaosTests {
     @Test(
-        "Promises 1, 3, 4 and 5: kills, cuts, repetitions and losses, and in the end everything is there, the transactional effect exactly once, and the ledger agrees with the server's own record"
+        "Guarantees 1, 3, 4 and 5: kills, cuts, repetitions and losses, and in the end everything is there, the transactional effect exactly once, and the ledger agrees with the server's own record"
     )
     func everything() async throws {
         for _ in 0..<3 {
@@ -103,13 +104,13 @@ struct ChaosTests {
 
     private func run(seed: UInt64) async throws {
         let server = BadServer(seed: seed)
-        var random = Seeded(state: ~seed)
+        var random = SeededGenerator(seed: ~seed)
         let observer = Observer()
         var device = try await start(observer, server: server)
         for _ in 0..<8 {
             for _ in 0..<Int.random(in: 1...40, using: &random) {
                 try server.publish(Int64.random(in: 1...12, using: &random))
-                if random.happens(0.3) { await Task.yield() }
+                if random.chance(0.3) { await Task.yield() }
             }
             device = try await start(observer, server: server, killing: device)
         }

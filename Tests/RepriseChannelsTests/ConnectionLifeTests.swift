@@ -1,5 +1,7 @@
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -12,7 +14,8 @@ struct ConnectionLifeTests {
     private static func ready() -> Machine { ConnectionMachineTests.ready() }
 
     @Test(
-        "in the background it stays until the time is nearly over, then closes with 1000 and does not dial"
+        "in the background it stays until the time is nearly over, then closes with 1000 and does not dial",
+        .limit("channels.background")
     )
     func background() {
         var machine = Self.ready()
@@ -47,7 +50,9 @@ struct ConnectionLifeTests {
             machine.foregrounded(at: now + .seconds(6)) == [.scheduleSleep(at: nil), .dial])
     }
 
-    @Test("a connection that was open over a sleep has five seconds to show that it is alive")
+    @Test(
+        "a connection that was open over a sleep has five seconds to show that it is alive",
+        .limit("channels.pong"))
     func halfOpen() {
         var machine = Self.ready()
         _ = machine.backgrounded(until: Self.start + .seconds(30), at: Self.start)
@@ -112,7 +117,9 @@ struct ConnectionLifeTests {
         #expect(machine.dialRequested(at: later) == [.dial])
     }
 
-    @Test("a network that comes and goes a hundred times in a minute makes at most thirty dials")
+    @Test(
+        "a network that comes and goes a hundred times in a minute makes at most thirty dials",
+        .limit("channels.dials"))
     func flapping() {
         var machine = Machine()
         var now = Self.start
@@ -168,7 +175,7 @@ struct ConnectionLifeTests {
     )
     func anyOrder() {
         for seed in 0..<400 {
-            var random = Seeded(state: UInt64(seed))
+            var random = SeededGenerator(seed: UInt64(seed))
             var walk = Walk()
             for _ in 0..<300 { walk.step(&random) }
             walk.settle()
@@ -223,7 +230,7 @@ private struct Walk {
         }
     }
 
-    mutating func step(_ random: inout Seeded) {
+    mutating func step(_ random: inout SeededGenerator) {
         now += .milliseconds(Int64.random(in: 0...4_000, using: &random))
         switch Int.random(in: 0..<12, using: &random) {
         case 0:
@@ -243,9 +250,9 @@ private struct Walk {
             let number = probe ?? 0
             probe = nil
             perform(
-                random.happens(0.5)
+                random.chance(0.5)
                     ? machine.probeAnswered(number, at: now) : machine.probeFailed(number))
-        default: go(random.happens(0.7))
+        default: go(random.chance(0.7))
         }
     }
 

@@ -1,5 +1,6 @@
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -37,7 +38,7 @@ struct ConnectionMachineTests {
         #expect(machine.welcomeReceived(Self.welcome(), at: Self.start).isEmpty)
     }
 
-    @Test("waits with full jitter, and longer after each failure")
+    @Test("waits with full jitter, and longer after each failure", .limit("channels.reconnect"))
     func backoff() {
         var machine = ConnectionMachine()
         var now = Self.start
@@ -89,7 +90,9 @@ struct ConnectionMachineTests {
         #expect(machine.ended(closeCode: nil, at: Self.start, jitter: 0.5) == [.stop])
     }
 
-    @Test("gives a server up that says nothing for two heartbeats and a little")
+    @Test(
+        "gives a server up that says nothing for two heartbeats and a little",
+        .limit("channels.silence"))
     func silence() {
         var machine = Self.ready()
         machine.framesReceived(at: Self.start + .seconds(30))
@@ -167,7 +170,8 @@ struct ConnectionMachineTests {
     }
 
     @Test(
-        "two that share a device's id end each other ever more seldom, and one that does not is as before"
+        "two that share a device's id end each other ever more seldom, and one that does not is as before",
+        .limit("server.connectionsOfDevice")
     )
     func replaced() {
         var machine = ConnectionMachine()

@@ -3,6 +3,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -11,7 +12,9 @@ import Testing
 /// Bounds of what a device takes from a server, and of what it writes at a time.
 @Suite("Bounds of the device", .timeLimit(.minutes(1)))
 struct DeviceBoundTests {
-    @Test("Promise 6: of 2,500 frames that come at once 1,000 are committed together")
+    @Test(
+        "Guarantee 6: of 2,500 frames that come at once 1,000 are committed together",
+        .limit("channels.framesPerCommit"))
     func framesOfCommit() async throws {
         let bench = try await Bench()
         let commits = MessagesOfCommits()
@@ -42,7 +45,9 @@ struct DeviceBoundTests {
         try await bench.finish()
     }
 
-    @Test("Promise 6: a snapshot's request names 256 lost ranges, the ledger has all")
+    @Test(
+        "Guarantee 6: a snapshot's request names 256 lost ranges, the ledger has all",
+        .limit("channels.lostRanges"))
     func lostRanges() async throws {
         let bench = try await Bench()
         let asked = SnapshotTests.Asked()
@@ -65,7 +70,9 @@ struct DeviceBoundTests {
         try await bench.finish()
     }
 
-    @Test("Promise 6: of a channel's users the positions of 100 others are kept")
+    @Test(
+        "Guarantee 6: of a channel's users the positions of 100 others are kept",
+        .limit("channels.positions"))
     func positions() async throws {
         let (general, ada) = (try ChannelName("general"), try UserID("ada"))
         let bench = try await Bench()
@@ -99,7 +106,9 @@ struct DeviceBoundTests {
         try await bench.finish()
     }
 
-    @Test("Promise 6: positions that cannot be written wait a quarter of a second, doubling to 30")
+    @Test(
+        "Guarantee 6: positions that cannot be written wait a quarter of a second, doubling to 30",
+        .limit("channels.positionWaits"))
     func positionsLater() async throws {
         let bench = try await Bench { configuration, _ in configuration.jitter = { 1 } }
         let failures = Mutex(0)

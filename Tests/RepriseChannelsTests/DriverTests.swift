@@ -3,6 +3,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -10,7 +11,7 @@ import Testing
 @Suite("Channels over a connection", .timeLimit(.minutes(1)))
 struct DriverTests {
     @Test(
-        "Promise 1, recorded before handled: what has arrived is on the disk when the channel is live"
+        "Guarantee 1, recorded before handled: what has arrived is on the disk when the channel is live"
     )
     func catchUp() async throws {
         let bench = try await Bench()
@@ -90,7 +91,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("Promise 5: duplicates are counted beside the sum, whatever their order")
+    @Test("Guarantee 5: duplicates are counted beside the sum, whatever their order")
     func duplicates() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -106,7 +107,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("Promise 5: what retention took is lost, with its number, and the sum says so")
+    @Test("Guarantee 5: what retention took is lost, with its number, and the sum says so")
     func retention() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -127,7 +128,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("Promise 4: in a new epoch a message that is there already is recognised by its id")
+    @Test("Guarantee 4: in a new epoch a message that is there already is recognised by its id")
     func epoch() async throws {
         let bench = try await Bench()
         let observer = Observer()
@@ -216,7 +217,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("Promise 2, never a sleep: silence asks again, then reconnects, and completes nothing")
+    @Test("Guarantee 2, never a sleep: silence asks again, then reconnects, and completes nothing")
     func silence() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -262,7 +263,7 @@ struct DriverTests {
         await #expect(throws: RepriseError(.refused, "")) { try await bench.outcome?.get() }
     }
 
-    @Test("Promise 5: a message that vanishes from the journal unbalances the ledger")
+    @Test("Guarantee 5: a message that vanishes from the journal unbalances the ledger")
     func ledgerCanFail() async throws {
         let bench = try await Bench()
         try await bench.general.read("inbox") { _ in }

@@ -2,21 +2,22 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
 
-@Suite("Readers and the death of the process", .timeLimit(.minutes(1)))
+@Suite("Killed readers", .timeLimit(.minutes(1)))
 struct KilledReaderTests {
-    @Test("Promise 1: a kill between commit and hand-over loses nothing, and repeats nothing")
+    @Test("Guarantee 1: a kill between commit and dispatch loses nothing, and repeats nothing")
     func beforeDispatch() async throws {
         let bench = try await ReaderTests.stocked(40)
         let after = try await Bench(killing: bench)
         let observer = Observer()
         try await after.general.read("inbox") { observer.see($0) }
         after.start()
-        try await eventually("all are handed over") { observer.messages.count == 40 }
+        try await eventually("all are dispatched") { observer.messages.count == 40 }
         #expect(observer.messages.allSatisfy { $0.attempt == 1 })
         try await after.finish()
     }
@@ -37,7 +38,8 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "Promise 4, again: what was in hand comes again with attempt 2, and no more than the window"
+        "Guarantee 4, again: what was in flight comes again with attempt 2, and no more than the window",
+        .limit("channels.window", "tool.listen")
     )
     func again() async throws {
         let (bench, before) = try await Self.killed(in: 100)
@@ -45,7 +47,7 @@ struct KilledReaderTests {
         let observer = Observer()
         try await after.general.read("inbox") { observer.see($0) }
         after.start()
-        try await eventually("all were handed over") {
+        try await eventually("all were dispatched") {
             Set(before.sequences + observer.sequences).count == 200
                 && observer.sequences.contains(100) && observer.sequences.contains(200)
         }
@@ -60,7 +62,8 @@ struct KilledReaderTests {
         try await after.finish()
     }
 
-    @Test("Promise 4, never: what was in hand is unconfirmed, counted, and not handed over again")
+    @Test(
+        "Guarantee 4, never: what was in flight is unconfirmed, counted, and not dispatched again")
     func never() async throws {
         let options = ReaderOptions(onInterruption: .never)
         let (bench, before) = try await Self.killed(in: 100, options: options)
@@ -68,7 +71,7 @@ struct KilledReaderTests {
         let observer = Observer()
         try await after.general.read("inbox", options: options) { observer.see($0) }
         after.start()
-        try await eventually("the rest was handed over") { observer.sequences.last == 200 }
+        try await eventually("the rest was dispatched") { observer.sequences.last == 200 }
         #expect(before.sequences == Array(1...100))
         #expect(observer.sequences == Array(101...200))
         try await eventually("all have ended") { try await after.journal.ledger().pending == 0 }
@@ -80,7 +83,7 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "Promise 4: isApplied is asked about what was in hand, and its word makes the effect exactly once"
+        "Guarantee 4: isApplied is asked about what was in flight, and its word makes the effect exactly once"
     )
     func isApplied() async throws {
         let (bench, before) = try await Self.killed(in: 100)
@@ -115,7 +118,7 @@ struct KilledReaderTests {
             try await eventually("it hangs again, or is dead") {
                 let failures = try await after.general.failures(of: "inbox")
                 return observer.sequences.last == 100
-                    || failures.contains { $0.message.seq == 100 && $0.standing == .dead }
+                    || failures.contains { $0.message.seq == 100 && $0.status == .dead }
             }
             bench = after
         }
@@ -139,7 +142,7 @@ struct KilledReaderTests {
         let observer = Observer()
         try await after.general.read("inbox") { observer.see($0) }
         after.start()
-        try await eventually("the rest was handed over") { observer.sequences.last == 100 }
+        try await eventually("the rest was dispatched") { observer.sequences.last == 100 }
         #expect(before.sequences + observer.sequences == Array(1...100))
         #expect(observer.messages.allSatisfy { $0.attempt == 1 })
         try await after.finish()

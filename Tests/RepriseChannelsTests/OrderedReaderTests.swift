@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -48,6 +49,7 @@ struct OrderedReaderTests {
 
     @Test(
         "A reader in order counts 1,024 epochs of a channel; what comes in a later one stays pending for it alone",
+        .limit("channels.epochs"),
         arguments: [1_023, 1_024])
     func epochs(former: Int) async throws {
         let server = MemoryServer()
@@ -140,7 +142,7 @@ struct OrderedReaderTests {
     }
 
     @Test(
-        "Killed with messages in hand: they come again first, in order, and nothing twice without saying so"
+        "Killed with messages in flight: they come again first, in order, and nothing twice without saying so"
     )
     func killed() async throws {
         let server = MemoryServer()

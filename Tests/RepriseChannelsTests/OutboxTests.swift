@@ -1,6 +1,7 @@
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -11,7 +12,8 @@ struct OutboxTests {
         .published(.init(channel: publish.channel, id: publish.id, seq: seq))
     }
 
-    @Test("Promise 1: what was published without a connection survives a kill and is sent in order")
+    @Test(
+        "Guarantee 1: what was published without a connection survives a kill and is sent in order")
     func offline() async throws {
         let before = try await Bench()
         for index in 1...5 { try await before.general.publish("\(index)") }

@@ -1,10 +1,13 @@
 import RepriseChannels
+import RepriseTestSupport
 import Synchronization
 import Testing
 
 @Suite("Pages of messages", .timeLimit(.minutes(1)))
 struct PageBoundTests {
-    @Test("a reader in the transaction gets 500 messages at a time, and a list has 500 at most")
+    @Test(
+        "a reader in the transaction gets 500 messages at a time, and a list has 500 at most",
+        .limit("channels.readerPage", "channels.listPage"))
     func pages() async throws {
         let bench = try await ReaderTests.stocked(1_200)
         let batches = Observer()

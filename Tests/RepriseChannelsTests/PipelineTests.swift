@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -89,7 +90,9 @@ struct PipelineTests {
         }
     }
 
-    @Test("64 of a channel are sent before the first is answered, each naming the one before it")
+    @Test(
+        "64 of a channel are sent before the first is answered, each naming the one before it",
+        .limit("channels.inFlight"))
     func window() async throws {
         let bench = try await Bench()
         for index in 1...100 { try await bench.general.publish("\(index)") }
@@ -177,7 +180,9 @@ struct PipelineTests {
         await bench.journal.close()
     }
 
-    @Test("ten thousand wait, the next is refused as full, and all are sent in the order recorded")
+    @Test(
+        "ten thousand wait, the next is refused as full, and all are sent in the order recorded",
+        .limit("channels.outbox"))
     func tenThousand() async throws {
         let bench = try await Bench()
         try await withThrowingTaskGroup(of: Void.self) { group in

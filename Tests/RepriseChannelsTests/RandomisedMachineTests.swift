@@ -1,5 +1,6 @@
 import RepriseChannels
 import RepriseCore
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -11,9 +12,9 @@ private struct ModelServer {
 
     var head: Int64 { events.last?.seq ?? 0 }
 
-    mutating func publish(_ random: inout Seeded) {
+    mutating func publish(_ random: inout SeededGenerator) {
         // A rolled-back transaction leaves a gap, which the next event accounts for.
-        let gap: Int64 = random.happens(0.1) ? Int64.random(in: 1...4, using: &random) : 0
+        let gap: Int64 = random.chance(0.1) ? Int64.random(in: 1...4, using: &random) : 0
         events.append((prev: head, seq: head + 1 + gap))
     }
 
@@ -41,7 +42,7 @@ private enum Frame {
 
 /// One device, one server, one bad line; every step is checked against sets of plain numbers.
 private struct Run {
-    var random: Seeded
+    var random: SeededGenerator
     var server = ModelServer()
     var machine = SubscriptionMachine()
     var now: Duration = .zero
@@ -61,7 +62,7 @@ private struct Run {
                 let isCurrent = epoch == (try Epoch("e\(server.epoch)"))
                 var answer: [Frame] = [.subscribed(head: server.head, epoch: server.epoch)]
                 var tiles = try server.answer(isCurrent ? coverage : Coverage())
-                if random.happens(0.5) { tiles.shuffle(using: &random) }
+                if random.chance(0.5) { tiles.shuffle(using: &random) }
                 answer += tiles
                 answer.append(.syncComplete(server.head, epoch: server.epoch))
                 line += answer
@@ -77,7 +78,7 @@ private struct Run {
 
     mutating func step() throws {
         switch Int.random(in: 0..<20, using: &random) {
-        case 0 where isConnected && random.happens(faults):
+        case 0 where isConnected && random.chance(faults):
             try perform(machine.disconnected())
             line = []
             isConnected = false
@@ -87,12 +88,12 @@ private struct Run {
             try perform(machine.connected(at: now))
         case 1..<8:
             server.publish(&random)
-            if let event = server.events.last, isSubscribed, !random.happens(faults) {
+            if let event = server.events.last, isSubscribed, !random.chance(faults) {
                 line.append(.event(event.prev, event.seq))
             }
-        case 8 where random.happens(0.1):
+        case 8 where random.chance(0.1):
             server.floor = min(server.head, server.floor + 5)
-        case 9 where random.happens(faults / 5):
+        case 9 where random.chance(faults / 5):
             server.epoch += 1
             server.events = Array(server.events.prefix(server.events.count / 2))
             server.floor = 0
@@ -127,9 +128,9 @@ private struct Run {
                 batch.append(frame)
                 continue
             }
-            if random.happens(faults) { continue }
+            if random.chance(faults) { continue }
             batch.append(frame)
-            if random.happens(faults) { batch.append(frame) }
+            if random.chance(faults) { batch.append(frame) }
         }
         for frame in batch { try receive(frame) }
         try perform(machine.batchRead(at: now, jitter: 0.5))
@@ -183,7 +184,7 @@ struct RandomisedMachineTests {
     func faultyLine() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         for round in 0..<200 {
-            var run = Run(random: Seeded(state: seed &+ UInt64(round)))
+            var run = Run(random: SeededGenerator(seed: seed &+ UInt64(round)))
             let comment: Comment = "seed \(seed) round \(round)"
             do {
                 for _ in 0..<400 { try run.step() }

@@ -2,12 +2,13 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// A disk that is full for a reader alone: SQLite itself says so, because the database may grow no
 /// more.
-@Suite("Readers that cannot write down what they did", .timeLimit(.minutes(1)))
+@Suite("Readers on a failing disk", .timeLimit(.minutes(1)))
 struct ReaderStateTests {
     /// A device that has 200 messages; whatever moves a reader's cursor needs more room than there
     /// is.

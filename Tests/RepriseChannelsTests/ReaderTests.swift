@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -23,7 +24,7 @@ struct ReaderTests {
     private struct Failed: Error {}
 
     @Test(
-        "Promise 3, acknowledged after the effect: each reader gets everything in order of arrival, once"
+        "Guarantee 3, acknowledged after the effect: each reader gets everything in order of arrival, once"
     )
     func reading() async throws {
         let bench = try await Self.stocked(1_200)
@@ -58,7 +59,7 @@ struct ReaderTests {
     }
 
     @Test(
-        "Promise 3: a handler that throws gets the message again, up to a limit; then it is a visible dead letter"
+        "Guarantee 3: a handler that throws gets the message again, up to a limit; then it is a visible dead letter"
     )
     func failing() async throws {
         let bench = try await Self.stocked(5)
@@ -69,7 +70,7 @@ struct ReaderTests {
             if message.seq == 2 { throw Failed() }
         }
         try await eventually("it has used up its attempts") {
-            try await bench.general.failures(of: "inbox").first?.standing == .dead
+            try await bench.general.failures(of: "inbox").first?.status == .dead
         }
         #expect(observer.messages.filter { $0.seq == 2 }.map(\.attempt) == [1, 2, 3])
         #expect(Set(observer.sequences) == [1, 2, 3, 4, 5])
@@ -81,7 +82,7 @@ struct ReaderTests {
         try await bench.general.retry(failure.message.id, reader: "inbox")
         try await eventually("it was tried again") { observer.messages.count == 5 + 2 + 3 }
         try await eventually("and is dead again") {
-            try await bench.general.failures(of: "inbox").first?.standing == .dead
+            try await bench.general.failures(of: "inbox").first?.status == .dead
         }
         await #expect(throws: RepriseError(.noSuchEntry, "")) {
             try await bench.general.retry(EntryID("m1"), reader: "inbox")
@@ -103,7 +104,7 @@ struct ReaderTests {
         }
         try await bench.general.caughtUp()
         #expect(
-            try await bench.general.failures(of: "inbox").map(\.standing) == [.dead, .waiting])
+            try await bench.general.failures(of: "inbox").map(\.status) == [.dead, .waiting])
         try await bench.general.discard(try EntryID("m2"), reader: "inbox")
         let sum = try await bench.journal.ledger()
         #expect(sum.outcomes[.dead] == 2 && sum.outcomes[.applied] == 1 && sum.isBalanced)
@@ -189,7 +190,7 @@ struct ReaderTests {
         try await bench.general.caughtUp()
         #expect(observer.sequences == [1, 2, 4, 5])
         #expect(try await bench.sunk() == [1, 2, 4, 5])
-        #expect(try await bench.general.failures(of: "sink").map(\.standing) == [.dead])
+        #expect(try await bench.general.failures(of: "sink").map(\.status) == [.dead])
         let sum = try await bench.journal.ledger()
         #expect(sum.outcomes[.dead] == 1 && sum.outcomes[.applied] == 4 && sum.isBalanced)
         try await bench.finish()

@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -54,7 +55,9 @@ struct ReceiptsMachineTests {
         #expect(machine.receipts(at: .zero) == [])
     }
 
-    @Test("delivered positions go together: at most every second, or at every hundred")
+    @Test(
+        "delivered positions go together: at most every second, or at every hundred",
+        .limit("channels.receipts"))
     func delivered() {
         var machine = open()
         machine.deliveredMoved(general, to: 1)

@@ -1,12 +1,13 @@
 import Foundation
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
 
-@Suite("Readers whose handler does not return", .timeLimit(.minutes(1)))
+@Suite("Slow handlers", .timeLimit(.minutes(1)))
 struct SlowReaderTests {
     /// Holds handlers, also those that may not suspend.
     private final class Door: Sendable {
@@ -17,6 +18,7 @@ struct SlowReaderTests {
 
     @Test(
         "beyond its deadline a reader is slow, says with which message, and runs again when the handler returns",
+        .limit("channels.deadline"),
         arguments: [false, true])
     func slow(isTransaction: Bool) async throws {
         let server = MemoryServer()
@@ -58,7 +60,8 @@ struct SlowReaderTests {
     }
 
     @Test(
-        "a reader has 30 s where nothing else is said, and is not slow while each message is quick")
+        "a reader has 30 s where nothing else is said, and is not slow while each message is quick",
+        .limit("channels.deadline"))
     func quick() async throws {
         #expect(ReaderOptions().deadline == .seconds(30))
         #expect(ReaderOptions(deadline: .zero).deadline == .milliseconds(1))

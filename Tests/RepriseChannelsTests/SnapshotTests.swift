@@ -1,6 +1,7 @@
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -58,7 +59,8 @@ struct SnapshotTests {
     }
 
     @Test(
-        "A snapshot that throws is asked for again and stays visible; nothing of the channel comes meanwhile"
+        "A snapshot that throws is asked for again and stays visible; nothing of the channel comes meanwhile",
+        .limit("channels.snapshotWaits")
     )
     func again() async throws {
         let server = MemoryServer()

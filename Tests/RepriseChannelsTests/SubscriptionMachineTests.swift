@@ -1,5 +1,6 @@
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -267,7 +268,8 @@ struct SubscriptionMachineTests {
 @Suite("Subscription machine: time, disk and refusals")
 struct SubscriptionMachineRepairTests {
     @Test(
-        "asks again after 30 s of silence, reconnects after 60 s without progress, completes by neither"
+        "asks again after 30 s of silence, reconnects after 60 s without progress, completes by neither",
+        .limit("channels.inactivity", "channels.noProgress")
     )
     func silence() throws {
         var device = ModelDevice()

@@ -1,5 +1,6 @@
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -54,6 +55,7 @@ struct TokenMachineTests {
 
     @Test(
         "a fresh one is asked for after four fifths, a minute before the end, or after half of a short life",
+        .limit("channels.tokenWaits"),
         arguments: [(3_600, 2_880), (600, 480), (250, 190), (100, 50), (10, 5), (0, 1)])
     func refresh(lifetime: Int, after: Int) throws {
         var machine = try Self.connected(lasting: .seconds(lifetime))
@@ -114,7 +116,8 @@ struct TokenMachineTests {
     }
 
     @Test(
-        "one that hangs is abandoned at its bound, asked again, and not heard when it answers late")
+        "one that hangs is abandoned at its bound, asked again, and not heard when it answers late",
+        .limit("channels.token"))
     func hanging() throws {
         var machine = Self.machine()
         _ = machine.wanted(at: Self.now)
@@ -127,7 +130,8 @@ struct TokenMachineTests {
     }
 
     @Test(
-        "a refused token is replaced once, then somebody has to sign in; a welcome forgets the refusal"
+        "a refused token is replaced once, then somebody has to sign in; a welcome forgets the refusal",
+        .limit("channels.tokenRefusals")
     )
     func refused() throws {
         var machine = try Self.connected(lasting: .seconds(1_000))

@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -17,7 +18,7 @@ struct TransactionalReaderTests {
         }
     }
 
-    @Test("Promise 4: an effect that shares the transaction is exactly once over many kills")
+    @Test("Guarantee 4: an effect that shares the transaction is exactly once over many kills")
     func exactlyOnce() async throws {
         var bench = try await ReaderTests.stocked(3_000)
         for _ in 0..<12 {
@@ -51,7 +52,7 @@ struct TransactionalReaderTests {
             }
         }
         try await eventually("it is dead") {
-            try await bench.general.failures(of: "sink").first?.standing == .dead
+            try await bench.general.failures(of: "sink").first?.status == .dead
         }
         try await bench.general.caughtUp()
         #expect(try await Set(bench.sunk()) == Set(1...700).subtracting([13]))

@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -37,7 +38,9 @@ struct TypingMachineTests {
         #expect(machine.stopped(in: general) == [])
     }
 
-    @Test("several people, in the order in which they began, each until ten seconds without a word")
+    @Test(
+        "several people, in the order in which they began, each until ten seconds without a word",
+        .limit("channels.typing"))
     func others() {
         var machine = connected()
         func hear(
@@ -75,7 +78,7 @@ struct TypingMachineTests {
         #expect(machine.due == nil)
     }
 
-    @Test("a channel shows twenty people at most")
+    @Test("a channel shows twenty people at most", .limit("channels.typing"))
     func bound() throws {
         var machine = connected()
         for index in 0..<50 {

@@ -15,7 +15,7 @@ struct GateMachineTests {
     }
 
     @Test(
-        "Promise 2: a gate opens with the last condition it requires and closes with the first that is lost"
+        "Guarantee 2: a gate opens with the last condition it requires and closes with the first that is lost"
     )
     func opensAndCloses() {
         var gate = machine()

@@ -1,9 +1,12 @@
 import RepriseCore
+import RepriseTestSupport
 import Testing
 
 @Suite("Announced changes")
 struct StateBroadcasterTests {
-    @Test("who reads slowly gets the newest 64, and nobody else waits for that")
+    @Test(
+        "who reads slowly gets the newest 64, and nobody else waits for that",
+        .limit("journal.observers"))
     func slow() async {
         let broadcaster = StateBroadcaster(0)
         let slow = broadcaster.watch()

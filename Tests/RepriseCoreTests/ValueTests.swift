@@ -60,7 +60,7 @@ struct ValueTests {
         #expect(length.milliseconds == expected)
     }
 
-    @Test("A kind has at least one attempt and one in hand")
+    @Test("A kind has at least one attempt and one in flight")
     func kind() {
         let kind = EntryKind("kind", attemptLimit: 0, parallel: -4)
         #expect(kind.attemptLimit == 1)

@@ -8,7 +8,7 @@ struct ExamplesFixture: Sendable {
     let folder: URL
     let server: String
     let dialer: any SocketDialer
-    let fetcher: any HTTPFetcher
+    let transport: any HTTPTransport
     let webViews: any WebViewHost
     let notifications: any UserNotifications
     let network: any NetworkStatus

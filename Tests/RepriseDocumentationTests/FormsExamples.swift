@@ -19,7 +19,7 @@ extension ExamplesFixture {
 
         Task { for await link in forms.deepLinks { await router.open(link.url) } }
         try await forms.run(
-            webViews: webViews, catalogue: CatalogueSource(server: server, fetcher: fetcher))
+            webViews: webViews, catalogue: CatalogueSource(server: server, transport: transport))
     }
 
     func spool(sharedFolder: URL) throws {

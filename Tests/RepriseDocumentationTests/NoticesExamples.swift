@@ -15,7 +15,7 @@ extension ExamplesFixture {
         Task { try await reprise.run() }
         // On Apple systems `SystemNotifications()`.
         Task { try await reprise.notices?.run(notifications: notifications) }
-        // `reprise` is the NotificationHandler of all doors: give it to the platform's delegate.
+        // `reprise` is the NotificationHandler of all features: give it to the platform's delegate.
         if let notices = reprise.notices {
             for await tap in notices.taps {
                 await router.open(tap.route, tap.resolution)

@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -16,6 +17,7 @@ struct FormsBoundTests {
 
     @Test(
         "A showing is kept as long as the longest cap counts, at least a day",
+        .limit("forms.showings"),
         arguments: [(3_600, 86_400), (172_800, 172_800)])
     func showings(_ cap: Int, _ kept: Int) async throws {
         let time = ManualTimekeeper()
@@ -56,6 +58,7 @@ struct FormsBoundTests {
 
     @Test(
         "Of what a page says 1,024 messages wait to be read; with one more it is replaced",
+        .limit("forms.pageMessages"),
         arguments: [1_024, 1_025])
     func talkativePage(_ count: Int) async throws {
         let host = StandInHost(.silent)
@@ -68,7 +71,7 @@ struct FormsBoundTests {
         let view = try #require(host.views.first)
         stuck.stick()
         view.say("showing", ["event": id.text, "form": "welcome"])
-        try await eventually("the door waits for the screen") { stuck.waiting == 1 }
+        try await eventually("the feature waits for the screen") { stuck.waiting == 1 }
         for number in 1...count { view.say("sing", ["song": number]) }
         // With its hello and its catalogue's version three came before; asked for more is who has
         // put the last one down.
@@ -88,7 +91,7 @@ struct FormsBoundTests {
         await feature.close()
     }
 
-    @Test("A page for which 1,025 messages wait is replaced")
+    @Test("A page for which 1,025 messages wait is replaced", .limit("forms.pageMessages"))
     func deafPage() async throws {
         let host = StandInHost(.silent)
         let stuck = StuckHost(host, at: .sending)
@@ -118,7 +121,8 @@ struct FormsBoundTests {
     }
 
     @Test(
-        "The catalogue is asked for at the start and hourly, and after a failure with waits that double up to five minutes"
+        "The catalogue is asked for at the start and hourly, and after a failure with waits that double up to five minutes",
+        .limit("forms.refresh")
     )
     func asking() async throws {
         let time = ManualTimekeeper()
@@ -133,7 +137,7 @@ struct FormsBoundTests {
         }
         let feature = try await FormsFixture(
             in: folder, StandInHost(),
-            catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
+            catalogue: CatalogueSource(server: "http://h", transport: server), timekeeper: time,
             jitter: { 1 - .ulpOfOne })
         try await eventually("it is asked for at the start") {
             asked.withLock { $0.moments.count } == 1

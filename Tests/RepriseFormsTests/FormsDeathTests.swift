@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -72,7 +73,7 @@ struct FormsDeathTests {
         await feature.close()
     }
 
-    @Test("Killed with the event only handed over, `never` hands it over again")
+    @Test("Killed with the event only dispatched, `never` dispatches it again")
     func neverDispatched() async throws {
         let host = StandInHost(.silent)
         let first = try await FormsFixture(in: folder, host, events: Self.rules(.never))
@@ -127,7 +128,8 @@ struct FormsDeathTests {
     }
 
     @Test(
-        "A page that kills itself over one event costs that one alone, and is not made more than three times a minute"
+        "A page that kills itself over one event costs that one alone, and is not made more than three times a minute",
+        .limit("forms.deaths")
     )
     func poison() async throws {
         var manner = StandInView.Manner()
@@ -158,6 +160,7 @@ struct FormsDeathTests {
 
     @Test(
         "A page that never answers is replaced when its time is up, and nothing is lost",
+        .limit("forms.hello"),
         arguments: ["hello", "catalogue", "events", "appear"])
     func silence(what: String) async throws {
         var manner = StandInView.Manner.silent
@@ -217,13 +220,13 @@ struct FormsDeathTests {
         let time = ManualTimekeeper()
         var manner = StandInView.Manner()
         manner.saysHello = false
-        let seen = SeenEvents<String>()
+        let seen = Seen<String>()
         let feature = try await FormsFixture(
             in: folder, StandInHost(manner),
             events: [FormsEvent("opened_push", timeToLive: .seconds(5), then: .deliver)],
             timekeeper: time, late: { seen.add($0.name) })
         let id = try await feature.forms.received(tap("a"))
-        try await eventually("the door is opening") { feature.forms.state == .handshaking }
+        try await eventually("the feature is opening") { feature.forms.state == .handshaking }
         time.advance(by: .seconds(6))
         try await feature.ended(id, .applied, "delivered late")
         #expect(seen.all == ["opened_push"])

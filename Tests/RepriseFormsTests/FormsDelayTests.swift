@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -44,7 +45,9 @@ struct FormsDelayTests {
         }
     }
 
-    @Test("300 events with a long delay hold no place: one after them is shown at once")
+    @Test(
+        "300 events with a long delay hold no place: one after them is shown at once",
+        .limit("forms.inFlight"))
     func places() async throws {
         let host = StandInHost(Self.page)
         let feature = try await FormsFixture(in: folder, host, timekeeper: time)
@@ -107,7 +110,7 @@ struct FormsDelayTests {
         let id = try await first.forms.record("slow")
         try await postponed(first, 1)
         await first.close()
-        let seen = SeenEvents<EntryID>()
+        let seen = Seen<EntryID>()
         let feature = try await FormsFixture(
             in: folder, StandInHost(.withoutHello), events: rules, timekeeper: time,
             late: { seen.add($0.id) }, timeout: .seconds(3_600))
@@ -117,7 +120,9 @@ struct FormsDelayTests {
         await feature.close()
     }
 
-    @Test("A page that has nonsense for a moment waits a second at least, and a day at most")
+    @Test(
+        "A page that has nonsense for a moment waits a second at least, and a day at most",
+        .limit("forms.postponed"))
     func nonsense() async throws {
         var manner = StandInView.Manner()
         manner.answer = { view, event in

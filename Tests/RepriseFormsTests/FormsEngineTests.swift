@@ -1,10 +1,11 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("Forms door")
+@Suite("Forms")
 struct FormsEngineTests {
     let folder: TemporaryFolder
 
@@ -29,7 +30,7 @@ struct FormsEngineTests {
     @Test("A form is granted durably, then visible, then shown: the entry ends with its showing")
     func shows() async throws {
         var manner = StandInView.Manner.showing("welcome")
-        let visible = SeenEvents<Bool>()
+        let visible = Seen<Bool>()
         manner.granted = { view, message in
             visible.add(view.isVisible)
             view.say("formWillAppear", message)
@@ -81,7 +82,7 @@ struct FormsEngineTests {
 
     @Test("Ten taps at once are ten events in order, and a tap that comes twice is one")
     func taps() async throws {
-        let seen = SeenEvents<String>()
+        let seen = Seen<String>()
         var manner = StandInView.Manner()
         manner.answer = { view, event in
             seen.add("\((event["properties"] as? [String: Any])?["n"] ?? "")")
@@ -122,7 +123,7 @@ struct FormsEngineTests {
     }
 
     @Test(
-        "An event that cannot be recorded is refused with a type",
+        "An event that cannot be recorded is refused with a type", .limit("forms.event"),
         arguments: [
             ("opened_push", "[1]", RepriseError.Code.malformed),
             ("opened_push", "{", .malformed),
@@ -142,7 +143,7 @@ struct FormsEngineTests {
 
     @Test("A tap whose payload is no object is an event all the same, and an action names itself")
     func tapPayloads() async throws {
-        let seen = SeenEvents<String>()
+        let seen = Seen<String>()
         var manner = StandInView.Manner()
         manner.answer = { view, event in
             let properties = event["properties"] as? [String: Any] ?? [:]
@@ -161,7 +162,9 @@ struct FormsEngineTests {
         await feature.close()
     }
 
-    @Test("Ten thousand held events are released in order, and none waits for a timer")
+    @Test(
+        "Ten thousand held events are released in order, and none waits for a timer",
+        .limit("forms.toPage"))
     func backlog() async throws {
         let first = try await FormsFixture(
             in: folder, nil, events: [FormsEvent("odd", timeToLive: .seconds(86_400))])
@@ -175,7 +178,7 @@ struct FormsEngineTests {
                 })
         }
         await first.close()
-        let seen = SeenEvents<Int>()
+        let seen = Seen<Int>()
         var manner = StandInView.Manner()
         manner.answer = { view, event in
             seen.add((event["properties"] as? [String: Int])?["n"] ?? -1)

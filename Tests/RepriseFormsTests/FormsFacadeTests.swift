@@ -1,4 +1,5 @@
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -91,7 +92,7 @@ struct FormsFacadeTests {
     }
 
     @Test(
-        "Rules that make no sense are refused before anything is opened",
+        "Rules that make no sense are refused before anything is opened", .limit("forms.kinds"),
         arguments: [
             [FormsEvent("two words")], [FormsEvent("a"), FormsEvent("a")],
             [FormsEvent("a", timeToLive: .seconds(1), then: .deliver)],

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseForms
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -104,7 +105,9 @@ struct FormsMachineTests {
         actions.count { if case .send = $0 { true } else { false } }
     }
 
-    @Test("The fourth loss in a minute makes it rest until the first is a minute old")
+    @Test(
+        "The fourth loss in a minute makes it rest until the first is a minute old",
+        .limit("forms.replacements"))
     mutating func rests() {
         makeReady()
         for second in 1...3 {
@@ -118,7 +121,9 @@ struct FormsMachineTests {
         #expect(machine.timerFired(at: .seconds(61)) == [.open(life: 5)])
     }
 
-    @Test("While a form is on the screen, or its time has yet to come, an event is not late")
+    @Test(
+        "While a form is on the screen, or its time has yet to come, an event is not late",
+        .limit("forms.answer", "forms.appear"))
     mutating func timeout() throws {
         makeReady()
         _ = try lend(["a", "b"])

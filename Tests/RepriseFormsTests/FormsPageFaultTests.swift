@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -11,7 +12,7 @@ struct FormsPageFaultTests {
     init() throws { folder = try TemporaryFolder() }
 
     private func ready(_ host: StandInHost, _ feature: FormsFixture) async throws -> StandInView {
-        try await eventually("the door is ready") { feature.forms.state == .ready }
+        try await eventually("the feature is ready") { feature.forms.state == .ready }
         return try #require(host.views.last)
     }
 
@@ -96,14 +97,14 @@ struct FormsPageFaultTests {
     }
 
     @Test(
-        "A page that refuses the catalogue keeps the door closed, and the event waits for a better one"
+        "A page that refuses the catalogue keeps its readiness closed, and the event waits for a better one"
     )
     func refusedCatalogue() async throws {
         var manner = StandInView.Manner.showing("welcome")
         manner.takesCatalogue = false
         let host = StandInHost(manner)
-        let versions = SeenEvents<Int>()
-        let fetcher = StandInServer { _ in
+        let versions = Seen<Int>()
+        let server = StandInServer { _ in
             versions.add(1)
             let version = versions.all.count
             let text = FormsFixture.catalogue.replacing(
@@ -112,7 +113,7 @@ struct FormsPageFaultTests {
                 status: 200, headers: ["etag": "\"\(version)\""], body: Array(text.utf8))
         }
         let feature = try await FormsFixture(
-            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: fetcher))
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", transport: server))
         let id = try await feature.forms.received(tap("a"))
         try await eventually("it is sent") {
             host.views.first?.told("catalogue").contains { $0["version"] as? String == "1" }
@@ -131,14 +132,19 @@ struct FormsPageFaultTests {
 }
 
 /// Answers for a server.
-struct StandInServer: HTTPFetcher {
+struct StandInServer: HTTPTransport {
     let answer: @Sendable ([String: String]) throws -> HTTPAnswer
 
     init(_ answer: @escaping @Sendable ([String: String]) throws -> HTTPAnswer) {
         self.answer = answer
     }
 
-    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
-        try answer(headers)
+    func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        let answer = try answer(request.headers)
+        try await head(HTTPHead(status: answer.status, headers: answer.headers))
+        try await chunk(answer.body)
     }
 }

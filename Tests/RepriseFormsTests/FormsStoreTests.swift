@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -23,7 +24,7 @@ struct FormsStoreTests {
         }
         let first = try await FormsFixture(
             in: folder, StandInHost(),
-            catalogue: CatalogueSource(server: "http://h", fetcher: online))
+            catalogue: CatalogueSource(server: "http://h", transport: online))
         try await eventually("it is kept") {
             try await first.count("SELECT COUNT(*) FROM formsCatalogue WHERE etag = '\"1\"'") == 1
         }
@@ -31,7 +32,7 @@ struct FormsStoreTests {
         let offline = StandInServer { _ in throw RepriseError(.unreachable, "No network.") }
         let feature = try await FormsFixture(
             in: folder, StandInHost(.showing("welcome")),
-            catalogue: CatalogueSource(server: "http://h", fetcher: offline))
+            catalogue: CatalogueSource(server: "http://h", transport: offline))
         let id = try await feature.forms.received(tap("a"))
         try await feature.ended(id, .applied, "shown welcome")
         try await eventually("it says why") {
@@ -49,7 +50,7 @@ struct FormsStoreTests {
         }
         let host = StandInHost(.showing("welcome"))
         let feature = try await FormsFixture(
-            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", transport: server))
         let id = try await feature.forms.received(tap("a"))
         try await eventually("it waits") { feature.forms.state == .waitingForCatalogue }
         #expect(host.views[0].told("events").isEmpty)
@@ -95,7 +96,7 @@ struct FormsStoreTests {
         let time = ManualTimekeeper()
         let feature = try await FormsFixture(
             in: folder, StandInHost(),
-            catalogue: CatalogueSource(server: "http://h", fetcher: server), timekeeper: time,
+            catalogue: CatalogueSource(server: "http://h", transport: server), timekeeper: time,
             jitter: { 0.9 })
         var advances = 0
         try await eventually("it was asked for four times") {
@@ -165,13 +166,15 @@ struct FormsStoreTests {
         await feature.close()
     }
 
-    @Test("Another company has its own catalogue, and what waited for the former is superseded")
+    @Test(
+        "Another company has its own catalogue, and what waited for the former is superseded",
+        .limit("forms.catalogues"))
     func company() async throws {
-        let asked = SeenEvents<String>()
+        let asked = Seen<String>()
         let server = CompanyServer(asked: asked)
         let host = StandInHost(.silent)
         let feature = try await FormsFixture(
-            in: folder, host, catalogue: CatalogueSource(server: "http://h", fetcher: server))
+            in: folder, host, catalogue: CatalogueSource(server: "http://h", transport: server))
         let id = try await feature.forms.record("other")
         try await eventually("the page has it") { host.views.first?.told("events").count == 1 }
         try await feature.forms.use(company: "acme")
@@ -185,7 +188,7 @@ struct FormsStoreTests {
         await feature.close()
         let again = try await FormsFixture(
             in: folder, StandInHost(.silent),
-            catalogue: CatalogueSource(server: "http://h", fetcher: server))
+            catalogue: CatalogueSource(server: "http://h", transport: server))
         try await eventually("it is remembered") {
             await again.forms.diagnostics.catalogue == "of-acme"
         }
@@ -193,7 +196,8 @@ struct FormsStoreTests {
     }
 
     @Test(
-        "Sixteen deep links are ahead of the loop that reads them, the others wait in the journal")
+        "Sixteen deep links are ahead of the loop that reads them, the others wait in the journal",
+        .limit("forms.linksAhead"))
     func linksAhead() async throws {
         let feature = try await FormsFixture(in: folder, nil)
         for number in 0..<20 {
@@ -205,7 +209,7 @@ struct FormsStoreTests {
         var links = feature.forms.deepLinks.makeAsyncIterator()
         #expect(await links.next()?.url == "app://0")
         let inFlight = "SELECT COUNT(*) FROM entry WHERE state = 3"
-        try await eventually("as many as may be are in hand") {
+        try await eventually("as many as may be are in flight") {
             try await feature.count(inFlight) == FormsEngineLimits.deepLinksAhead
         }
         #expect(try await feature.count("SELECT COUNT(*) FROM entry WHERE state = 0") == 4)
@@ -214,7 +218,8 @@ struct FormsStoreTests {
     }
 
     @Test(
-        "A deep link is durable before the page hears of it, recorded once, and comes again until the loop asks for more"
+        "A deep link is durable before the page hears of it, recorded once, and comes again until the loop asks for more",
+        .limit("forms.link")
     )
     func links() async throws {
         let host = StandInHost(.showing("welcome"))
@@ -262,7 +267,7 @@ struct FormsStoreTests {
         "Answers are recorded in the transaction of their showing's end, once, and only of the form on the screen"
     )
     func submits() async throws {
-        let taken = SeenEvents<String>()
+        let taken = Seen<String>()
         let host = StandInHost(.showing("welcome"))
         let feature = try await FormsFixture(
             in: folder, host,
@@ -315,7 +320,9 @@ struct FormsStoreTests {
         await feature.close()
     }
 
-    @Test("An emitted event may have 65,536 bytes of properties, and is refused with one more")
+    @Test(
+        "An emitted event may have 65,536 bytes of properties, and is refused with one more",
+        .limit("forms.fromPage", "catalogues.properties"))
     func largeEmits() async throws {
         let host = StandInHost(.showing("welcome"))
         let feature = try await FormsFixture(in: folder, host)
@@ -355,14 +362,18 @@ struct FormsStoreTests {
 }
 
 /// A server that has a catalogue for every company.
-private struct CompanyServer: HTTPFetcher {
-    let asked: SeenEvents<String>
+private struct CompanyServer: HTTPTransport {
+    let asked: Seen<String>
 
-    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
-        asked.add(url)
-        let company = url.split(separator: "=").last ?? ""
+    func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        asked.add(request.url)
+        let company = request.url.split(separator: "=").last ?? ""
         let text = FormsFixture.catalogue.replacing(
             #""version": "1""#, with: #""version": "of-\#(company)""#)
-        return HTTPAnswer(status: 200, headers: [:], body: Array(text.utf8))
+        try await head(HTTPHead(status: 200, headers: [:]))
+        try await chunk(Array(text.utf8))
     }
 }

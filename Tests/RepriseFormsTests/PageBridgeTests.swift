@@ -1,6 +1,7 @@
 import Foundation
 import RepriseForms
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 /// The page's side of the bridge, in a real browser.
@@ -51,7 +52,9 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("nested 10,000 deep, or larger than 4 MiB, a message is a fault and not the end")
+    @Test(
+        "nested 10,000 deep, or larger than 4 MiB, a message is a fault and not the end",
+        .limit("formsPage.toPage"))
     func large() async throws {
         let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.tell(String(repeating: #"{"a":"#, count: 10_000))
@@ -63,7 +66,9 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("of 1,025 events one too many is given up, and the page's log says ten things a second")
+    @Test(
+        "of 1,025 events one too many is given up, and the page's log says ten things a second",
+        .limit("formsPage.waiting", "formsPage.events", "formsPage.outcomes", "formsPage.log"))
     func many() async throws {
         let stage = try await PageFixture(nil)
         _ = try await stage.says("hello")
@@ -176,7 +181,9 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("sixteen forms wait for the screen by priority; one more and the last gives way")
+    @Test(
+        "sixteen forms wait for the screen by priority; one more and the last gives way",
+        .limit("formsPage.forms"))
     func queue() async throws {
         let forms =
             [PageFixture.form("first")]
@@ -226,7 +233,9 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("a delay that is long is the host's, if the host knows of that: the event comes again")
+    @Test(
+        "a delay that is long is the host's, if the host knows of that: the event comes again",
+        .limit("forms.postponed"))
     func postponed() async throws {
         let forms = [("far", 3_600), ("near", 5)].map { id, delay in
             #"{"id":"\#(id)","triggers":[{"event":"\#(id)","delay":\#(delay)}],"title":"A"}"#

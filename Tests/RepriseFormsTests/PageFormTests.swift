@@ -1,6 +1,7 @@
 import Foundation
 import RepriseForms
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 /// A form on the screen: looked at and used from outside, as a person and a screen reader do.
@@ -118,7 +119,9 @@ struct PageFormTests {
         await stage.close()
     }
 
-    @Test("answers of more than 262,144 bytes are not sent, and the person is told so")
+    @Test(
+        "answers of more than 262,144 bytes are not sent, and the person is told so",
+        .limit("formsPage.fromPage"))
     func tooLong() async throws {
         let names = "ABCDEFGHIJKLMNOPQ".map { "Story \($0)" }
         let fields = names.enumerated().map { number, name in

@@ -2,13 +2,14 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// Bounds that are cut to instead of refused.
 @Suite("Bounds of the journal")
 struct BoundTests {
-    @Test("Promise 6: a reason is cut to 1,024 bytes, and stays a text")
+    @Test("Guarantee 6: a reason is cut to 1,024 bytes, and stays a text", .limit("journal.reason"))
     func reason() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -23,7 +24,9 @@ struct BoundTests {
         await journal.close()
     }
 
-    @Test("Promise 6: a wait of ages is a hundred years, and no sum of times overflows")
+    @Test(
+        "Guarantee 6: a wait of ages is a hundred years, and no sum of times overflows",
+        .limit("journal.longestWait"))
     func delay() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -35,7 +38,9 @@ struct BoundTests {
         await journal.close()
     }
 
-    @Test("Promise 6: of bad spool files 100 are kept aside, and all are counted")
+    @Test(
+        "Guarantee 6: of bad spool files 100 are kept aside, and all are counted",
+        .limit("journal.aside"))
     func spoolAside() async throws {
         let fixture = try JournalFixture()
         let spool = fixture.folder.appending("spool")
@@ -50,7 +55,7 @@ struct BoundTests {
         await journal.close()
     }
 
-    @Test("Promise 6: of damaged databases the newest 8 are kept aside")
+    @Test("Guarantee 6: of damaged databases the newest 8 are kept aside", .limit("journal.aside"))
     func databasesAside() async throws {
         let fixture = try JournalFixture()
         var moved: [String] = []

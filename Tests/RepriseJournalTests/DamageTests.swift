@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -279,9 +280,10 @@ struct DamageTests {
     }
 
     @Test(
-        "A folder on a file system that cannot be written is refused", .enabled(if: Disk.canMount))
+        "A folder on a file system that cannot be written is refused",
+        .enabled(if: TemporaryDisk.canMount))
     func readOnly() async throws {
-        let disk = try Disk(kibibytes: 4_096)
+        let disk = try TemporaryDisk(kibibytes: 4_096)
         let journal = try await Journal.open(at: disk.folder, kinds: kinds)
         try await journal.record(entry("a"))
         await journal.close()
@@ -296,10 +298,10 @@ struct DamageTests {
     }
 
     @Test(
-        "Promise 1: on a full disk nothing is acknowledged, nothing is lost, and it goes on with room",
-        .enabled(if: Disk.canMount))
+        "Guarantee 1: on a full disk nothing is acknowledged, nothing is lost, and it goes on with room",
+        .enabled(if: TemporaryDisk.canMount))
     func fullDisk() async throws {
-        let disk = try Disk(kibibytes: 2_048)
+        let disk = try TemporaryDisk(kibibytes: 2_048)
         let journal = try await Journal.open(
             at: disk.folder.appendingPathComponent("journal"), kinds: kinds)
         var acknowledged: [String] = []
@@ -330,7 +332,7 @@ struct DamageTests {
         #expect(try await journal.record(entry("with-room")) == .accepted)
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add($0.id.text) }
-        try await eventually("all are handed over") {
+        try await eventually("all are dispatched") {
             seen.count == acknowledged.count + 1
         }
         #expect(Set(seen.all) == Set(acknowledged + ["with-room"]))
@@ -339,9 +341,9 @@ struct DamageTests {
 
     @Test(
         "An opening on a full disk says so and leaves nothing half made",
-        .enabled(if: Disk.canMount))
+        .enabled(if: TemporaryDisk.canMount))
     func fullAtOpening() async throws {
-        let disk = try Disk(kibibytes: 64)
+        let disk = try TemporaryDisk(kibibytes: 64)
         try? Data(count: 60_000).write(to: disk.folder.appendingPathComponent("ballast"))
         await #expect(throws: RepriseError(.diskFull, "")) {
             try await Journal.open(at: disk.folder, kinds: kinds)
@@ -350,45 +352,5 @@ struct DamageTests {
         let journal = try await Journal.open(at: disk.folder, kinds: kinds)
         #expect(try await journal.record(entry("a")) == .accepted)
         await journal.close()
-    }
-}
-
-/// A small file system in memory, for what a test cannot do to the real one.
-///
-/// Needs root on Linux.
-final class Disk: Sendable {
-    static let canMount: Bool = {
-        guard getuid() == 0, let disk = try? Disk(kibibytes: 64) else {
-            print("DamageTests: full and read-only disks are skipped; they need root on Linux")
-            return false
-        }
-        _ = disk
-        return true
-    }()
-
-    struct Failure: Error {}
-
-    private let point: TemporaryFolder
-    var folder: URL { point.url }
-
-    init(kibibytes: Int) throws {
-        point = try TemporaryFolder()
-        try Self.run("mount", ["-t", "tmpfs", "-o", "size=\(kibibytes)k", "tmpfs", point.url.path])
-    }
-
-    deinit { try? Self.run("umount", ["-l", point.url.path]) }
-
-    func remount(_ option: String) throws {
-        try Self.run("mount", ["-o", "remount,\(option)", point.url.path])
-    }
-
-    private static func run(_ name: String, _ arguments: [String]) throws {
-        for folder in ["/bin", "/usr/bin", "/sbin", "/usr/sbin"] {
-            let path = URL(fileURLWithPath: folder).appendingPathComponent(name)
-            guard FileManager.default.isExecutableFile(atPath: path.path) else { continue }
-            guard try ChildProcess(path, arguments).wait() == .exit(0) else { throw Failure() }
-            return
-        }
-        throw Failure()
     }
 }

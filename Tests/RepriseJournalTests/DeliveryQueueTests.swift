@@ -3,11 +3,12 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("What doors write with the end of an entry")
+@Suite("What features write with the end of an entry")
 struct DeliveryQueueTests {
     @Test("What is written alongside another attempt is durable with it, and is told once")
     func again() async throws {
@@ -51,7 +52,7 @@ struct DeliveryQueueTests {
         }
         for id in ["x", "a", "b"] { try await journal.record(entry(id)) }
         await journal.setReady(.ui)
-        try await eventually("two are handed over") { deliveries.count == 2 }
+        try await eventually("two are dispatched") { deliveries.count == 2 }
         // The turn that ends the first takes the third, and takes its time.
         let (reached, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         deliveries.all[0].end(alongside: { _ in
@@ -63,7 +64,7 @@ struct DeliveryQueueTests {
         deliveries.all[1].end(as: .back(reason: "The page is gone."))
         await journal.setReady(.ui)
         goOn.signal()
-        try await eventually("both are handed over") { deliveries.count == 4 }
+        try await eventually("both are dispatched") { deliveries.count == 4 }
         #expect(deliveries.all.map(\.entry.id.text) == ["x", "a", "a", "b"])
         #expect(deliveries.all.map(\.entry.attempt) == [1, 1, 2, 1])
         await journal.close()
@@ -91,7 +92,7 @@ struct DeliveryQueueTests {
         await journal.close()
     }
 
-    @Test("A door hears what is recorded, also what waits for its time, and what is opened")
+    @Test("A feature hears what is recorded, also what waits for its time, and what is opened")
     func news() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])

@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseJournal
 import Testing
 
-@Suite("The hand-over machine")
+@Suite("The dispatch machine")
 struct DispatchMachineTests {
     private func machine(_ kinds: EntryKind...) -> DispatchMachine {
         var machine = DispatchMachine(kinds: kinds)
@@ -83,7 +83,8 @@ struct DispatchMachineTests {
     }
 
     @Test(
-        "No more are taken than may be in hand, and an end makes room in the turn that settles it")
+        "No more are taken than may be in flight, and an end makes room in the turn that settles it"
+    )
     func room() {
         var machine = machine(EntryKind("kind", parallel: 2))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -121,7 +122,7 @@ struct DispatchMachineTests {
         #expect(machine.next(now: .seconds(1)) == .wait(until: .seconds(5)))
     }
 
-    @Test("The next of a lane is taken in the turn that ends the one before")
+    @Test("The next of a partition key is taken in the turn that ends the one before")
     func partitionKey() {
         var machine = machine(EntryKind("kind", parallel: 4))
         machine.handlerRegistered(kind: "kind", work: .effect)

@@ -2,17 +2,18 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("Hand-over")
+@Suite("Dispatch")
 struct DispatchTests {
     struct Refused: Error, CustomStringConvertible {
         var description: String { "no" }
     }
 
-    @Test("Promise 2: the last condition releases what was held, and no time has passed")
+    @Test("Guarantee 2: the last condition releases what was held, and no time has passed")
     func released() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([
@@ -24,17 +25,17 @@ struct DispatchTests {
         await journal.setReady(.store)
         #expect(seen.count == 0)
         await journal.setReady(.ui)
-        try await eventually("both are handed over") { seen.count == 2 }
+        try await eventually("both are dispatched") { seen.count == 2 }
         await journal.setNotReady(.ui)
         try await journal.record(entry("c"))
         #expect(seen.count == 2)
         await journal.setReady(.ui)
-        try await eventually("the third is handed over") { seen.count == 3 }
+        try await eventually("the third is dispatched") { seen.count == 3 }
         await journal.close()
     }
 
     @Test(
-        "Promise 2: a gate that closes while a turn is on its way to the disk keeps its entries",
+        "Guarantee 2: a gate that closes while a turn is on its way to the disk keeps its entries",
         arguments: [false, true])
     func closedMeanwhile(isInside: Bool) async throws {
         let fixture = try JournalFixture()
@@ -59,12 +60,13 @@ struct DispatchTests {
         try await settle(journal)
         #expect(seen.count == 0)
         await journal.setReady(.ui)
-        try await eventually("it is handed over") { seen.all == ["a"] }
+        try await eventually("it is dispatched") { seen.all == ["a"] }
         await journal.close()
     }
 
     @Test(
-        "Promise 3: an entry is finished when its handler has succeeded, and comes again when it throws"
+        "Guarantee 3: an entry is finished when its handler has succeeded, and comes again when it throws",
+        .limit("journal.attemptWaits")
     )
     func again() async throws {
         let fixture = try JournalFixture()
@@ -89,7 +91,9 @@ struct DispatchTests {
     }
 
     @Test(
-        "Promise 3: after the limit it is a dead letter that can be listed, retried and discarded")
+        "Guarantee 3: after the limit it is a dead letter that can be listed, retried and discarded",
+        .limit("journal.attempts")
+    )
     func deadLetter() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", attemptLimit: 2)])
@@ -154,7 +158,7 @@ struct DispatchTests {
     }
 
     @Test(
-        "Entries of a lane are handed over in the order recorded, each after the one before has ended"
+        "Entries of a partition key are dispatched in the order recorded, each after the one before has ended"
     )
     func partitionKey() async throws {
         let fixture = try JournalFixture()
@@ -166,7 +170,7 @@ struct DispatchTests {
         }
         try await journal.record((1...4).map { try entry("a-\($0)", partitionKey: "a") })
         try await journal.record((1...2).map { try entry("b-\($0)", partitionKey: "b") })
-        try await eventually("the lane stops at the one that failed, the other goes on") {
+        try await eventually("the partition key stops at the one that failed, the other goes on") {
             seen.count == 4
         }
         #expect(seen.all.filter { $0.hasPrefix("a") } == ["a-1:1", "a-2:1"])
@@ -177,7 +181,7 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("Promise 6: no more are in hand at the same time than the kind declares")
+    @Test("Guarantee 6: no more are in flight at the same time than the kind declares")
     func parallel() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", parallel: 3)])
@@ -197,14 +201,14 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("A delayed entry is not handed over before its time, and then at once")
+    @Test("A delayed entry is not dispatched before its time, and then at once")
     func delayed() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add($0.id.text) }
         try await journal.record([entry("late", delay: .seconds(60)), entry("early")])
-        try await eventually("the other is handed over") { seen.all == ["early"] }
+        try await eventually("the other is dispatched") { seen.all == ["early"] }
         fixture.time.advance(by: .seconds(59))
         try await settle(journal)
         #expect(seen.all == ["early"])
@@ -214,7 +218,7 @@ struct DispatchTests {
     }
 
     @Test(
-        "Promise 2: at the bound a held entry ends as expired, or is handed over, as its kind declares"
+        "Guarantee 2: at the bound a held entry ends as expired, or is dispatched, as its kind declares"
     )
     func bounds() async throws {
         let fixture = try JournalFixture()
@@ -265,7 +269,7 @@ struct DispatchTests {
     }
 
     @Test(
-        "Promise 4: an effect in the journal's transaction is undone with a throw, and is there once"
+        "Guarantee 4: an effect in the journal's transaction is undone with a throw, and is there once"
     )
     func inTransaction() async throws {
         let fixture = try JournalFixture()
@@ -310,7 +314,7 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("Promise 4: an app that knows its effects by id is asked before a second hand-over")
+    @Test("Guarantee 4: an app that knows its effects by id is asked before a second dispatch")
     func isApplied() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -327,7 +331,8 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("A door can end what waits, and the lane moves on; what is in hand it cannot")
+    @Test(
+        "A feature can end what waits, and the partition key moves on; what is in flight it cannot")
     func ended() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -337,7 +342,7 @@ struct DispatchTests {
             if entry.id.text == "a" { await withCheckedContinuation { held.add($0) } }
         }
         try await journal.record(["a", "b", "c"].map { try entry($0, partitionKey: "lane") })
-        try await eventually("the first is in hand") { held.count == 1 }
+        try await eventually("the first is in flight") { held.count == 1 }
         let ended = try await journal.write { db in
             [
                 try journal.end(EntryID("a"), as: .superseded, in: db),
@@ -357,7 +362,7 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("Closing gives back what is in hand, and it comes again at the next opening")
+    @Test("Closing gives back what is in flight, and it comes again at the next opening")
     func closing() async throws {
         let fixture = try JournalFixture()
         let kinds = [EntryKind("again"), EntryKind("never", onInterruption: .never)]
@@ -370,7 +375,7 @@ struct DispatchTests {
             }
         }
         try await first.record([entry("a", "again"), entry("b", "never")])
-        try await eventually("both are in hand") { started.count == 2 && deaf.count == 2 }
+        try await eventually("both are in flight") { started.count == 2 && deaf.count == 2 }
         await first.close()
         for continuation in deaf.all { continuation.resume() }
 
@@ -387,7 +392,7 @@ struct DispatchTests {
         await second.close()
     }
 
-    @Test("Promise 6: a backlog of many entries is handed over in pages")
+    @Test("Guarantee 6: a backlog of many entries is dispatched in pages")
     func backlog() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", requires: [.ui], parallel: 50)])
@@ -402,7 +407,9 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("What was finished longer ago than the retention leaves, and the ledger still counts it")
+    @Test(
+        "What was finished longer ago than the retention leaves, and the ledger still counts it",
+        .limit("journal.retention"))
     func retention() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -433,12 +440,11 @@ struct DispatchTests {
         _ time: ManualTimekeeper, until condition: () async throws -> Bool,
         by step: Duration = .seconds(1), sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        let pass = {
+        try await eventually("what time brings", sourceLocation: sourceLocation) {
             if try await condition() { return true }
             time.advance(by: step)
             return false
         }
-        try await eventually("what time brings", pass, sourceLocation: sourceLocation)
     }
 
     /// Lets everything that the clocks have woken go through the writer.

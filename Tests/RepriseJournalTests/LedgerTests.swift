@@ -21,7 +21,7 @@ struct LedgerTests {
         }
     }
 
-    @Test("Promise 5: the ledger of a running owner is read without a lock and without a write")
+    @Test("Guarantee 5: the ledger of a running owner is read without a lock and without a write")
     func running() async throws {
         let fixture = try JournalFixture()
         let owner = try ChildProcess(

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -63,7 +64,7 @@ struct MigrationTests {
         #expect(ledger.isBalanced)
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add("\($0.id) \($0.attempt) \($0.payload)") }
-        try await eventually("what waited is handed over") {
+        try await eventually("what waited is dispatched") {
             seen.all == ["waiting 1 [1]", "in-hand 2 [2]"]
         }
         await journal.close()

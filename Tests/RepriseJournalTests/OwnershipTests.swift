@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -43,7 +44,7 @@ struct OwnershipTests {
         await journal.close()
     }
 
-    @Test("Promise 1: a frozen owner whose journal was taken over cannot commit when it wakes")
+    @Test("Guarantee 1: a frozen owner whose journal was taken over cannot commit when it wakes")
     func takeOver() async throws {
         let fixture = try JournalFixture()
         let owner = try hold(fixture)
@@ -80,7 +81,7 @@ struct OwnershipTests {
         await journal.close()
     }
 
-    @Test("A journal that was taken over hands nothing over, writes no mirror and says why")
+    @Test("A journal that was taken over dispatches nothing, writes no mirror and says why")
     func lost() async throws {
         let fixture = try JournalFixture()
         let first = try await fixture.open(kinds)
@@ -121,7 +122,7 @@ struct OwnershipTests {
             try await Task.sleep(for: .seconds(3_600))
         }
         try await first.record(entry("a"))
-        try await eventually("it is in hand") { started.count == 1 }
+        try await eventually("it is in flight") { started.count == 1 }
 
         var configuration = fixture.configuration
         configuration.takeOver = true
@@ -142,7 +143,7 @@ struct OwnershipTests {
     }
 
     @Test(
-        "Promise 4: what was in hand when the owner died is pending again, unconfirmed, or known to be applied"
+        "Guarantee 4: what was in flight when the owner died is pending again, unconfirmed, or known to be applied"
     )
     func interrupted() async throws {
         let fixture = try JournalFixture()
@@ -161,7 +162,7 @@ struct OwnershipTests {
         try await first.record([
             entry("a", "again"), entry("n", "never"), entry("yes", "asked"), entry("no", "asked"),
         ])
-        try await eventually("all are in hand") { started.count == 4 }
+        try await eventually("all are in flight") { started.count == 4 }
 
         var configuration = fixture.configuration
         configuration.takeOver = true
@@ -219,13 +220,14 @@ struct OwnershipTests {
         let seen = Seen<String>()
         await journal.handle("held") { seen.add($0.id.text) }
         holding.kill()
-        try await eventually("what waits is handed over") { seen.all == ["a"] }
+        try await eventually("what waits is dispatched") { seen.all == ["a"] }
         #expect(try await journal.record(entry("b", "held")) == .accepted)
         await journal.close()
     }
 
     @Test(
-        "Promise 6: an entry whose process dies every time becomes a dead letter at a written limit"
+        "Guarantee 6: an entry whose process dies every time becomes a dead letter at a written limit",
+        .limit("journal.interruptions", "chains.interruptions")
     )
     func poison() async throws {
         let fixture = try JournalFixture()

@@ -4,7 +4,7 @@ import RepriseJournal
 import RepriseTesting
 import Testing
 
-@Suite("Who can read a journal")
+@Suite("File modes of a journal")
 struct PrivacyTests {
     private let kinds = [EntryKind("note")]
 

@@ -2,12 +2,13 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 @Suite("Recording")
 struct RecordingTests {
-    @Test("Promise 1: what was recorded is there after the journal is closed and opened again")
+    @Test("Guarantee 1: what was recorded is there after the journal is closed and opened again")
     func durable() async throws {
         let fixture = try JournalFixture()
         let first = try await fixture.open([EntryKind("kind")])
@@ -23,7 +24,7 @@ struct RecordingTests {
         await second.close()
     }
 
-    @Test("Promise 1: the writer commits with synchronous FULL in write-ahead mode")
+    @Test("Guarantee 1: the writer commits with synchronous FULL in write-ahead mode")
     func synchronousFull() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([])
@@ -38,7 +39,7 @@ struct RecordingTests {
         await journal.close()
     }
 
-    @Test("Promise 4: the same id by two paths is one entry, and the second arrival is counted")
+    @Test("Guarantee 4: the same id by two paths is one entry, and the second arrival is counted")
     func merged() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -65,7 +66,8 @@ struct RecordingTests {
     }
 
     @Test(
-        "Promise 6: a payload, a name or a batch beyond its limit is refused, and at its limit taken"
+        "Guarantee 6: a payload, a name or a batch beyond its limit is refused, and at its limit taken",
+        .limit("journal.payload", "journal.names", "journal.record")
     )
     func limits() async throws {
         let fixture = try JournalFixture()
@@ -90,7 +92,9 @@ struct RecordingTests {
         await journal.close()
     }
 
-    @Test("Promise 6: at the limit of pending entries a new one is refused, a duplicate recognised")
+    @Test(
+        "Guarantee 6: at the limit of pending entries a new one is refused, a duplicate recognised",
+        .limit("journal.pending"))
     func full() async throws {
         let fixture = try JournalFixture()
         var configuration = fixture.configuration
@@ -149,7 +153,8 @@ struct RecordingTests {
         await #expect(throws: RepriseError(.closed, "")) { try await journal.ledger() }
     }
 
-    @Test("Two kinds of one name, and a name that is too long, are refused")
+    @Test(
+        "Two kinds of one name, and a name that is too long, are refused", .limit("journal.names"))
     func badKinds() async throws {
         let fixture = try JournalFixture()
         await #expect(throws: RepriseError(.badConfiguration, "")) {
@@ -160,7 +165,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("What a door's schema adds is there, recovered at each opening and part of the ledger")
+    @Test("What a feature's schema adds is there, recovered at each opening and part of the ledger")
     func schema() async throws {
         let fixture = try JournalFixture()
         let feature = JournalSchema(

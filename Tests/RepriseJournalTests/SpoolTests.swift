@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -16,7 +17,8 @@ struct SpoolTests {
     }
 
     @Test(
-        "Promise 1: what an extension left is merged in the order recorded, and its files are gone")
+        "Guarantee 1: what an extension left is merged in the order recorded, and its files are gone"
+    )
     func merged() async throws {
         let fixture = try JournalFixture()
         let spool = Spool(at: fixture.folder.url, timekeeper: fixture.time)
@@ -32,7 +34,7 @@ struct SpoolTests {
         #expect(files(fixture).isEmpty)
         let seen = Seen<String>()
         await journal.handle("kind") { seen.add($0.id.text) }
-        try await eventually("all are handed over") { seen.count == 100 }
+        try await eventually("all are dispatched") { seen.count == 100 }
         #expect(seen.all == (1...100).map { "id-\($0)" })
         let found = try #require(try await journal.entry(EntryID("id-1")))
         #expect(found.source == "extension")
@@ -185,7 +187,9 @@ struct SpoolTests {
         await journal.close()
     }
 
-    @Test("Promise 6: a spool at its limit of files refuses, and a record that is too large too")
+    @Test(
+        "Guarantee 6: a spool at its limit of files refuses, and a record that is too large too",
+        .limit("journal.spool", "chains.commands"))
     func limits() throws {
         let fixture = try JournalFixture()
         let spool = Spool(at: fixture.folder.url)
@@ -263,7 +267,7 @@ struct SpoolTests {
         await journal.close()
     }
 
-    @Test("A mirror that is too large, damaged or newer is a typed error")
+    @Test("A mirror that is too large, damaged or newer is a typed error", .limit("journal.mirror"))
     func badMirror() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open(kinds)

@@ -37,34 +37,6 @@ struct JournalFixture {
     }
 }
 
-/// What handlers have seen, in order.
-final class Seen<Value: Sendable>: Sendable {
-    private let values = Mutex<[Value]>([])
-
-    var all: [Value] { values.withLock { $0 } }
-    var count: Int { all.count }
-
-    func add(_ value: Value) { values.withLock { $0.append(value) } }
-}
-
-/// Lets the code under test run until a condition holds.
-///
-/// Not a sleep of a fixed length: it ends with the condition, and fails at a deadline that only a
-/// defect reaches.
-func eventually(
-    _ what: Comment, within limit: Duration = .seconds(10),
-    _ condition: () async throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation
-) async throws {
-    let end = ContinuousClock.now + limit
-    while try await !condition() {
-        guard ContinuousClock.now < end else {
-            Issue.record(what, sourceLocation: sourceLocation)
-            return
-        }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-}
-
 func entry(
     _ id: String, _ kind: String = "kind", partitionKey: String? = nil, delay: Duration? = nil
 ) throws -> NewEntry {

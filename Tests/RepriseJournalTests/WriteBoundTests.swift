@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -9,7 +10,9 @@ import Testing
 /// Bounds of what is written together, and of what an ending waits for.
 @Suite("Bounds of writing", .timeLimit(.minutes(1)))
 struct WriteBoundTests {
-    @Test("Promise 6: 65,536 writes wait, one more is refused, and 1,024 share a commit")
+    @Test(
+        "Guarantee 6: 65,536 writes wait, one more is refused, and 1,024 share a commit",
+        .limit("journal.waitingWrites", "journal.writesPerCommit"))
     func queue() throws {
         var queue = WriteQueue<Int>()
         guard case .begin = queue.add(0), let first = queue.nextGroup() else {
@@ -33,7 +36,9 @@ struct WriteBoundTests {
         #expect(sizes == Array(repeating: 1_024, count: 64))
     }
 
-    @Test("Promise 6: closing waits two seconds for a handler, stops it, and waits two more")
+    @Test(
+        "Guarantee 6: closing waits two seconds for a handler, stops it, and waits two more",
+        .limit("journal.close"))
     func closing() async throws {
         let fixture = try JournalFixture()
         var configuration = fixture.configuration
@@ -50,7 +55,7 @@ struct WriteBoundTests {
             }
         }
         try await journal.record(entry("a"))
-        try await eventually("it is in hand") { deaf.count == 1 }
+        try await eventually("it is in flight") { deaf.count == 1 }
         let began = fixture.time.uptime()
         let closing = Task { [time = fixture.time] in
             await journal.close()
@@ -75,7 +80,9 @@ struct WriteBoundTests {
         await again.close()
     }
 
-    @Test("Promise 6: what was recorded before sign-in moves 32 entries at a time")
+    @Test(
+        "Guarantee 6: what was recorded before sign-in moves 32 entries at a time",
+        .limit("journal.adoption"))
     func adoption() async throws {
         let (anonymous, account) = (try JournalFixture(), try JournalFixture())
         let kind = EntryKind("draft", requires: [.ui])
@@ -90,7 +97,9 @@ struct WriteBoundTests {
         await target.close()
     }
 
-    @Test("Promise 6: account.json is read up to 65,536 bytes, and keeps 200 lines of losses")
+    @Test(
+        "Guarantee 6: account.json is read up to 65,536 bytes, and keeps 200 lines of losses",
+        .limit("journal.account"))
     func accountFile() throws {
         let folder = try TemporaryFolder()
         let folders = try AccountFolders(at: folder.url, shared: nil, takeOver: false)

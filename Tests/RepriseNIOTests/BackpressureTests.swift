@@ -1,6 +1,7 @@
 import NIOCore
 import NIOWebSocket
 import RepriseCore
+import RepriseTestSupport
 import Testing
 
 @testable import RepriseNIO
@@ -11,7 +12,9 @@ struct BackpressureTests {
     /// 64 MiB: far more than the kernel's buffers and our bound together.
     private static let chunks = 256
 
-    @Test("a reader that does not read holds up the peer, and loses nothing")
+    @Test(
+        "a reader that does not read holds up the peer, and loses nothing",
+        .limit("network.received"))
     func slowReader() async throws {
         let written = SeenSockets<Int>()
         try await TestServer.webSocket { peer in

@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import RepriseCore
 import RepriseNIO
+import RepriseTestSupport
 import Testing
 
 @Suite("Dialling")
@@ -106,7 +107,7 @@ struct DialTests {
         }
     }
 
-    @Test("silence ends at the timeout, and no connection is left behind")
+    @Test("silence ends at the timeout, and no connection is left behind", .limit("network.dial"))
     func silence() async throws {
         let ended = SeenSockets<Bool>()
         try await TestServer.bytes { peer in
@@ -151,11 +152,7 @@ actor SeenSockets<Value: Sendable> {
     func note(_ value: Value) { all.append(value) }
 
     /// Polls, because the other side is another thread and a real socket.
-    func wait(for count: Int, seconds: Int = 10) async throws {
-        let deadline = ContinuousClock.now + .seconds(seconds)
-        while all.count < count {
-            try #require(ContinuousClock.now < deadline, "saw \(all.count) of \(count) in time")
-            try await Task.sleep(for: .milliseconds(5))
-        }
+    func wait(for count: Int) async throws {
+        try await eventually("saw \(all.count) of \(count)") { all.count >= count }
     }
 }

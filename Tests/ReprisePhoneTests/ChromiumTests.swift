@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -94,7 +95,8 @@ struct ChromiumTests {
     }
 
     @Test(
-        "a page that says more than is read is terminated, and so is one that says too much at once"
+        "a page that says more than is read is terminated, and so is one that says too much at once",
+        .limit("chromium.messages")
     )
     func bounds() async throws {
         for script in [
@@ -114,7 +116,8 @@ struct ChromiumTests {
     }
 
     @Test(
-        "a page that never loads, a call that is not answered, one call too many and too large an answer are typed errors"
+        "a page that never loads, a call that is not answered, one call too many and too large an answer are typed errors",
+        .limit("chromium.devTools")
     )
     func timeout() async throws {
         let address = try await Self.browser.value.address
@@ -148,7 +151,9 @@ struct ChromiumTests {
         await webViews.close()
     }
 
-    @Test("a browser that says nothing at its start is ended, and one that ends is unavailable")
+    @Test(
+        "a browser that says nothing at its start is ended, and one that ends is unavailable",
+        .limit("chromium.start"))
     func start() async throws {
         let folder = try TemporaryFolder()
         let program = folder.appending("browser")
@@ -207,10 +212,8 @@ struct ChromiumTests {
         await found.letGo()
         await two.close()
         // With its connection an app's pages have gone.
-        let deadline = ContinuousClock.now + .seconds(10)
-        while try await ChromiumPage.find(app: "two", at: address) != nil {
-            try #require(ContinuousClock.now < deadline)
-            try await Task.sleep(for: .milliseconds(10))
+        try await eventually("its pages are gone") {
+            try await ChromiumPage.find(app: "two", at: address) == nil
         }
         await one.close()
     }
@@ -239,11 +242,7 @@ struct ChromiumTests {
         let profile = try #require(chromium?.profile.path)
         #expect(FileManager.default.fileExists(atPath: profile))
         chromium = nil
-        let deadline = ContinuousClock.now + .seconds(20)
-        while kill(-group, 0) == 0 {
-            try #require(ContinuousClock.now < deadline, "its processes live")
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try await eventually("its processes live") { kill(-group, 0) != 0 }
         #expect(!FileManager.default.fileExists(atPath: profile))
     }
 

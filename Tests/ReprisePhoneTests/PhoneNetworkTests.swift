@@ -7,22 +7,26 @@ import Testing
 @Suite("The phone's network", .timeLimit(.minutes(1)))
 struct PhoneNetworkTests {
     /// A server behind the network; it does something before it answers.
-    private final class Server: HTTPFetcher {
+    private final class Server: HTTPTransport {
         let asked = Mutex(0)
         let before: @Sendable () -> Void
 
         init(before: @escaping @Sendable () -> Void = {}) { self.before = before }
 
-        func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
+        func exchange(
+            _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+            chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
             asked.withLock { $0 += 1 }
             before()
-            return HTTPAnswer(status: 200, headers: [:], body: Array(repeating: 1, count: 1_000))
+            try await head(HTTPHead(status: 200, headers: [:]))
+            try await chunk(Array(repeating: 1, count: 1_000))
         }
     }
 
     private static func get(_ server: Server, over network: PhonePaths) async throws -> HTTPAnswer {
-        try await PhoneFetcher(fetcher: server, network: network).get(
-            "http://server/v1/forms", headers: [:], limit: 10_000)
+        try await PhoneTransport(transport: server, network: network).fetch(
+            HTTPCall(url: "http://server/v1/forms"), limit: 10_000)
     }
 
     @Test("a phone that is offline asks nobody, and says that it is offline")

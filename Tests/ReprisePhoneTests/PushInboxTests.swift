@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Pushes on a device")
@@ -94,7 +95,9 @@ struct PushInboxTests {
         #expect(Self.actions(push, .init()) == [.drop(push, .empty)])
     }
 
-    @Test("beyond the budget of an hour the newest is held, and handed over when there is room")
+    @Test(
+        "beyond the budget of an hour the newest is held, and delivered when there is room",
+        .limit("phone.storedPushes", "phone.background"))
     func throttled() throws {
         var inbox = PushInbox()
         let rules = PhoneRules()
@@ -118,7 +121,7 @@ struct PushInboxTests {
         #expect(inbox.timePassed(rules: rules, at: Self.at(7_200)).isEmpty)
     }
 
-    @Test("what is held is handed over when the user opens the app, and discarded when it ends")
+    @Test("what is held is delivered when the user opens the app, and discarded when it ends")
     func held() throws {
         var rules = PhoneRules()
         rules.silentPushesPerHour = 0
@@ -134,7 +137,7 @@ struct PushInboxTests {
     }
 
     @Test(
-        "when the hour has room again a held push is handed over, or waits for the user, by the rule",
+        "when the hour has room again a held push is delivered, or waits for the user, by the rule",
         arguments: PhoneRules.HeldPush.allCases)
     func heldLater(rule: PhoneRules.HeldPush) throws {
         var rules = PhoneRules()
@@ -181,6 +184,7 @@ struct PushInboxTests {
 
     @Test(
         "while the device is offline one push is stored: the newest, or the first by the rule",
+        .limit("phone.storedPushes"),
         arguments: PhoneRules.StoredPush.allCases)
     func offline(rule: PhoneRules.StoredPush) throws {
         var rules = PhoneRules()
@@ -220,7 +224,9 @@ struct PushInboxTests {
         #expect(Self.actions(push, .init()) == [.present(push)])
     }
 
-    @Test("a push without expiration is stored for thirty days", arguments: [(29, 1), (30, 0)])
+    @Test(
+        "a push without expiration is stored for thirty days", .limit("phone.storedPush"),
+        arguments: [(29, 1), (30, 0)])
     func thirtyDays(days: Int64, count: Int) throws {
         var inbox = PushInbox()
         let push = try Self.alert()

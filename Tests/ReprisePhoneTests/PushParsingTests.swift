@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Remote pushes, understood")
@@ -57,6 +58,7 @@ struct RemotePushTests {
 
     @Test(
         "what is malformed is refused with the reason and the member that is wrong",
+        .limit("phone.push"),
         arguments: [
             ("", .payloadEmpty, ""), ("[", .malformedPayload, "JSON"),
             ("[]", .malformedPayload, "JSON"), ("{}", .malformedPayload, "aps"),
@@ -82,7 +84,7 @@ struct RemotePushTests {
     }
 
     @Test(
-        "a header that APNs refuses is refused with its reason",
+        "a header that APNs refuses is refused with its reason", .limit("phone.push"),
         arguments: [
             ("apns-collapse-id", "", .badCollapseID),
             ("apns-collapse-id", String(repeating: "x", count: 65), .badCollapseID),

@@ -6,7 +6,7 @@ import Testing
 @Suite("Killed again and again", .serialized, .timeLimit(.minutes(2)))
 struct KillTests {
     @Test(
-        "Promises 1, 3, 4, 5: devices and server are killed 40 times, and every effect is there as often as promised"
+        "Guarantees 1, 3, 4, 5: devices and server are killed 40 times, and every effect is there as often as declared"
     )
     func nothingIsLost() async throws {
         let run = try await LoopRun("kills", ["--kills", "40", "--devices", "2"])
@@ -18,7 +18,7 @@ struct KillTests {
     }
 
     @Test(
-        "The loop sees each promise that a process breaks on purpose",
+        "The loop sees each invariant that a process violates on purpose",
         arguments: [
             ("acknowledgeBeforeEffect", "`again` are lost"),
             ("forgetEffects", "isApplied reader took place twice"),

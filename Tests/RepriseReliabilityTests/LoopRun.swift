@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import RepriseTesting
 
 /// A run of `crash-loop` with `--json`: its exit status and what it has counted.
@@ -9,7 +10,7 @@ struct LoopRun: Sendable {
     let faults: [String]
 
     init(_ verb: String, _ arguments: [String]) async throws {
-        let (ending, line) = try await Self.onThread {
+        let (ending, line) = try await onThread {
             let process = try ChildProcess(
                 .sibling("crash-loop"), [verb, "--json"] + arguments)
             var last = ""
@@ -21,14 +22,5 @@ struct LoopRun: Sendable {
         seed = object?["seed"] as? String ?? "unknown"
         faults = object?["faults"] as? [String] ?? ["it ended with \(ending) and no summary"]
         numbers = (object ?? [:]).compactMapValues { $0 as? Int }
-    }
-
-    /// Blocking work on a thread of its own.
-    private static func onThread<T: Sendable>(
-        _ body: @escaping @Sendable () throws -> T
-    ) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result { try body() }) }.start()
-        }
     }
 }

@@ -9,7 +9,7 @@ import Testing
         "Loop mounts are not allowed here: run the tests as root, in a container with --privileged."
     ))
 struct PowerLossTests {
-    @Test("Promise 1: what journal and log had promised before the power failed is on the medium")
+    @Test("Guarantee 1: what journal and log had promised before the power failed is on the medium")
     func nothingIsLost() async throws {
         let run = try await LoopRun("powerloss", ["--images", "3"])
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")
@@ -17,7 +17,7 @@ struct PowerLossTests {
         #expect(try #require(run.numbers["promised"]) > 0)
     }
 
-    @Test("A writer that does not wait for the disk is convicted", .timeLimit(.minutes(1)))
+    @Test("A writer that does not wait for the disk is detected", .timeLimit(.minutes(1)))
     func bare() async throws {
         let run = try await LoopRun("powerloss", ["--images", "2", "--unsafe", "bare"])
         #expect(run.status == 1)
@@ -25,7 +25,7 @@ struct PowerLossTests {
     }
 
     @Test(
-        "Journal and log themselves lose what they promised on a disk that lies about fdatasync",
+        "Journal and log themselves lose what they acknowledged on a disk that lies about fdatasync",
         .enabled(if: Machine.canInjectErrors, "strace is missing, or ptrace is not allowed."))
     func lying() async throws {
         let run = try await LoopRun("powerloss", ["--images", "2", "--unsafe", "lying"])

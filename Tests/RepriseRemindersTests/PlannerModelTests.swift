@@ -1,23 +1,12 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTesting
 import Testing
 
 /// The planner against a model that sorts everything, and against time that passes.
 @Suite("Planner: model")
 struct PlannerModelTests {
-    private struct Dice: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var word = state
-            word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-            return word ^ (word >> 31)
-        }
-    }
-
     private struct Model {
         var limit: Int
         var entities: [String: RemindedEntity] = [:]
@@ -97,7 +86,7 @@ struct PlannerModelTests {
     private static let zones = ["Europe/Berlin", "Pacific/Apia", "America/New_York", "UTC"]
         .compactMap(TimeZone.init(identifier:))
 
-    private static func schedule(_ dice: inout Dice) -> Schedule {
+    private static func schedule(_ dice: inout SeededGenerator) -> Schedule {
         let from = LocalDate(2026, Int.random(in: 1...12, using: &dice), 3)
         let days: Schedule.Days =
             switch Int.random(in: 0..<4, using: &dice) {
@@ -118,7 +107,7 @@ struct PlannerModelTests {
             zone: Bool.random(using: &dice) ? .device : .fixed("America/New_York"))
     }
 
-    private static func entity(_ dice: inout Dice) -> RemindedEntity {
+    private static func entity(_ dice: inout SeededGenerator) -> RemindedEntity {
         RemindedEntity(
             id: "e\(Int.random(in: 0..<7, using: &dice))",
             reminders: (0..<Int.random(in: 0...3, using: &dice)).map {
@@ -130,7 +119,7 @@ struct PlannerModelTests {
         "after any changes the plan is what sorting everything gives",
         arguments: 1...12 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed)
         let limit = [1, 3, 7, 12].randomElement(using: &dice) ?? 3
         var planner = ReminderPlanner(limit: limit)
         var model = Model(limit: limit)
@@ -175,7 +164,7 @@ struct PlannerModelTests {
 
     private static func mark(
         _ planner: inout ReminderPlanner, _ model: inout Model, _ now: WallTime, _ zone: TimeZone,
-        _ dice: inout Dice
+        _ dice: inout SeededGenerator
     ) throws {
         let next = planner.plan(at: now, in: zone).next
         guard let one = next.randomElement(using: &dice) else { return }
@@ -192,7 +181,7 @@ struct PlannerModelTests {
         "until the moment that is guaranteed everything rings that should, although nobody opens the app",
         arguments: 100...110 as ClosedRange<UInt64>)
     func guaranteed(seed: UInt64) throws {
-        var dice = Dice(state: seed)
+        var dice = SeededGenerator(seed: seed)
         let zone = Self.zones[Int(seed) % Self.zones.count]
         let entities = Dictionary(
             (0..<6).map { _ in Self.entity(&dice) }.map { ($0.id, $0) }, uniquingKeysWith: { $1 })

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import Testing
 
 @Suite("Planner")
@@ -26,7 +27,8 @@ struct PlannerTests {
     }
 
     @Test(
-        "200 goals with 3 reminders each get 60 places: the 40 soonest, then goals that have none")
+        "200 goals with 3 reminders each get 60 places: the 40 soonest, then goals that have none",
+        .limit("schedules.places"))
     func many() {
         var planner = ReminderPlanner()
         let entities = (0..<200).map { entity in
@@ -145,7 +147,9 @@ struct PlannerTests {
         #expect(planner.plan(at: now, in: Self.berlin) == all)
     }
 
-    @Test("what is invalid is named, and the rest is planned")
+    @Test(
+        "what is invalid is named, and the rest is planned",
+        .limit("schedules.entities", "schedules.texts"))
     func invalid() throws {
         let good = Self.reminder("r", Self.hourly)
         var long = good
@@ -176,7 +180,9 @@ struct PlannerTests {
         }
     }
 
-    @Test("the bounds hold: entities, reminders, marks")
+    @Test(
+        "the bounds hold: entities, reminders, marks",
+        .limit("schedules.entities", "schedules.marks"))
     func bounds() throws {
         var planner = ReminderPlanner()
         let three = (0..<3).map { Self.reminder("\($0)", Self.once(1, 1)) }

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -58,7 +59,7 @@ struct RemindersDocumentationTests {
                 case .superseded(let goal): await screen.show("\(goal.title)")
                 case .missing, .malformed: await screen.show("It is not here.")
                 }
-                try await tap.presented()  // durable when it returns: never handed over again
+                try await tap.presented()  // durable when it returns: never dispatched again
             }
         }
         // The end of the example.
@@ -91,14 +92,14 @@ struct RemindersDocumentationTests {
             goals: stage.store, notifications: stage.system.connect(), scheduler: nil,
             screen: screen)
         let reminders = try #require(reprise.reminders)
-        try await comesTrue("it is planned") { stage.system.pending.count == 60 }
+        try await eventually("it is planned") { stage.system.pending.count == 60 }
         let request = try #require(stage.system.pending.first)
         let tap = DeliveredNotification(
             request: request, date: WallTime(milliseconds: 0), isRemote: false)
         let id = try await reminders.received(NotificationResponse(notification: tap))
         #expect(await screen.shown.isEmpty)
         await reprise.setReady(.ui)
-        try await comesTrue("it is shown") {
+        try await eventually("it is shown") {
             try await reprise.journal.entry(id)?.state == .finished(.applied)
         }
         #expect(await screen.shown == ["a"])

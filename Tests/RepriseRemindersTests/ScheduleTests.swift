@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import Testing
 
 @Suite("Schedules")
@@ -14,6 +15,7 @@ struct ScheduleTests {
 
     @Test(
         "a schedule that makes no sense is refused with the field that is wrong, and never rings",
+        .limit("schedules.schedule"),
         arguments: [
             (Schedule(.daily, at: []), "times"),
             (Schedule(.daily, at: (0..<25).map { TimeOfDay($0 % 24, $0) }), "times"),
@@ -69,7 +71,9 @@ struct ScheduleTests {
         Schedule.QuietHours(from: from, to: to, then: .skip)
     }
 
-    @Test("a schedule that is over, or has not begun for a thousand years, is answered at once")
+    @Test(
+        "a schedule that is over, or has not begun for a thousand years, is answered at once",
+        .limit("schedules.lastYear"))
     func ends() {
         let over = Schedule(.daily, at: Self.noon, end: LocalDate(1971, 1, 1))
         #expect(over.next(.seconds(1_800_000_000)) == nil)
@@ -83,7 +87,9 @@ struct ScheduleTests {
         }
     }
 
-    @Test("days that are skipped one after the other for a year do not end a schedule")
+    @Test(
+        "days that are skipped one after the other for a year do not end a schedule",
+        .limit("schedules.barrenDays"))
     func skipped() {
         let skipped = Schedule(.daily, at: Self.noon).occurrences(
             after: .seconds(1_800_000_000), in: Self.berlin

@@ -1,6 +1,7 @@
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -69,8 +70,7 @@ struct HousekeepingTests {
         let running = Task { [log = store.log] in
             await Self.housekeeping(log, RetentionPolicy(count: 2), clock).run()
         }
-        let deadline = ContinuousClock.now + .seconds(20)
-        while clock.sleepers.isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+        try await eventually("a pass is over") { !clock.sleepers.isEmpty }
         #expect(try await store.log.state(of: room).floor == 3)
         running.cancel()
         await running.value

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -7,18 +8,12 @@ import Testing
 /// Says what it did, with its key.
 private struct Noting: Worker {
     static let identifier = "noting"
-    let seen: SeenWork
+    let seen: Seen<String>
 
     func run(_ input: String, _ work: WorkContext) async throws -> String {
         seen.add("\(work.key) \(input)")
         return input
     }
-}
-
-private final class SeenWork: Sendable {
-    private let lines = Mutex<[String]>([])
-    var all: [String] { lines.withLock { $0 } }
-    func add(_ line: String) { lines.withLock { $0.append(line) } }
 }
 
 @Suite("Chains and accounts", .timeLimit(.minutes(1)))
@@ -32,25 +27,12 @@ struct AccountChainsTests {
         Work("send", Noting.self) { done in "send, after \(try done[prepare])" }
     }
 
-    private static func until(
-        _ what: Comment, _ condition: () async throws -> Bool
-    ) async throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try await !condition() {
-            guard ContinuousClock.now < end else {
-                Issue.record(what)
-                return
-            }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
-
     @Test(
         "a chain that was started before sign-in goes on in the account that signs in, where it was, with its keys; signing out ends it"
     )
     func adoption() async throws {
         let folder = try TemporaryFolder()
-        let seen = SeenWork()
+        let seen = Seen<String>()
         var configuration = Reprise.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [Self.upload]
@@ -62,7 +44,7 @@ struct AccountChainsTests {
         let id = try await before.start(Self.upload, input: "1.jpg", name: "1.jpg")
         let other = try await before.start(Self.upload, input: "2.jpg")
         var running = Task { try await before.run() }
-        try await Self.until("both wait for the session") {
+        try await eventually("both wait for the session") {
             var holds: [String?] = []
             for id in [id, other] { holds.append(try await before.status(id)?.tasks[1].hold) }
             return holds == ["readiness:session", "readiness:session"]
@@ -74,12 +56,12 @@ struct AccountChainsTests {
         let after = try #require(reprise.chains)
         #expect(try await after.list().count == 2)
         running = Task { try await after.run() }
-        try await Self.until("it waits there, too") {
+        try await eventually("it waits there, too") {
             try await after.status(id)?.tasks[1].hold == "readiness:session"
         }
         #expect(try await after.status(id)?.name == "1.jpg")
         await reprise.setReady(.session)
-        try await Self.until("both are done") {
+        try await eventually("both are done") {
             var states: [ChainState?] = []
             for id in [id, other] { states.append(try await after.status(id)?.state) }
             return states == [.succeeded, .succeeded]

@@ -1,22 +1,16 @@
 import Foundation
 import GRDB
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
-
-/// The ids that handlers were given: outside of every journal.
-private final class Handled: Sendable {
-    private let list = Mutex<[String]>([])
-    var ids: [String] { list.withLock { $0 } }
-    func add(_ id: String) { list.withLock { $0.append(id) } }
-}
 
 /// A real process is killed with SIGKILL in the middle of a change of accounts; the parent has its
 /// own list of what was promised.
 @Suite("Accounts, killed", .serialized, .timeLimit(.minutes(3)))
 struct AccountKillTests {
-    private static let kills = 30
+    private static let kills = 10
     private static let entries = 60
 
     private struct Life: Sendable {
@@ -27,18 +21,17 @@ struct AccountKillTests {
         var errors: [String] = []
     }
 
-    /// Starts a process and kills it so long after the change has begun; nil: lets it end.
-    private static func live(_ mode: String, _ folder: URL, after delay: UInt32?) async throws
-        -> Life
-    {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread {
-                continuation.resume(with: Result { try run(mode, folder, after: delay) })
-            }.start()
-        }
+    /// Starts a process, and reads what it says to its end.
+    private static func live(
+        _ mode: String, _ folder: URL,
+        whenChanging: @escaping @Sendable (ChildProcess) -> Void = { _ in }
+    ) async throws -> Life {
+        try await onThread { try run(mode, folder, whenChanging) }
     }
 
-    private static func run(_ mode: String, _ folder: URL, after delay: UInt32?) throws -> Life {
+    private static func run(
+        _ mode: String, _ folder: URL, _ whenChanging: (ChildProcess) -> Void
+    ) throws -> Life {
         let process = try ChildProcess(
             .sibling("AccountSwitcher"), [mode, folder.path, "\(entries)"])
         var life = Life()
@@ -49,9 +42,7 @@ struct AccountKillTests {
             case "accepted": life.hints.append(String(words[1]))
             case "changing":
                 life.isChanging = true
-                guard let delay else { continue }
-                usleep(delay)
-                process.signal(SIGKILL)
+                whenChanging(process)
             case "changed": life.change = words
             default: life.errors.append(line)
             }
@@ -60,7 +51,7 @@ struct AccountKillTests {
         return life
     }
 
-    fileprivate static func open(_ folder: URL, _ seen: Handled = Handled()) async throws
+    fileprivate static func open(_ folder: URL, _ seen: Seen<String> = Seen<String>()) async throws
         -> RepriseAccounts
     {
         var configuration = Reprise.Configuration()
@@ -86,21 +77,25 @@ struct AccountKillTests {
     private static func span(_ mode: String) async throws -> UInt32 {
         let folder = try TemporaryFolder()
         let start = ContinuousClock.now
-        _ = try await live(mode, folder.appending("home"), after: nil)
+        _ = try await live(mode, folder.appending("home"))
         let whole = ContinuousClock.now - start
         return UInt32(max(whole / .milliseconds(1), 20) * 1_000 / 2)
     }
 
     @Test(
-        "Promises 1 and 5: killed at any instant of a sign-in, every entry is handed over in exactly one place, once, and both ledgers add up"
-    )
-    func adoption() async throws {
+        "Guarantees 1 and 5: killed at any instant of a sign-in, every entry is dispatched in exactly one place, once, and both ledgers add up",
+        arguments: 1...3)
+    func adoption(round: Int) async throws {
         let span = try await Self.span("adopt")
         var torn = 0
         for _ in 0..<Self.kills {
             let folder = try TemporaryFolder()
             let home = folder.appending("home")
-            let life = try await Self.live("adopt", home, after: .random(in: 0...span))
+            let fuse = UInt32.random(in: 0...span)
+            let life = try await Self.live("adopt", home) { process in
+                usleep(fuse)
+                process.signal(SIGKILL)
+            }
             #expect(life.errors.isEmpty && life.drafts.count + life.hints.count == Self.entries)
             if FileManager.default.fileExists(atPath: home.appendingPathComponent("anonymous").path)
                 == false, life.change == nil
@@ -122,16 +117,13 @@ struct AccountKillTests {
     }
 
     private static func checkAdopted(_ folder: URL, _ life: Life) async throws {
-        let seen = Handled()
+        let seen = Seen<String>()
         let home = try await open(folder, seen)
         if life.change != nil { #expect(await home.user?.text == "ada") }
         let reprise = try await home.signIn(as: try UserID("ada"))
         await reprise.setReady(.ui)
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await reprise.ledger().pending > 0, ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        let handled = seen.ids
+        try await eventually("all is handled") { try await reprise.ledger().pending == 0 }
+        let handled = seen.all
         #expect(handled.count == life.drafts.count)
         #expect(Set(handled) == Set(life.drafts))
         let sum = try await reprise.ledger()
@@ -143,15 +135,19 @@ struct AccountKillTests {
     }
 
     @Test(
-        "Promises 1 and 5: killed at any instant of a log-out, either nothing has happened or all of it is in the final ledger, and nothing of the user is left"
-    )
-    func leaving() async throws {
+        "Guarantees 1 and 5: killed at any instant of a log-out, either nothing has happened or all of it is in the final ledger, and nothing of the user is left",
+        arguments: 1...3)
+    func leaving(round: Int) async throws {
         let span = try await Self.span("leave")
         var torn = 0
         for _ in 0..<Self.kills {
             let folder = try TemporaryFolder()
             let place = folder.appending("home")
-            let life = try await Self.live("leave", place, after: .random(in: 0...span / 2))
+            let fuse = UInt32.random(in: 0...span / 2)
+            let life = try await Self.live("leave", place) { process in
+                usleep(fuse)
+                process.signal(SIGKILL)
+            }
             #expect(life.errors.isEmpty && life.isChanging)
             let all = Int64(Self.entries)
             let home = try await Self.open(place)

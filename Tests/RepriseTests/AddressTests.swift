@@ -25,9 +25,9 @@ struct AddressTests {
                 tokens: { _ in throw RepriseError(.unauthorized, "none") })
         }
         #expect(!FileManager.default.fileExists(atPath: place.path))
-        let fetcher = UnusedFetcher()
+        let transport = NoServer()
         await #expect(throws: RepriseError(.badAddress, "")) {
-            try await Self.forms(CatalogueSource(server: address, fetcher: fetcher))
+            try await Self.forms(CatalogueSource(server: address, transport: transport))
         }
     }
 
@@ -44,7 +44,7 @@ struct AddressTests {
         await reprise.close()
     }
 
-    @Test("A catalogue that the app brings along and that cannot be read ends the door's run")
+    @Test("A catalogue that the app brings along and that cannot be read ends the feature's run")
     func badCatalogue() async throws {
         for text in ["", "{", "[]", #"{"format": "forms/2"}"#] {
             let error = try await #require(throws: RepriseError.self) {
@@ -62,7 +62,7 @@ struct AddressTests {
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration)
         let running = Task {
-            try await reprise.forms?.run(webViews: UnusedWebViews(), catalogue: catalogue)
+            try await reprise.forms?.run(webViews: NoWebViews(), catalogue: catalogue)
         }
         // One that runs on is cut off, and has thrown nothing.
         let limit = Task {
@@ -84,17 +84,5 @@ struct AddressTests {
         #expect(
             (error as any LocalizedError).recoverySuggestion == "Free some space and try again.")
         #expect((error as any LocalizedError).failureReason == "why")
-    }
-}
-
-private struct UnusedFetcher: HTTPFetcher {
-    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
-        throw RepriseError(.unreachable, "nothing is there")
-    }
-}
-
-private struct UnusedWebViews: WebViewHost {
-    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
-        throw RepriseError(.unavailable, "nobody sees it")
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -9,7 +10,7 @@ import Testing
 @Suite("The app's life", .timeLimit(.minutes(2)))
 struct AppLifeTests {
     @Test(
-        "The last of many quick changes holds in every door, and after a last foreground chains run"
+        "The last of many quick changes holds in every feature, and after a last foreground chains run"
     )
     @MainActor
     func quick() async throws {
@@ -78,23 +79,13 @@ struct AppLifeTests {
         let isAwake = await reprise.channels.isAwake
         #expect(isAwake == isInFront, comment)
         // These two have what was said in their inboxes, and get to it.
-        try await comesTrue("the forms know it") { await reprise.forms?.isAsleep == !isInFront }
-        try await comesTrue("the reminders know it") {
+        try await eventually("the forms know it") { await reprise.forms?.isAsleep == !isInFront }
+        try await eventually("the reminders know it") {
             await reprise.reminders?.isAsleep == !isInFront
         }
         guard isInFront, let chains = reprise.chains else { return }
         let id = try await chains.start(trivial, input: 1)
-        try await comesTrue("a chain runs") { try await chains.status(id)?.state == .succeeded }
-    }
-
-    private static func comesTrue(
-        _ what: String, _ condition: @MainActor () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !(try await condition()) {
-            try #require(ContinuousClock.now < deadline, "\(what) does not come true")
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await eventually("a chain runs") { try await chains.status(id)?.state == .succeeded }
     }
 
     // MARK: An app of all doors
@@ -124,7 +115,7 @@ struct AppLifeTests {
             Task {
                 try await forms.run(
                     webViews: NoWebViews(),
-                    catalogue: .init(server: "http://127.0.0.1:1", fetcher: NoFetcher()))
+                    catalogue: .init(server: "http://127.0.0.1:1", transport: NoServer()))
             },
             Task { try await reminders.run(store: EmptyStore(), notifications: system.connect()) },
             Task { try await chains.run() },
@@ -132,7 +123,7 @@ struct AppLifeTests {
         ]
         // A door that does not run yet is not told; asked in turn until each has taken in a change.
         for isAsleep in [true, false] {
-            try await comesTrue("the doors run") {
+            try await eventually("the features run") {
                 if isAsleep {
                     await reprise.background(granted: .zero)
                 } else {
@@ -153,14 +144,17 @@ private struct TrivialWorker: Worker {
     func run(_ input: Input, _ work: WorkContext) async throws -> Int { input.number }
 }
 
-private struct NoWebViews: WebViewHost {
+struct NoWebViews: WebViewHost {
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         throw RepriseError(.unavailable, "There is no web view.")
     }
 }
 
-private struct NoFetcher: HTTPFetcher {
-    func get(_ url: String, headers: [String: String], limit: Int) async throws -> HTTPAnswer {
+struct NoServer: HTTPTransport {
+    func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
         throw RepriseError(.unreachable, "There is no server.")
     }
 }

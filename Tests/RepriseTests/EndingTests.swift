@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -22,16 +23,6 @@ struct EndingTests {
         return try await Reprise.open(
             at: folder.appending("account"), server: "http://memory", dialer: dialer,
             configuration: configuration)
-    }
-
-    private static func comesTrue(
-        _ what: String, _ condition: () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !(try await condition()) {
-            try #require(ContinuousClock.now < deadline, "\(what) does not come true")
-            try await Task.sleep(for: .milliseconds(5))
-        }
     }
 
     /// Every state of the connection from now on.
@@ -100,7 +91,9 @@ struct EndingTests {
         await #expect(throws: RepriseError(.closed, "")) { try await reprise.run() }
     }
 
-    @Test("Closing from a handler of a reader does not wait for that handler")
+    @Test(
+        "Closing from a handler of a reader does not wait for that handler", .limit("channels.stop")
+    )
     func closingInHandler() async throws {
         let server = MemoryServer()
         try server.publish("1", to: "general")
@@ -135,7 +128,9 @@ struct EndingTests {
         await reprise.close()
     }
 
-    @Test("One that was taken over stops by itself, though it has nothing to write, and says so")
+    @Test(
+        "One that was taken over stops by itself, though it has nothing to write, and says so",
+        .limit("journal.ownership"))
     func takenOver() async throws {
         let server = MemoryServer()
         let former = try await open(server)
@@ -159,7 +154,9 @@ struct EndingTests {
         await owner.close()
     }
 
-    @Test("One that was taken over while it had no connection dials no more")
+    @Test(
+        "One that was taken over while it had no connection dials no more",
+        .limit("journal.ownership"))
     func takenOverBeforeDial() async throws {
         let dialer = MemoryDialer()
         let former = try await open(dialer)

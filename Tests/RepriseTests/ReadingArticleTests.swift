@@ -38,8 +38,8 @@ struct ReadingArticleTests {
         let newest = try await general.messages(limit: 50)
         let older = try await general.messages(before: newest.first?.seq, limit: 50)
         #expect(older.isEmpty)
-        try await general.appeared()
-        await general.disappeared()
+        try await general.setVisible(true)
+        try await general.setVisible(false)
     }
 
     private func rest(_ general: Channel, _ store: Store, _ api: API) async throws {

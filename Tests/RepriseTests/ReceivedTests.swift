@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -49,16 +50,6 @@ struct ReceivedTests {
         ]
     }
 
-    private static func comesTrue(
-        _ what: String, _ condition: () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !(try await condition()) {
-            try #require(ContinuousClock.now < deadline, "\(what) does not come true")
-            try await Task.sleep(for: .milliseconds(10))
-        }
-    }
-
     @Test("Taken over: it waits in the spool, and the new owner has it")
     func takenOver() async throws {
         let former = try await open()
@@ -98,7 +89,9 @@ struct ReceivedTests {
         }
     }
 
-    @Test("A full disk: it waits in the spool, and is in the journal once there is room")
+    @Test(
+        "A full disk: it waits in the spool, and is in the journal once there is room",
+        .limit("journal.spoolWaits"))
     func fullDisk() async throws {
         let reprise = try await open()
         try await Self.fill(reprise)
@@ -107,7 +100,7 @@ struct ReceivedTests {
         #expect(try await reprise.journal.entry(taps[0].tapID) == nil)
         try await Self.makeRoom(reprise)
         for tap in taps {
-            try await Self.comesTrue("\(tap.notification.request.id) is in the journal") {
+            try await eventually("\(tap.notification.request.id) is in the journal") {
                 try await reprise.journal.entry(tap.tapID) != nil
             }
         }
@@ -142,7 +135,7 @@ struct ReceivedTests {
         await former.close()
     }
 
-    @Test("A tap that came by the spool is not handed over again once it was presented")
+    @Test("A tap that came by the spool is not dispatched again once it was presented")
     func presentedOnce() async throws {
         let former = try await open()
         var owner = try await open(takeOver: true)
@@ -156,7 +149,7 @@ struct ReceivedTests {
             try await routed.presented()
             break
         }
-        try await Self.comesTrue("it is written down") {
+        try await eventually("it is written down") {
             try await owner.journal.read { db in
                 try Int64.fetchOne(db, sql: log, arguments: [tap.tapID.text])
             } != nil
@@ -183,7 +176,7 @@ struct ReceivedTests {
         try server.publish(#"{"text":"hi"}"#, to: "general")
         let general = try reprise.channel("general")
         try await general.subscribe()
-        try await Self.comesTrue("it is live") { general.state == .live }
+        try await eventually("it is live") { general.state == .live }
         let start = ContinuousClock.now
         for tap in try Self.taps().suffix(2) { try await reprise.received(tap) }
         let took = ContinuousClock.now - start

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -29,16 +30,6 @@ struct SignedInTests {
             prepare: { reprise in try await reprise.channel("general").subscribe() })
     }
 
-    private static func comesTrue(
-        _ what: String, _ condition: () async throws -> Bool
-    ) async throws {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while !(try await condition()) {
-            try #require(ContinuousClock.now < deadline, "\(what) does not come true")
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
-
     private static func isLive(_ home: RepriseAccounts) async throws -> Bool {
         try await home.current.channel("general").state == .live
     }
@@ -61,7 +52,7 @@ struct SignedInTests {
         #expect(try await Self.state(of: home) == .idle)
         for user in [Self.ada, Self.bob, Self.ada] {
             try await home.signIn(as: user)
-            try await Self.comesTrue("\(user) is live") { try await Self.isLive(home) }
+            try await eventually("\(user) is live") { try await Self.isLive(home) }
         }
         #expect(server.greeted == [Self.ada, Self.bob, Self.ada] && server.refused == 0)
         running.cancel()
@@ -82,7 +73,7 @@ struct SignedInTests {
         let running = Task { try await home.run() }
         for round in 0..<10 {
             try await home.signIn(as: Self.ada)
-            try await Self.comesTrue("round \(round) is live") { try await Self.isLive(home) }
+            try await eventually("round \(round) is live") { try await Self.isLive(home) }
             try await home.signOut()
             // At another moment after the change each time.
             try await Task.sleep(for: .milliseconds(round * 3))
@@ -102,20 +93,20 @@ struct SignedInTests {
         let home = try await Self.open(folder, server)
         let running = Task { try await home.run() }
         let ada = try await home.signIn(as: Self.ada)
-        try await Self.comesTrue("it is live") { try await Self.isLive(home) }
+        try await eventually("it is live") { try await Self.isLive(home) }
         server.end(code: CloseCode.unsupportedVersion.number)
-        try await Self.comesTrue("it has stopped") {
+        try await eventually("it has stopped") {
             if case .stopped = try await Self.state(of: home) { true } else { false }
         }
         // The same again, as after an update of the server; then somebody else.
         #expect(try await home.signIn(as: Self.ada) === ada)
-        try await Self.comesTrue("it goes on") { try await Self.isLive(home) }
+        try await eventually("it goes on") { try await Self.isLive(home) }
         server.end(code: CloseCode.unsupportedVersion.number)
-        try await Self.comesTrue("it has stopped again") {
+        try await eventually("it has stopped again") {
             if case .stopped = try await Self.state(of: home) { true } else { false }
         }
         try await home.signIn(as: Self.bob)
-        try await Self.comesTrue("the other is live") { try await Self.isLive(home) }
+        try await eventually("the other is live") { try await Self.isLive(home) }
         #expect(server.greeted == [Self.ada, Self.ada, Self.bob])
         running.cancel()
         try await running.value
@@ -131,14 +122,14 @@ struct SignedInTests {
         let home = try await Self.open(folder, server)
         let running = Task { try await home.run() }
         try await home.signIn(as: Self.ada)
-        try await Self.comesTrue("it has stopped") {
+        try await eventually("it has stopped") {
             guard case .stopped(let why) = try await Self.state(of: home) else { return false }
             return why.error?.code == .unauthorized
         }
         #expect(server.refused == 2 && server.greeted.isEmpty)
         server.tokens = [try Self.token(Self.ada): Self.ada]
         try await home.signIn(as: Self.ada)
-        try await Self.comesTrue("it is live") { try await Self.isLive(home) }
+        try await eventually("it is live") { try await Self.isLive(home) }
         running.cancel()
         try await running.value
         await home.close()

@@ -1,25 +1,15 @@
 import RepriseCore
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
 @Suite("Coverage")
 struct CoverageTests {
-    /// A generator that can be seeded: SplitMix64.
-    struct Seeded: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var word = state
-            word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-            word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-            return word ^ word >> 31
-        }
-    }
-
     @Test("agrees with a plain set of numbers over many thousand random operations")
     func agreesWithASet() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        var random = Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         for round in 0..<400 {
             var coverage = Coverage()
             var model = Set<Int64>()
@@ -73,7 +63,9 @@ struct CoverageTests {
         #expect(coverage.ranges.map(\.description) == ["(0, 9]"])
     }
 
-    @Test("Promise 6: at the bound a new range is refused, and nothing covered is forgotten")
+    @Test(
+        "Guarantee 6: at the bound a new range is refused, and nothing covered is forgotten",
+        .limit("wire.coverage"))
     func bound() throws {
         var coverage = Coverage()
         for index in 0..<Int64(WireLimits.coverageRanges) {

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -47,7 +48,11 @@ struct FormsCatalogueTests {
             + form + "}]" + more + "}"
     }
 
-    @Test("is judged as the vectors say, which are many", arguments: vectors)
+    @Test(
+        "is judged as the vectors say, which are many",
+        .limit(
+            "catalogues.parts", "catalogues.texts", "catalogues.names", "catalogues.predicates",
+            "catalogues.delays"), arguments: vectors)
     func keepsVectors(_ vector: Vector) {
         let problems = Self.problems(vector.catalogue)
         #expect(problems.map(\.pointer) == (vector.pointer.map { [$0] } ?? []), "\(problems)")
@@ -171,14 +176,16 @@ struct FormsCatalogueTests {
 
     // MARK: Hostile
 
-    @Test("refuses more than 1 MiB without looking at it")
+    @Test("refuses more than 1 MiB without looking at it", .limit("catalogues.bytes"))
     func refusesHuge() {
         let problems = Self.problems([UInt8](repeating: 0x20, count: 1_048_577))
         #expect(problems.count == 1)
         #expect(problems.first?.message.contains("1048576") == true)
     }
 
-    @Test("reports 20 problems at most", arguments: [20, 10_000])
+    @Test(
+        "reports 20 problems at most", .limit("catalogues.problems", "catalogues.forms"),
+        arguments: [20, 10_000])
     func reportsSome(_ count: Int) {
         let forms = Array(repeating: "1", count: count).joined(separator: ",")
         let text = #"{"format":"forms/1","version":"1","forms":[\#(forms)]}"#

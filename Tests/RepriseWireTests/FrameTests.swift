@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -147,7 +148,9 @@ struct FrameTests {
         #expect(throws: RepriseError.self) { try AccessToken(text) }
     }
 
-    @Test("a message that edits and deletes, and positions of too many users, are malformed")
+    @Test(
+        "a message that edits and deletes, and positions of too many users, are malformed",
+        .limit("http.positions"))
     func contradictions() {
         let users = (0...WireLimits.positions)
             .map { "{\"user\":\"u\($0)\",\"read\":0,\"delivered\":0}" }.joined(separator: ",")
@@ -241,7 +244,7 @@ struct FrameTests {
     }
 
     @Test(
-        "a frame that is wrong in any one way is refused",
+        "a frame that is wrong in any one way is refused", .limit("wire.fields", "wire.sequence"),
         arguments: [
             #"[]"#, #"{}"#, #"{"type":1}"#, #"{"type":"event"}"#, #"null"#, #""event""#, "",
             #"{"type":"event","channelId":"a","seq":5,"id":"x","timestamp":1}"#,
@@ -286,14 +289,16 @@ struct FrameTests {
         #expect(refusals > 5_000)
     }
 
-    @Test("a frame over the limit is refused before it is read")
+    @Test("a frame over the limit is refused before it is read", .limit("wire.frame"))
     func tooLarge() {
         var decoder = FrameDecoder()
         let bytes = [UInt8](repeating: 0x20, count: WireLimits.frameBytes + 1)
         #expect(throws: RepriseError(.tooLarge, "")) { try decoder.serverFrame(bytes) }
     }
 
-    @Test("a text is cut to so many bytes, not characters, and no character is cut in two")
+    @Test(
+        "a text is cut to so many bytes, not characters, and no character is cut in two",
+        .limit("wire.text"))
     func cutTexts() throws {
         var decoder = FrameDecoder()
         // One character to Swift, with as many bytes as its author likes.

@@ -1,5 +1,7 @@
 import Foundation
 import RepriseCore
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -63,7 +65,7 @@ struct ScannerTests {
         ].map { Array($0.utf8) }
         let alphabet = Array(#"{}[]",:\0123456789eE+-.tfn ua"#.utf8)
         let seed = UInt64.random(in: 0...UInt64.max)
-        var random = CoverageTests.Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         var both = 0
         for _ in 0..<20_000 {
             var text = texts.randomElement(using: &random) ?? []
@@ -86,7 +88,9 @@ struct ScannerTests {
         #expect(both > 1_000)
     }
 
-    @Test("nesting is counted in a loop and bounded", arguments: ["[", "{\"a\":"])
+    @Test(
+        "nesting is counted in a loop and bounded", .limit("wire.nesting"),
+        arguments: ["[", "{\"a\":"])
     func depth(open: String) {
         let close = open == "[" ? "]" : "}"
         let deepest = WireLimits.nestingDepth

@@ -1,4 +1,5 @@
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 extension ChainState {

@@ -4,7 +4,7 @@ import ArgumentParser
 struct ChainsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chains",
-        abstract: "Look into chains: list, show, retry, cancel, pause, resume, export.",
+        abstract: "Inspect chains: list, show, retry, cancel, pause, resume, export.",
         usage: """
             reprise chains [list] --journal DIR [--state STATE] [--limit N]
             reprise chains show ID --journal DIR [--watch] [--json]
@@ -12,15 +12,15 @@ struct ChainsCommand: AsyncParsableCommand {
             reprise chains export ID --journal DIR
             """,
         discussion: """
-            A chain is background work in steps. A chain that has failed, was cancelled or
-            is parked, because the app that has it now does not know how to go on, stays
-            here for seven days, with what each task was given, made, and said.
+            A chain is background work in steps. A chain that failed, was cancelled or is
+            suspended (parked), because this version of the app cannot continue it, stays
+            listed for seven days, with the input, output and error of each task.
 
-            Reading disturbs nobody, also while the app runs. A journal has one owner, so
-            retry, cancel, pause and resume are left in its spool: the app does them when
-            it reads that, at its next start at the latest.
+            Reading is safe while the app runs. A journal has one owner, so retry, cancel,
+            pause and resume are left in its spool: the app performs them when it reads
+            the spool, at its next start at the latest.
 
-            An ID may be shortened to what is unique.
+            An ID may be shortened to a unique prefix.
 
             EXAMPLES
               reprise chains --journal ./data

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 /// `reprise chains list`.

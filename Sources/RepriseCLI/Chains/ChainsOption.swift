@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Reprise
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 /// Which journal, for every command that looks at chains.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 /// `reprise chains show`.
@@ -38,7 +39,7 @@ struct ChainsShowCommand: AsyncParsableCommand {
 struct ChainsExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Print all that there is of a chain as one JSON object.",
+        abstract: "Print all data of a chain as one JSON object.",
         usage: "reprise chains export ID --journal DIR",
         discussion: """
             With every input, output and checkpoint, those in files included. What is not

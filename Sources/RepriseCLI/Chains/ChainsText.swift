@@ -1,5 +1,6 @@
 import Foundation
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 /// Chains for a person: at most 80 columns wide.

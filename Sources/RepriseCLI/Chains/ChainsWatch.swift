@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 
 /// Shows something once, or repeatedly until it is interrupted.

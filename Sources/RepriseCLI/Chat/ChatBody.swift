@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import RepriseWire
 
 /// The body of a chat message: `{"text":…}`.

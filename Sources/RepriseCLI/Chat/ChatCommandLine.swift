@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import RepriseCore
 
 /// The command in a line.

@@ -1,11 +1,12 @@
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import UnixSignals
 
 /// The chat in a terminal: draws changes, and passes input to the room.
 struct ChatKeyboard: Sendable {
     /// However much changes, it is drawn no more often than this.
-    private static let frame = Duration.milliseconds(33)
+    static let frame = Duration.milliseconds(33)
 
     let room: ChatRoom
     let terminal: RawTerminal

@@ -1,6 +1,7 @@
 import Foundation
 import Reprise
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 import Synchronization

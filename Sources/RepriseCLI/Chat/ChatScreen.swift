@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
 
 /// The chat's layout: the newest messages, typing users, a status line, and the input line.

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCommandLine
 import RepriseWire
 
 /// A file that should be a catalogue of forms.

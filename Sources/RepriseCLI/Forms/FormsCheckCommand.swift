@@ -1,4 +1,5 @@
 import ArgumentParser
+import RepriseCommandLine
 import RepriseWire
 
 /// `reprise forms check`: whether a file is a catalogue, without any server.

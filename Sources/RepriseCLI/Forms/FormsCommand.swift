@@ -6,8 +6,8 @@ struct FormsCommand: AsyncParsableCommand {
         commandName: "forms",
         abstract: "Check, push and show a catalogue of forms.",
         discussion: """
-            A catalogue says which forms an app shows, after which events, to whom and
-            how often. docs/forms.md has all of it.
+            A catalogue defines which forms an app shows, after which events, to whom and
+            how often. See docs/forms.md.
 
             EXAMPLES
               reprise forms check forms.json

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -6,7 +7,7 @@ import RepriseWire
 struct FormsPushCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
-        abstract: "Make a file the catalogue that apps get.",
+        abstract: "Push a file as the apps' catalogue.",
         usage: """
             reprise forms push FILE [--company KEY] [--server URL]
                                [--as USER | --token TOKEN]

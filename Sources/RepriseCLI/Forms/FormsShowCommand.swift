@@ -1,4 +1,5 @@
 import ArgumentParser
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -6,7 +7,7 @@ import RepriseWire
 struct FormsShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show the catalogue that apps get.",
+        abstract: "Show the apps' catalogue.",
         usage: "reprise forms show [--company KEY] [--server URL] [--json]",
         discussion: """
             Prints a table of the forms. With --json it prints the catalogue itself, byte

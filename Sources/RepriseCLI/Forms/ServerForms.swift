@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 

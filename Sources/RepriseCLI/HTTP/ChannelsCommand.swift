@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -21,11 +22,11 @@ struct ChannelsCommand: AsyncParsableCommand {
                              [--keep-messages COUNT] [--keep-days DAYS]
             """,
         discussion: """
-            Without a name it lists the channels that you are a member of, with what is
-            unread; an admin sees all. With a name alone it shows one channel. With
-            settings it makes the channel, or sets all of them anew: what is not given
-            gets its default. Who makes a channel owns it. A channel that nobody made, as
-            a --dev server lets you publish to, is in no list.
+            Without a name: lists the channels that you are a member of, with unread
+            counts; an admin sees all. With a name alone: shows one channel. With
+            settings: creates the channel, or replaces all its settings (omitted ones get
+            their defaults). The creator owns it. Channels that were only published to,
+            on a --dev server, are not listed.
 
             EXAMPLES
               reprise channels --as ada

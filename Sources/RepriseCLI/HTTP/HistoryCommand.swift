@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -7,16 +8,16 @@ import RepriseWire
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Print what a channel holds on the server.",
+        abstract: "Print a channel's messages on the server.",
         usage: """
             reprise history CHANNEL [--last COUNT | --after SEQ] [--limit COUNT]
                             [--server URL] [--as USER] [--json]
             """,
         discussion: """
-            Prints the newest 20 messages, or with --after everything behind a sequence.
-            Nothing is kept and nothing is marked as read: `reprise listen` and
-            `reprise chat` do that. What the server does not have any more is said on
-            standard error, or with --json as {"after":…,"through":…,"reason":…}.
+            Prints the newest 20 messages, or with --after everything after a sequence.
+            Stores nothing and marks nothing as read: `reprise listen` and `reprise chat`
+            do that. Removed ranges are reported on standard error, or with --json as
+            {"after":…,"through":…,"reason":…}.
 
             EXAMPLES
               reprise history general
@@ -85,7 +86,7 @@ struct HistoryCommand: AsyncParsableCommand {
     }
 
     private func write(_ message: [UInt8]) throws {
-        guard !json else { return try StandardOutput.write(Listing.line(message)) }
+        guard !json else { return try StandardOutput.write(HTTPMembers.line(message)) }
         let members = try HTTPMembers(message)
         let time = members.integer("timestamp").map { WallTime(milliseconds: $0).dayAndTime } ?? ""
         let place = "\(members.integer("seq") ?? 0)".right(6) + "  " + time
@@ -100,7 +101,7 @@ struct HistoryCommand: AsyncParsableCommand {
     }
 
     private func tell(_ gone: [UInt8]) throws {
-        guard !json else { return try StandardOutput.write(Listing.line(gone)) }
+        guard !json else { return try StandardOutput.write(HTTPMembers.line(gone)) }
         let members = try HTTPMembers(gone)
         guard let after = members.integer("after"), let through = members.integer("through") else {
             return

@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import RepriseCore
 
 /// Prints a list that the server gives page by page.
@@ -30,7 +31,7 @@ struct Listing: Sendable {
                     Terminal.error.writeLine("There is nothing to list.")
                 }
             } else if isJSON {
-                for element in elements { try StandardOutput.write(Self.line(element)) }
+                for element in elements { try StandardOutput.write(HTTPMembers.line(element)) }
             } else {
                 let rows = try elements.map { cells(try HTTPMembers($0)).map(\.printable) }
                 try write(rows, &widths)
@@ -65,11 +66,5 @@ struct Listing: Sendable {
         var line = padded.joined(separator: "  ")
         while line.last == " " { line.removeLast() }
         return line
-    }
-
-    /// As one line: white space between tokens may hold line breaks, within strings they are
-    /// escaped.
-    static func line(_ json: [UInt8]) -> [UInt8] {
-        json.map { $0 == 0x0a || $0 == 0x0d ? 0x20 : $0 } + [UInt8(ascii: "\n")]
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -16,8 +17,8 @@ struct MembersCommand: AsyncParsableCommand {
             reprise members CHANNEL --remove USER
             """,
         discussion: """
-            An owner, or an admin, adds and removes; everybody may join a public channel
-            and leave any. Who is removed while connected gets nothing more at once.
+            Owners and admins add and remove members; anybody may join a public channel
+            and leave any. A removed member's connection receives nothing more.
 
             EXAMPLES
               reprise members team --as ada

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
@@ -8,10 +9,10 @@ struct IdentityOption: ParsableArguments {
     @Option(
         name: .customLong("as"),
         help: ArgumentHelp(
-            "Who you are: a --dev server gives a token for the asking.", valueName: "user"))
+            "The user; a --dev server issues the token.", valueName: "user"))
     var user: String?
     @Option(
-        help: ArgumentHelp("Who you are: a JSON Web Token. (default: $REPRISE_TOKEN)"))
+        help: ArgumentHelp("The token of the user, a JSON Web Token. (default: $REPRISE_TOKEN)"))
     var token: String?
 
     private var given: String? {

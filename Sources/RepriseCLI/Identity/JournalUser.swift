@@ -1,5 +1,6 @@
 import Reprise
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
 import RepriseJournal
 import RepriseWire

@@ -1,4 +1,5 @@
 import RepriseChannels
+import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 

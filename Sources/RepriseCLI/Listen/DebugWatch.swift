@@ -1,5 +1,6 @@
 import Reprise
 import RepriseChannels
+import RepriseCommandLine
 
 /// Shows the channels' state, once a second, without reading their messages.
 ///

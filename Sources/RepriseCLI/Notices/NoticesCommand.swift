@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseCore
 import RepriseNotices
 import RepriseWire
@@ -9,13 +10,13 @@ import RepriseWire
 struct NoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices",
-        abstract: "Show what was decided about messages and why, and the badge.",
+        abstract: "Show decisions about messages, their reasons, and the badge.",
         discussion: """
-            For each message: whether its notification stands, stood (gone) or was never
-            shown (silent), what brought it first (push, extension, live, catchUp), and the
-            first reason that held. Beside them the badge, and how many messages were
-            decided upon for each reason. Newest first. Reads a journal that another
-            process owns without disturbing it.
+            For each message: whether its notification is shown (standing), was removed
+            (gone) or was never shown (silent), what delivered it first (push, extension,
+            live, catchUp), and the first reason that held. Also the badge, and the number
+            of decisions by reason. Newest first. Safe while another process owns the
+            journal.
 
             EXAMPLES
               reprise notices --journal ./inbox

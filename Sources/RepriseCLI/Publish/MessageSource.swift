@@ -1,3 +1,5 @@
+import RepriseCommandLine
+
 /// The bodies to publish, one by one: from the command line, a file or standard input.
 struct MessageSource: AsyncSequence, Sendable {
     typealias Element = [UInt8]

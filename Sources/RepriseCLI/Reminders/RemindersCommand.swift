@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseReminders
 
 /// `reprise reminders`: the plan, the system's notifications, and why they differ.
@@ -9,13 +10,13 @@ struct RemindersCommand: AsyncParsableCommand {
         commandName: "reminders",
         abstract: "Show what should ring, what the system has, and the difference.",
         discussion: """
-            Shows the last survey that an app made: what it wanted to be pending, what the
-            system had, what rings next, and until when everything rings without the app
-            being opened. Reads a journal that another process owns without disturbing it.
+            Shows the last reconciliation of an app: what should be pending, what the system
+            had, what rings next, and until when everything rings even if the app is not
+            opened. Safe while another process owns the journal.
 
             A row is pending (the system has it), missing (it should have it), refused (it
-            would not take it), extra (it should not have it), or beyond (one of the next,
-            for which there is no place). --decisions says why each was added or removed.
+            did not take it), extra (it should not have it), or beyond (one of the next,
+            for which there is no place). --decisions gives the reason for each change.
 
             EXAMPLES
               reprise reminders --journal ./goals
@@ -23,7 +24,8 @@ struct RemindersCommand: AsyncParsableCommand {
               reprise reminders --journal ./goals --json | jq .survey.guaranteedUntil
 
             EXIT CODES
-              0 the system has what it should; 1 it has not, or the last survey failed;
+              0 the system has what it should; 1 it has not, or the reconciliation
+              failed;
               65 no journal there. All: reprise --help
             """)
 
@@ -40,7 +42,7 @@ struct RemindersCommand: AsyncParsableCommand {
     func run() async throws {
         let reading = try ReminderReconciliationReading.read(
             at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas,
-            decisions: decisions ? (json ? 2_000 : 100) : 0)
+            decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
         if json {
             try StandardOutput.write(RemindersJSON.object(reading, next: next))
         } else {

@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseReminders
 import RepriseWire
 
-/// Surveys and routes for programs, each on one line.
+/// Reconciliations and routes for programs, each on one line.
 enum RemindersJSON {
     static func object(_ reading: ReminderReconciliationReading, next: Int) -> String {
         var writer = JSONWriter()

@@ -1,6 +1,7 @@
+import RepriseCommandLine
 import RepriseReminders
 
-/// A survey for a person: at most 80 columns wide.
+/// A reconciliation for a person: at most 80 columns wide.
 struct RemindersText {
     private let reading: ReminderReconciliationReading
     private let next: Int
@@ -15,7 +16,7 @@ struct RemindersText {
     var lines: [String] {
         guard let reconciliation = reading.reconciliation else {
             return [
-                "No survey was made yet: no app has run its reminders on this journal.",
+                "No reconciliation was made yet: no app has run its reminders on this journal.",
                 "An app makes one when it calls `reprise.reminders.run(…)`.",
             ]
         }
@@ -25,7 +26,7 @@ struct RemindersText {
 
     private func about(_ reconciliation: ReminderReconciliationReading.Reconciliation) -> [String] {
         var lines = [
-            row("survey", "\(reconciliation.at.dayAndTime), cause: \(reconciliation.cause)"),
+            row("reconciled", "\(reconciliation.at.dayAndTime), cause: \(reconciliation.cause)"),
             row("allowed", allowed(reconciliation.permission)),
             row("the device", "is in \(reconciliation.zone)"),
             row(

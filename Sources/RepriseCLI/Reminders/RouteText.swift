@@ -1,3 +1,4 @@
+import RepriseCommandLine
 import RepriseCore
 import RepriseReminders
 
@@ -37,8 +38,8 @@ struct RouteText {
         }
         guard route.handed > 0 else { return nil }
         return route.handed == 1
-            ? "Handed over, not presented yet."
-            : "Handed over \(route.handed.grouped) times, not presented yet."
+            ? "Dispatched, not presented yet."
+            : "Dispatched \(route.handed.grouped) times, not presented yet."
     }
 
     private var colour: Terminal.Colour {

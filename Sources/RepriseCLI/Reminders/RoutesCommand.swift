@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Reprise
+import RepriseCommandLine
 import RepriseReminders
 
 /// `reprise routes`: recent taps, what they turned out to be, and whether a person saw it.
@@ -9,11 +10,11 @@ struct RoutesCommand: AsyncParsableCommand {
         commandName: "routes",
         abstract: "Show recent taps, what they resolved to and why.",
         discussion: """
-            Every tap on a reminder, action of it and deep link is recorded before anything
-            else, then resolved by the app's store: active, paused, deleted, missing,
-            superseded or malformed, with the reason. "handed" counts how often the app got
-            it; it is presented when the app says that a person sees it. Newest first.
-            Reads a journal that another process owns without disturbing it.
+            Every tap on a reminder, action of it and deep link is recorded first, then
+            resolved by the app's store: active, paused, deleted, missing, superseded or
+            malformed, with the reason. "handed" counts how often it was dispatched to the
+            app; it is presented when the app confirms its screen. Newest first.
+            Safe while another process owns the journal.
 
             EXAMPLES
               reprise routes --journal ./goals
@@ -23,13 +24,17 @@ struct RoutesCommand: AsyncParsableCommand {
               0 done; 65 no journal there. All: reprise --help
             """)
 
+    static let most = 1_000
+
     @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
     var journal: String
     @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
     @Flag(help: "Print an object a line.") var json = false
 
     func validate() throws {
-        guard (1...1_000).contains(limit) else { throw ValidationError("--limit is 1 to 1,000.") }
+        guard (1...Self.most).contains(limit) else {
+            throw ValidationError("--limit is 1 to 1,000.")
+        }
     }
 
     func run() async throws {

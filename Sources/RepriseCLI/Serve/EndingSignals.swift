@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCommandLine
 import RepriseCore
 import ServiceLifecycle
 

@@ -1,6 +1,7 @@
 import Configuration
 import Foundation
 import Logging
+import RepriseCommandLine
 import RepriseCore
 import RepriseServer
 import Synchronization

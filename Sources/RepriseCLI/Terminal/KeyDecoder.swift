@@ -1,3 +1,5 @@
+import RepriseCommandLine
+
 /// A key press.
 enum Key: Hashable, Sendable {
     case character(Unicode.Scalar)

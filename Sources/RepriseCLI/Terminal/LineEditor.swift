@@ -1,3 +1,5 @@
+import RepriseCommandLine
+
 /// A line that a person types, with a cursor in it and the lines before.
 struct LineEditor: Sendable {
     /// The longest line, in characters; further input is ignored.

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCommandLine
 import Synchronization
 
 /// The terminal in raw mode with the screen to itself; restored at the end.

@@ -4,10 +4,16 @@ import RepriseCore
 /// Steps of background work in order, each with one or more parallel tasks.
 ///
 /// ```swift
-/// let importPhotos = Chain<ImportInput>("import-photos", version: 2, compatibleWith: [1]) { input in
+/// let importPhotos = Chain<ImportInput>(
+///     "import-photos", version: 2, compatibleWith: [1]
+/// ) { input in
 ///     let list = Work("list", ListFiles.self) { _ in .init(folder: input.folder) }
 ///     list
-///     Parallel { for file in input.files { Work("copy-\(file)", CopyFile.self) { _ in .init(from: file) } } }
+///     Parallel {
+///         for file in input.files {
+///             Work("copy-\(file)", CopyFile.self) { _ in .init(from: file) }
+///         }
+///     }
 ///     WaitFor(for: .session)
 ///     Work("send", Upload.self) { done in .init(files: try done[list].files) }.retry(attempts: 5)
 /// }

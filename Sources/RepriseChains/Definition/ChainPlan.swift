@@ -29,7 +29,7 @@ package struct PlannedTask: Sendable {
     package let worker: String?
     package let wait: WaitTarget?
     package let input: @Sendable (ChainOutputs) throws -> [UInt8]
-    package var attempts = 3
+    package var attempts = ChainsLimits.attempts
     package var backoff = Backoff()
     package var deadline: Duration?
     package var compensation: PlannedCompensation?

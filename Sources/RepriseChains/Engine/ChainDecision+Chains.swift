@@ -18,7 +18,7 @@ extension ChainDecision {
     ) -> ChainDecision {
         var decision = ChainDecision(chain, .ended(.superseded, reason: "parked"), facts)
         if chain.machine.state != .suspended {
-            decision.writes.log.append((nil, "Parked: \(chain.trouble ?? "")"))
+            decision.writes.log.append((nil, "Suspended: \(chain.trouble ?? "")"))
         }
         decision.writes.reason = chain.suspendedReason
         decision.add(chain.machine.suspended())

@@ -40,7 +40,7 @@ extension ChainDecision {
         decision.add(chain.machine.unrecoverable())
         decision.writes.state = .suspended
         decision.writes.reason = chain.suspendedReason
-        decision.writes.log.append((nil, "Parked: \(chain.suspendedReason ?? "")"))
+        decision.writes.log.append((nil, "Suspended: \(chain.suspendedReason ?? "")"))
         return decision
     }
 

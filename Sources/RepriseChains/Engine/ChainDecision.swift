@@ -1,3 +1,4 @@
+import DequeModule
 import RepriseCore
 package import RepriseJournal
 
@@ -41,7 +42,7 @@ package struct ChainDecision {
     /// The error of reading.
     package private(set) var trouble: (any Error)?
     let facts: ChainFacts
-    private var left: [ChainMachine.Action] = []
+    private var left: Deque<ChainMachine.Action> = []
     private var making: Making?
 
     init(

@@ -23,7 +23,7 @@ extension ChainsEngine {
             }
             await carryOut(.obey(command, chain, facts), delivery)
         } catch {
-            note(error)
+            loop.note(error)
             delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
         }
     }
@@ -53,16 +53,12 @@ extension ChainsEngine {
         switch news {
         case .opened(let readiness):
             await release(where: "t.hold = ?", ["readiness:\(readiness.name)"])
-        case .closed: break
+        case .closed, .lost: break
         case .recorded(let newest):
             for (kind, seq) in newest where awaited.contains(kind) {
                 await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
             }
         case .calendarMoved: await readDeadlines(of: Array(live.keys))
-        case .lost:
-            failure = RepriseError(
-                .ownershipLost, "Another process has taken this journal over.",
-                remedy: "Close this journal and open it again.")
         }
     }
 
@@ -74,7 +70,7 @@ extension ChainsEngine {
             }
             for (seq, deadlines) in zip(chains, found) { live[seq]?.calendarSet(deadlines) }
         } catch {
-            note(error)
+            loop.note(error)
         }
     }
 
@@ -102,7 +98,7 @@ extension ChainsEngine {
                 guard count == 500 else { return }
             }
         } catch {
-            note(error)
+            loop.note(error)
         }
     }
 
@@ -113,7 +109,7 @@ extension ChainsEngine {
                 try ChainReleases.record(id, task, journal, db)
             }
         } catch {
-            note(error)
+            loop.note(error)
         }
     }
 

@@ -17,7 +17,7 @@ extension ChainsEngine {
         var decision = decision
         while let need = decision.next() { decision.supply(await outputs(need)) }
         awaited.formUnion(decision.awaited)
-        if let trouble = decision.trouble { note(trouble) }
+        if let trouble = decision.trouble { loop.note(trouble) }
         let chain = decision.chain
         for place in decision.stops { stopForMachine(place, of: chain) }
         if decision.stopsAll {
@@ -78,8 +78,7 @@ extension ChainsEngine {
                 key.payload, of: chain, done.bytes, done.output, run.attempt, facts)
             await carryOut(decision, run.delivery)
         case .failure(let error):
-            let code = (error as? RepriseError)?.code
-            if code == .ownershipLost || code == .closed { return note(error) }
+            if error.isEndOfJournal { return loop.fail(error) }
             await carryOut(
                 .failed(key.payload, of: chain, error, run.attempt, facts), run.delivery)
         }

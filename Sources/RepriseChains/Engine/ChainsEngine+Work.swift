@@ -22,7 +22,7 @@ extension ChainsEngine {
         } catch let error as ChainRow.Broken {
             quarantine(payload.chain, error.description, delivery)
         } catch {
-            note(error)
+            loop.note(error)
             delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
         }
     }
@@ -48,7 +48,7 @@ extension ChainsEngine {
                 }
                 (kept, checkpoint) = (kept ?? found.input, found.checkpoint)
             } catch {
-                note(error)
+                loop.note(error)
                 _ = chain.machine.requeued(place)
                 return delivery.end(DispatchFailure.notReady("The task cannot be read: \(error)"))
             }
@@ -81,10 +81,8 @@ extension ChainsEngine {
     }
 
     private func alarm(_ event: ChainsEvent, after wait: Duration, for key: TaskKey) {
-        let timer = Task { [inbox, clock] in
-            do { try await clock.sleep(for: max(wait, .zero)) } catch { return }
-            inbox.put(event)
-        }
+        let timer = Alarm(clock)
+        timer.set(clock.uptime() + max(wait, .zero)) { [inbox] in inbox.put(event) }
         running[key]?.timers.append(timer)
     }
 

@@ -16,7 +16,7 @@ actor ChainsEngine {
         let started: WallTime
         let attempts: Int
         var stop: ChainStop?
-        var timers: [Task<Void, Never>] = []
+        var timers: [Alarm] = []
 
         var attempt: ChainAttempt {
             ChainAttempt(
@@ -26,7 +26,8 @@ actor ChainsEngine {
 
     nonisolated let journal: Journal
     nonisolated let configuration: Chains.Configuration
-    nonisolated let inbox = ChainsInbox()
+    nonisolated let loop: FeatureLoop<ChainsEvent>
+    nonisolated var inbox: Mailbox<ChainsEvent> { loop.mailbox }
     nonisolated let files: OutputFiles
     nonisolated let budget = ChainsBudget()
     nonisolated let watchers = ChainWatchers()
@@ -39,15 +40,15 @@ actor ChainsEngine {
     /// The kinds of entries that some chain may wait for.
     var awaited: Set<String> = []
     private var uses: UInt64 = 0
-    private var isRunning = false
     private var isObserving = false
-    var failure: RepriseError?
+    private var watch: Task<Void, Never>?
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
     init(journal: Journal, configuration: Chains.Configuration) {
         self.journal = journal
         self.configuration = configuration
+        loop = FeatureLoop("The chains", journal)
         files = OutputFiles(journal.location)
         definitions = Dictionary(
             configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -57,39 +58,32 @@ actor ChainsEngine {
     // MARK: Running
 
     func run(_ status: (any DeviceStatus)?) async throws {
-        guard !isRunning else {
-            throw RepriseError(.badConfiguration, "The chains are running already.")
+        try await loop.run(on: self) {
+            try await self.start(status)
+        } take: {
+            await self.take($0)
+        } finish: {
+            await self.finish()
         }
-        isRunning = true
-        failure = nil
-        inbox.open()
-        let watch = status.map { status in
+    }
+
+    private func start(_ status: (any DeviceStatus)?) async throws {
+        watch = status.map { status in
             Task { [inbox] in
                 for await conditions in status.conditions { inbox.put(.conditions(conditions)) }
             }
         }
-        do {
-            try await files.sweep(journal)
-            if let status {
-                // A chain that must not run now must not begin before that is known.
-                for await first in status.conditions {
-                    conditions = first
-                    break
-                }
+        try await files.sweep(journal)
+        if let status {
+            // A chain that must not run now must not begin before that is known.
+            for await first in status.conditions {
+                conditions = first
+                break
             }
-            listen()
-            try await lookAround()
-            await journal.setReady(Chains.readiness)
-            while failure == nil, !Task.isCancelled {
-                for event in await inbox.next() { await take(event) }
-            }
-        } catch {
-            failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
         }
-        watch?.cancel()
-        // Not cancelled with the task: entries in flight are returned.
-        await Task { await self.finish() }.value
-        if let failure { throw failure }
+        listen()
+        try await lookAround()
+        await journal.setReady(Chains.readiness)
     }
 
     private func listen() {
@@ -114,20 +108,18 @@ actor ChainsEngine {
     }
 
     private func finish() async {
+        watch?.cancel()
         await journal.setNotReady(Chains.readiness)
         stopAll()
-        let grace = Task { [inbox, clock, configuration] in
-            try? await clock.sleep(for: configuration.stopGrace)
-            inbox.put(.stopAll)
-        }
+        let grace = Alarm(clock)
+        grace.set(clock.uptime() + configuration.stopGrace) { [inbox] in inbox.put(.stopAll) }
         var isWaiting = true
-        while isWaiting, failure == nil,
+        while isWaiting, loop.failure == nil,
             !running.isEmpty || live.values.contains(where: { $0.unsettled > 0 })
         {
-            for event in await inbox.next() {
-                if case .stopAll = event { isWaiting = false }
-                await take(event)
-            }
+            guard let event = await inbox.next() else { break }
+            if case .stopAll = event { isWaiting = false }
+            await take(event)
         }
         grace.cancel()
         for event in inbox.close() {
@@ -140,7 +132,6 @@ actor ChainsEngine {
         giveBack(running.values.map(\.delivery))
         for run in running.values { for timer in run.timers { timer.cancel() } }
         (running, live) = ([:], [:])
-        isRunning = false
         budget.ring()
     }
 
@@ -174,12 +165,6 @@ actor ChainsEngine {
         guard running[key] != nil else { return }
         if running[key]?.stop == nil { running[key]?.stop = reason }
         running[key]?.task.cancel()
-    }
-
-    /// Ends the engine if the journal's ownership is lost.
-    func note(_ error: any Error) {
-        guard let error = error as? RepriseError else { return }
-        if error.code == .ownershipLost || error.code == .closed { failure = error }
     }
 
     // MARK: Chains in memory

@@ -128,6 +128,8 @@ enum Method {
 extension Duration {
     /// Between a tenth of a second and an hour.
     static func checked(timeout seconds: Double) -> Duration {
-        .seconds(seconds.isFinite ? min(max(seconds, 0.1), 3_600) : 30)
+        let limits = WorkerLimits.timeouts
+        guard seconds.isFinite else { return .seconds(WorkerLimits.defaultTimeout) }
+        return .seconds(min(max(seconds, limits.lowerBound), limits.upperBound))
     }
 }

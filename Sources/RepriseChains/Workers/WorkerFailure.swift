@@ -3,15 +3,15 @@ public import RepriseCore
 
 extension RepriseError.Code {
     /// A path leaves the sandbox, or contains a link.
-    public static let outsideSandbox = Self("outsideSandbox")
+    public static let outsideSandbox = Self(ChainsErrorCode.outsideSandbox.rawValue)
     /// A URL whose address the app must not access.
-    public static let addressRefused = Self("addressRefused")
+    public static let addressRefused = Self(ChainsErrorCode.addressRefused.rawValue)
     /// The file does not exist.
-    public static let noSuchFile = Self("noSuchFile")
+    public static let noSuchFile = Self(ChainsErrorCode.noSuchFile.rawValue)
     /// A file is there already, and it must not be replaced.
-    public static let fileExists = Self("fileExists")
+    public static let fileExists = Self(ChainsErrorCode.fileExists.rawValue)
     /// The content differs from its expected checksum.
-    public static let checksumMismatch = Self("checksumMismatch")
+    public static let checksumMismatch = Self(ChainsErrorCode.checksumMismatch.rawValue)
 }
 
 /// Maps a worker's errors for the engine.

@@ -1,9 +1,15 @@
-/// Limits of the standard workers; `docs/limits.md` lists each with its effect.
+/// Limits of the standard workers; `docs/limits/chains.md` lists each with its effect.
 public enum WorkerLimits {
     /// The most bytes of a path in the sandbox.
     public static let path = 1_024
     /// The most parts of a path in the sandbox.
     public static let pathParts = 64
+    /// The most bytes of a part of a path.
+    public static let pathPart = 255
+    /// The timeouts for a server's silence that are accepted, in seconds; others are cut.
+    public static let timeouts = 0.1...3_600
+    /// The timeout where none is given, in seconds.
+    public static let defaultTimeout = 30.0
     /// The most bytes of a URL.
     public static let url = 8_192
     /// How often a server may send elsewhere.

@@ -1,3 +1,4 @@
+import DequeModule
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -20,7 +21,7 @@ actor ChannelsDriver {
     let connectionStates: StateBroadcaster<ConnectionState>
     let configuration: Channels.Configuration
     /// Phases of the app that the machine has not taken yet, in order.
-    nonisolated let phases = Mutex<[AppPhase]>([])
+    nonisolated let phases = Mutex<Deque<AppPhase>>([])
 
     var machine: ChannelsMachine
     var states: [ChannelName: StateBroadcaster<ChannelState>] = [:]
@@ -30,7 +31,7 @@ actor ChannelsDriver {
     private var step: Step?
     /// The task was cancelled: the end of its connection is no failure then.
     private var isEnding = false
-    private var alarm: Task<Void, any Error>?
+    private let alarm: Alarm
     /// The current dial.
     private var dialling: Task<any Socket, any Error>?
     /// The pending request to the app.
@@ -54,6 +55,7 @@ actor ChannelsDriver {
         self.readers = readers
         self.presence = presence
         self.configuration = configuration
+        alarm = Alarm(configuration.timekeeper)
         outbox = OutboxDriver(changeNotifier: readers.changeNotifier, configuration: configuration)
         connectionStates = states
         machine = ChannelsMachine(settings: configuration.machine)
@@ -282,13 +284,7 @@ actor ChannelsDriver {
     }
 
     private func setAlarm(at moment: Duration?) {
-        alarm?.cancel()
-        alarm = moment.map { moment in
-            Task { [weak self, timekeeper = configuration.timekeeper] in
-                try await timekeeper.sleep(until: moment)
-                await self?.ring()
-            }
-        }
+        alarm.set(moment) { [weak self] in await self?.ring() }
     }
 
     private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
@@ -316,7 +312,10 @@ actor ChannelsDriver {
         }
     }
 
-    private func ring() async { await perform(machine.woke(at: now, jitter: jitter)) }
+    private func ring() async {
+        alarm.cancel()
+        await perform(machine.woke(at: now, jitter: jitter))
+    }
 
     // MARK: The app's life
 
@@ -324,7 +323,7 @@ actor ChannelsDriver {
 
     /// Passes the app's phases to the machine in their order, whichever caller is first.
     func follow() async {
-        while let phase = phases.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+        while let phase = phases.withLock({ $0.popFirst() }) {
             let moment = now
             switch phase {
             case .foreground: await perform(machine.foregrounded(at: moment))

@@ -63,6 +63,8 @@ package struct TokenMachine: Sendable {
     private var failures = 0
     /// The server's time, and when it was received.
     private var clock: (wall: WallTime, at: Duration) = (WallTime(milliseconds: 0), .zero)
+    /// The consecutive refused tokens at which somebody has to sign in.
+    static let refusalLimit = 2
     /// Tokens that were refused since the last welcome.
     private var refusals = 0
 
@@ -214,7 +216,7 @@ package struct TokenMachine: Sendable {
         guard isUsed else { return false }
         drop(because: .refused)
         refusals += 1
-        return refusals <= 1
+        return refusals < Self.refusalLimit
     }
 
     /// The user has signed in again.

@@ -15,7 +15,6 @@ final class OutboxDriver: Sendable {
         var machine: OutboxMachine
         var frameSender: FrameSender?
         var delivery: [EntryID: EntryDelivery] = [:]
-        var alarm: (due: Duration, task: Task<Void, Never>)?
     }
 
     /// How an entry ended.
@@ -27,12 +26,14 @@ final class OutboxDriver: Sendable {
 
     private let configuration: Channels.Configuration
     private let state: Mutex<State>
+    private let alarm: Alarm
 
     private let changeNotifier: ChannelChangeNotifier
 
     init(changeNotifier: ChannelChangeNotifier, configuration: Channels.Configuration) {
         self.changeNotifier = changeNotifier
         self.configuration = configuration
+        alarm = Alarm(configuration.timekeeper)
         state = Mutex(State(machine: OutboxMachine(settings: configuration.outbox)))
     }
 
@@ -112,7 +113,7 @@ final class OutboxDriver: Sendable {
                     failed.append(Ending(delivery: delivery, error: error))
                 }
             }
-            arm(&state)
+            arm(state)
             return state.frameSender
         }
         frameSender?.send(frames)
@@ -124,21 +125,17 @@ final class OutboxDriver: Sendable {
     }
 
     /// One alarm for all: the message sent first is overdue first.
-    private func arm(_ state: inout State) {
-        guard state.alarm == nil, let due = state.machine.due else { return }
-        let task = Task { [weak self, timekeeper = configuration.timekeeper] in
-            do { try await timekeeper.sleep(until: due) } catch { return }
-            self?.ring()
-        }
-        state.alarm = (due, task)
+    private func arm(_ state: State) {
+        guard alarm.due == nil else { return }
+        alarm.set(state.machine.due) { [weak self] in self?.ring() }
     }
 
     private func ring() {
         let now = configuration.timekeeper.uptime()
         change { state in
-            state.alarm = nil
+            alarm.cancel()
             let late = state.machine.timerFired(at: now)
-            arm(&state)
+            arm(state)
             return late
         }
     }

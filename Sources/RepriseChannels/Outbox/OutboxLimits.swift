@@ -1,4 +1,4 @@
-/// The bounds of the outbox; `docs/limits.md` lists each with its consequence.
+/// The bounds of the outbox; `docs/limits/device.md` lists each with its consequence.
 public enum OutboxLimits {
     /// The most messages of one channel that wait for the server's answer.
     public static let inFlightOfChannel = 64

@@ -148,12 +148,7 @@ final class ReaderLine: Sendable {
         let now = timekeeper.uptime()
         // A calendar that was set back must not make any wait longer than the longest backoff.
         let left = min(max(timekeeper.wall().duration(to: due), .zero), options.backoff.longest)
-        let alarm = Task { [timekeeper, signal] in
-            try await timekeeper.sleep(until: now + left)
-            signal.raise()
-        }
-        await signal.wait()
-        alarm.cancel()
+        await signal.wait(until: now + left, by: timekeeper)
     }
 }
 

@@ -92,7 +92,7 @@ extension ReaderRows {
                 WHERE r.channel = ? AND r.name = ? ORDER BY e.arrival LIMIT ?
                 """, arguments: [channel.text, name, min(max(limit, 0), 1_000)])
         return try rows.map { row in
-            let standing: FailedMessage.Status =
+            let status: FailedMessage.Status =
                 switch ReaderStore.State(rawValue: try row.integer(Self.further + 1)) {
                 case .dead: .dead
                 case .unconfirmed: .unconfirmed
@@ -100,7 +100,7 @@ extension ReaderRows {
                 }
             let arrived = try arrived(row, attempt: Int(clamping: try row.integer(Self.further)))
             return FailedMessage(
-                message: arrived.message, standing: standing, reason: try row.text(Self.further + 2)
+                message: arrived.message, status: status, reason: try row.text(Self.further + 2)
             )
         }
     }

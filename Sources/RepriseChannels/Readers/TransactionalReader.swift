@@ -6,7 +6,7 @@ import RepriseWire
 /// A transactional reader, whose effect shares the journal's transaction with its cursor: exactly
 /// once, whatever happens in between.
 ///
-/// Nothing races here, so it is a straight loop; ``TransactionalPage`` decides the result of a page.
+/// A straight loop, because nothing races here; ``TransactionalPage`` decides a page's result.
 actor TransactionalReader: Reader {
     let line: ReaderLine
     private let effect: @Sendable (Database, [Message]) throws -> Void

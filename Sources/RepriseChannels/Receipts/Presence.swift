@@ -21,18 +21,18 @@ final class Presence: Sendable {
         /// The user that the server has welcomed, until the journal has it.
         var newUser: UserID?
         var isWriting = false
-        var alarm: (due: Duration, task: Task<Void, Never>)?
         var typists: [ChannelName: StateBroadcaster<[UserID]>] = [:]
     }
 
     /// The waits after a failed write.
-    private static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
+    static let backoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
 
     private let journal: Journal
     private let changeNotifier: ChannelChangeNotifier
     private let timekeeper: any Timekeeper
     private let jitter: @Sendable () -> Double
     private let state: Mutex<State>
+    private let alarm: Alarm
 
     init(
         journal: Journal, changeNotifier: ChannelChangeNotifier,
@@ -42,6 +42,7 @@ final class Presence: Sendable {
         self.changeNotifier = changeNotifier
         timekeeper = configuration.timekeeper
         jitter = configuration.jitter
+        alarm = Alarm(timekeeper)
         state = Mutex(
             State(
                 receipts: ReceiptsMachine(
@@ -195,20 +196,12 @@ final class Presence: Sendable {
 
     private func arm(_ state: inout State, _ now: Duration) {
         let due = [state.receipts.due(at: now), state.typing.due].compactMap { $0 }.min()
-        guard due != state.alarm?.due else { return }
-        state.alarm?.task.cancel()
-        state.alarm = due.map { due in
-            let task = Task { [weak self, timekeeper] in
-                do { try await timekeeper.sleep(until: due) } catch { return }
-                self?.ring()
-            }
-            return (due, task)
-        }
+        alarm.set(due) { [weak self] in self?.ring() }
     }
 
     private func ring() {
         change { state, now in
-            state.alarm = nil
+            alarm.cancel()
             show(state.typing.timerFired(at: now), &state)
         }
     }
@@ -248,7 +241,7 @@ final class Presence: Sendable {
                 failures += 1
                 giveBack(news, user)
                 let wait = Self.backoff.delay(failures: failures, jitter: jitter())
-                let isOver = [.closed, .ownershipLost].contains((error as? RepriseError)?.code)
+                let isOver = error.isEndOfJournal
                 guard !isOver,
                     (try? await timekeeper.sleep(until: timekeeper.uptime() + wait)) != nil
                 else {

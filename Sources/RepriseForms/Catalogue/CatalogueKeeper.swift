@@ -12,7 +12,7 @@ struct CatalogueKeeper: Sendable {
     let arrived: @Sendable (FormsCatalogue) async -> Void
     let failed: @Sendable (RepriseError?) async -> Void
 
-    private static let backoff = Backoff()
+    static let backoff = Backoff()
 
     /// Runs until the task is cancelled.
     ///
@@ -30,14 +30,16 @@ struct CatalogueKeeper: Sendable {
                 failures = 0
                 await failed(nil)
             } catch let error as RepriseError {
-                if error.code == .ownershipLost || error.code == .closed { throw error }
+                if error.isEndOfJournal { throw error }
                 failures += 1
                 await failed(error)
             }
-            await pause(
-                for: failures == 0
-                    ? configuration.refresh
-                    : Self.backoff.delay(failures: failures, jitter: configuration.jitter()))
+            let pause =
+                failures == 0
+                ? configuration.refresh
+                : Self.backoff.delay(failures: failures, jitter: configuration.jitter())
+            let clock = configuration.timekeeper
+            await reason.wait(until: clock.uptime() + pause, by: clock)
         }
     }
 
@@ -63,17 +65,5 @@ struct CatalogueKeeper: Sendable {
         let news = FormsStore.Cached(text: text, etag: etag)
         try await store.keep(news, company: company)
         return news
-    }
-
-    /// Waits for a reason, and at most so long.
-    private func pause(for wait: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await reason.wait() }
-            group.addTask { [configuration] in
-                try? await configuration.timekeeper.sleep(for: wait)
-            }
-            await group.next()
-            group.cancelAll()
-        }
     }
 }

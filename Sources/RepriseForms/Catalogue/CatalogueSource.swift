@@ -17,14 +17,15 @@ public struct CatalogueSource: Sendable {
     ///
     /// - Parameters:
     ///   - server: `http://` or `https://` with host and port.
-    ///   - fetcher: performs the requests.
-    public init(server: String, fetcher: any HTTPFetcher) {
+    ///   - transport: performs the requests.
+    public init(server: String, transport: any HTTPTransport) {
         check = { try ServerAddress.check(server) }
         let base = server.hasSuffix("/") ? String(server.dropLast()) : server
         fetch = { company, etag in
-            let answer = try await fetcher.get(
-                "\(base)/v1/forms?company=\(company)",
-                headers: etag.map { ["if-none-match": $0] } ?? [:],
+            let answer = try await transport.fetch(
+                HTTPCall(
+                    url: "\(base)/v1/forms?company=\(company)",
+                    headers: etag.map { ["if-none-match": $0] } ?? [:]),
                 limit: FormsLimits.catalogueBytes)
             switch answer.status {
             case 200: return .catalogue(answer.body, etag: answer.headers["etag"])

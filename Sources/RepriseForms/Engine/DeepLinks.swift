@@ -1,5 +1,5 @@
 public import RepriseCore
-import RepriseJournal
+public import RepriseJournal
 import RepriseWire
 
 /// A place in the app that a form leads to.
@@ -22,30 +22,9 @@ public struct DeepLink: Hashable, Sendable, Identifiable {
 ///
 /// A link whose process dies, or whose loop ends, is delivered again. Several loops share the
 /// links.
-public struct DeepLinks: AsyncSequence, Sendable {
-    /// The element type.
-    public typealias Element = DeepLink
+public typealias DeepLinks = DeliveryStream<DeepLink>
 
-    let queue: DeliveryQueue<DeepLink>
-
-    /// Begins to take links.
-    public func makeAsyncIterator() -> Iterator { Iterator(lease: DeliveryQueue.Lease(queue)) }
-
-    /// Takes one link after the other.
-    public struct Iterator: AsyncIteratorProtocol {
-        let lease: DeliveryQueue<DeepLink>.Lease
-
-        /// Acknowledges the former link, and waits for the next.
-        ///
-        /// - Returns: nil when the task is cancelled.
-        public mutating func next() async -> DeepLink? {
-            for delivery in lease.releaseAll() { delivery.end() }
-            return await lease.next()?.item
-        }
-    }
-}
-
-extension DeepLinks {
+extension DeepLink {
     static func queue(_ journal: Journal) -> DeliveryQueue<DeepLink> {
         DeliveryQueue(journal: journal, kind: FormsEvent.link) { delivery in
             if let link = DeepLink(delivery.entry) { return link }

@@ -22,7 +22,7 @@ extension FormsDriver {
             if !keepsCatalogue { keepCatalogue() }
             continuation.resume()
         } catch {
-            note(error)
+            loop.note(error)
             continuation.resume(throwing: error)
         }
     }
@@ -34,7 +34,7 @@ extension FormsDriver {
             source: source, store: store, company: company, configuration: configuration,
             reason: reason,
             arrived: { [inbox, company] in
-                _ = inbox.put(.catalogue(company: company, $0))
+                inbox.put(.catalogue(company: company, $0))
             }, failed: { [weak self] in await self?.catalogueFailed($0) })
         self.keeper = Task { try? await keeper.run() }
     }

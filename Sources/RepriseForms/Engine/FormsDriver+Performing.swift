@@ -50,7 +50,7 @@ extension FormsDriver {
             await perform(
                 machine.leaveDecided(leave, for: event, form: form, at: clock.uptime()))
         } catch {
-            note(error)
+            loop.note(error)
             await perform(
                 machine.viewLost(
                     reason: "The journal cannot be written: \(error)", at: clock.uptime()))
@@ -72,15 +72,9 @@ extension FormsDriver {
             try await body()
             send(HostMessage.recorded(id))
         } catch {
-            note(error)
+            loop.note(error)
             send(
                 HostMessage.refused(id, reason: (error as? RepriseError)?.code.name ?? "internal"))
         }
-    }
-
-    /// Ends the driver if the journal's ownership is lost.
-    func note(_ error: any Error) {
-        guard let error = error as? RepriseError else { return }
-        if error.code == .ownershipLost || error.code == .closed { failure = error }
     }
 }

@@ -1,4 +1,5 @@
 import RepriseCore
+import Synchronization
 
 /// The web view: opened, listened to, talked to and closed.
 extension FormsDriver {
@@ -36,18 +37,18 @@ extension FormsDriver {
     func attach(_ view: any HostedWebView, _ life: Int) -> View {
         let (outgoing, continuation) = AsyncStream.makeStream(
             of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsEngineLimits.pageMessages))
-        let reader = Task { [inbox] in
+        let reader = Task { [weak self, inbox] in
             for await event in view.events {
                 switch event {
                 case .message(let text):
-                    guard inbox.said(text, in: life) else {
-                        _ = inbox.put(.lost(life: life, reason: "The page says too much."))
+                    guard self?.said(text, in: life) == true else {
+                        inbox.put(.lost(life: life, reason: "The page says too much."))
                         return
                     }
-                case .terminated(let reason): _ = inbox.put(.lost(life: life, reason: reason))
+                case .terminated(let reason): inbox.put(.lost(life: life, reason: reason))
                 }
             }
-            _ = inbox.put(.lost(life: life, reason: "The web view has ended."))
+            inbox.put(.lost(life: life, reason: "The web view has ended."))
         }
         let writer = Task { [inbox] in
             for await message in outgoing {
@@ -55,7 +56,7 @@ extension FormsDriver {
                     try await view.send(message)
                 } catch {
                     guard !Task.isCancelled else { return }
-                    _ = inbox.put(.lost(life: life, reason: "The page takes nothing: \(error)"))
+                    inbox.put(.lost(life: life, reason: "The page takes nothing: \(error)"))
                     return
                 }
             }
@@ -63,10 +64,19 @@ extension FormsDriver {
         return View(view: view, outgoing: continuation, tasks: [reader, writer])
     }
 
+    /// - Returns: false if too many messages wait.
+    private nonisolated func said(_ text: [UInt8], in life: Int) -> Bool {
+        let hasRoom = unread.withLock { unread in
+            unread += 1
+            return unread <= FormsEngineLimits.pageMessages
+        }
+        return hasRoom && inbox.put(.said(life: life, text))
+    }
+
     func send(_ message: [UInt8]) {
         guard let view else { return }
         if case .dropped = view.outgoing.yield(message) {
-            _ = inbox.put(.lost(life: machine.life, reason: "The page takes nothing."))
+            inbox.put(.lost(life: machine.life, reason: "The page takes nothing."))
         }
     }
 

@@ -29,7 +29,10 @@ actor FormsDriver {
     nonisolated let store: FormsStore
     nonisolated let configuration: Forms.Configuration
     nonisolated let states = StateBroadcaster(FormsState.idle)
-    nonisolated let inbox = FormsInbox()
+    nonisolated let loop: FeatureLoop<Input>
+    nonisolated var inbox: Mailbox<Input> { loop.mailbox }
+    /// Messages of the page that wait in the inbox.
+    nonisolated let unread = Mutex(0)
     /// Raised to fetch the catalogue.
     nonisolated let reason = Signal()
     nonisolated let answers: Forms.Answers?
@@ -39,9 +42,7 @@ actor FormsDriver {
     var deliveries: [EntryID: (delivery: EntryDelivery, arrival: FormsArrival)] = [:]
     var view: View?
     var closing: Task<Void, Never>?
-    private var alarm: (due: Duration, task: Task<Void, Never>)?
-    private var isRunning = false
-    var failure: RepriseError?
+    private let alarm: Alarm
     var catalogueFault: RepriseError?
     var source: CatalogueSource?
     var keeper: Task<Void, Never>?
@@ -51,8 +52,10 @@ actor FormsDriver {
 
     init(journal: Journal, configuration: Forms.Configuration, answers: Forms.Answers?) {
         store = FormsStore(journal: journal)
+        loop = FeatureLoop("The forms", journal)
         self.configuration = configuration
         self.answers = answers
+        alarm = Alarm(configuration.timekeeper)
         machine = FormsMachine(
             events: configuration.events,
             settings: .init(
@@ -65,47 +68,39 @@ actor FormsDriver {
     // MARK: Running
 
     func run(_ host: any WebViewHost, _ source: CatalogueSource) async throws {
-        guard !isRunning else {
-            throw RepriseError(.badConfiguration, "The forms are running already.")
+        try await loop.run(on: self) {
+            try await self.start(host, source)
+        } take: {
+            await self.take($0)
+        } finish: {
+            await self.finish()
         }
-        isRunning = true
-        failure = nil
+    }
+
+    private func start(_ host: any WebViewHost, _ source: CatalogueSource) async throws {
         (self.host, self.source) = (host, source)
-        inbox.open()
+        unread.withLock { $0 = 0 }
         store.journal.handleBatches(of: FormsEvent.family) { [inbox] batch in
             guard !inbox.put(.delivery(batch)) else { return }
             for delivery in batch { delivery.end(as: .back(reason: "The forms do not run.")) }
         }
-        do {
-            company = try await store.identity().company ?? configuration.company
-            keepCatalogue()
-            await perform(machine.started())
-            while let input = await inbox.next() {
-                await take(input)
-                if failure != nil { break }
-            }
-        } catch {
-            failure = error as? RepriseError ?? RepriseError(.internal, "\(error)")
-        }
-        // Not cancelled with the task: entries in flight are returned, and the web view is closed.
-        await Task { await self.finish() }.value
-        if let failure { throw failure }
+        company = try await store.identity().company ?? configuration.company
+        keepCatalogue()
+        await perform(machine.started())
     }
 
-    func finish() async {
+    private func finish() async {
         keeper?.cancel()
         for input in inbox.close() { leave(input) }
         await perform(machine.stopped())
         await closing?.value
-        alarm?.task.cancel()
-        alarm = nil
+        alarm.cancel()
         (host, source) = (nil, nil)
-        isRunning = false
         states.announce(machine.state)
     }
 
     /// Returns input that arrived too late.
-    func leave(_ input: Input) {
+    private func leave(_ input: Input) {
         switch input {
         case .delivery(let batch):
             for delivery in batch { delivery.end(as: .back(reason: "The forms do not run.")) }
@@ -123,14 +118,14 @@ actor FormsDriver {
         }
     }
 
-    func take(_ input: Input) async {
+    private func take(_ input: Input) async {
         let (now, wall) = (clock.uptime(), clock.wall())
         switch input {
         case .delivery(let batch): await dispatched(batch)
         case .opened(let life, let session, let result):
             await opened(life, session, result, at: now)
         case .said(let life, let text):
-            inbox.messageRead()
+            unread.withLock { $0 -= 1 }
             guard life == machine.life else { break }
             await perform(machine.said(text, at: now, wall: wall))
         case .lost(let life, let reason):
@@ -140,7 +135,7 @@ actor FormsDriver {
             guard company == self.company else { break }
             await perform(machine.catalogueArrived(catalogue, at: now))
         case .alarm:
-            alarm = nil
+            alarm.cancel()
             await perform(machine.timerFired(at: now))
         case .changed(let change, let continuation): await changed(change, continuation)
         case .slept: machine.slept()
@@ -149,20 +144,8 @@ actor FormsDriver {
             reason.raise()
         case .dismiss: await perform(machine.dismiss())
         }
-        arm()
+        alarm.set(machine.due) { [inbox] in inbox.put(.alarm) }
         states.announce(machine.state)
-    }
-
-    func arm() {
-        guard machine.due != alarm?.due else { return }
-        alarm?.task.cancel()
-        alarm = machine.due.map { due in
-            let task = Task { [inbox, clock] in
-                do { try await clock.sleep(until: due) } catch { return }
-                _ = inbox.put(.alarm)
-            }
-            return (due, task)
-        }
     }
 
     // MARK: Events

@@ -75,7 +75,7 @@ enum FormsTables {
     /// - Returns: whether more rows remain.
     static func prune(_ db: Database, at now: WallTime) throws -> Bool {
         let longest = try Int64.fetchOne(db, sql: "SELECT MAX(longest) FROM formsCatalogue") ?? 0
-        let kept = Duration.seconds(max(longest, 86_400))
+        let kept = max(.seconds(longest), FormsEngineLimits.showingsKept)
         try db.execute(
             sql: """
                 DELETE FROM formsShowing WHERE id IN (

@@ -26,7 +26,7 @@ public struct NoticeDiagnostics: Hashable, Sendable {
     /// The figure at the icon.
     public internal(set) var badge = IconBadge()
     /// The number of delivered notifications.
-    public internal(set) var standing = 0
+    public internal(set) var delivered = 0
     /// The last fault; nil: none.
     public internal(set) var fault: String?
     /// Counters of its work.

@@ -119,7 +119,9 @@ struct NoticeStore: Sendable {
             }
             return (min(row.unread + Int64(more), WireLimits.unreadCounted), true)
         }
-        return (try messages.unread(in: channel, db).count, log.isComplete)
+        // The server may have counted messages that are still on their way here.
+        let unread = try messages.unread(in: channel, db)
+        return (unread.count, log.isComplete && unread.head <= log.head)
     }
 
     /// Decides about new messages.

@@ -9,7 +9,8 @@ import RepriseWire
 actor NoticesDriver {
     nonisolated let noticeStore: NoticeStore
     nonisolated let journal: Journal
-    nonisolated let inbox = NoticeInbox()
+    nonisolated let loop: FeatureLoop<NoticeWork>
+    nonisolated var inbox: Mailbox<NoticeWork> { loop.mailbox }
     nonisolated let scene = NoticeScene()
     nonisolated let badges = StateBroadcaster(IconBadge())
 
@@ -21,17 +22,14 @@ actor NoticesDriver {
     var asked: WallTime?
     /// Requests that the system refused, so that they were certainly not seen.
     var notTaken: Set<EntryID> = []
-    private var loop: Task<Void, any Error>?
     /// Catch-ups that are waited for, and until when.
     private var postponed: [ChannelName: Duration] = [:]
-    private var alarm: Task<Void, Never>?
-    private var alarmDue: Duration?
+    private let alarm: Alarm
     private var mirrored: (value: NoticeMirror, at: Duration)?
     private var failures = 0
     /// Until when uncertain notifications of a dead process wait for the server's read positions.
     private var placesUntil: Duration?
     private var recoversAgain = false
-    private var endings: [CheckedContinuation<Void, Never>] = []
 
     var configuration: Notices.Configuration { noticeStore.configuration }
     var clock: any Timekeeper { noticeStore.configuration.timekeeper }
@@ -40,6 +38,12 @@ actor NoticesDriver {
         journal: Journal, messages: any NoticeMessages, configuration: Notices.Configuration
     ) {
         self.journal = journal
+        alarm = Alarm(configuration.timekeeper)
+        let inbox = Mailbox<NoticeWork> { former, next in
+            former.add(next)
+            return true
+        }
+        loop = FeatureLoop("The notices", journal, inbox)
         noticeStore = NoticeStore(messages: messages, configuration: configuration)
         messages.observe { [inbox, scene] news in
             switch news {
@@ -58,68 +62,47 @@ actor NoticesDriver {
     // MARK: Running
 
     func run(_ system: any UserNotifications) async throws {
-        guard self.system == nil else {
-            throw RepriseError(
-                .badConfiguration, "The notices are running already.",
-                remedy: "Call run once, and again when it has returned.")
+        try await loop.run(on: self) {
+            await self.start(system)
+        } take: {
+            try await self.take($0)
+        } finish: {
+            await self.finish()
         }
+    }
+
+    private func start(_ system: any UserNotifications) {
         self.system = TimeoutNotifications(system, clock: clock)
         diagnostics.isRunning = true
         placesUntil = clock.uptime() + .milliseconds(NoticeLimits.catchUpTimeoutMilliseconds)
-        inbox.open()
         inbox.put {
             $0.recovers = true
             $0.mergesSpool = true
         }
-        let loop = Task { try await self.work() }
-        self.loop = loop
-        let result = await withTaskCancellationHandler {
-            await loop.result
-        } onCancel: {
-            loop.cancel()
-        }
-        finish()
-        try result.get()
-    }
-
-    /// Ends it, and returns when it has ended.
-    func stop() async {
-        guard let loop else { return }
-        loop.cancel()
-        await withCheckedContinuation { endings.append($0) }
     }
 
     private func finish() {
-        alarm?.cancel()
-        (alarm, alarmDue) = (nil, nil)
-        inbox.close()
+        alarm.cancel()
+        for work in inbox.close() { work.ended(isDone: false) }
         system = nil
-        loop = nil
         diagnostics.isRunning = false
-        for ending in endings { ending.resume() }
-        endings = []
     }
 
-    private func work() async throws {
-        while let work = await inbox.next() {
-            do {
-                try await round(work)
-                failures = 0
-                diagnostics.fault = nil
-                inbox.finish(work.waiters, isDone: true)
-            } catch let error as RepriseError
-                where error.code == .closed || error.code == .ownershipLost
-            {
-                throw error
-            } catch {
-                try await again(work, after: error)
-            }
+    private func take(_ work: NoticeWork) async throws {
+        do {
+            try await round(work)
+            failures = 0
+            diagnostics.fault = nil
+            work.ended(isDone: true)
+        } catch {
+            work.ended(isDone: false)
+            if error.isEndOfJournal { throw error }
+            await again(work, after: error)
         }
     }
 
     /// Retries failed work after a pause, and looks for uncertain outcomes.
-    private func again(_ work: NoticeInbox.Work, after error: any Error) async throws {
-        inbox.finish(work.waiters, isDone: false)
+    private func again(_ work: NoticeWork, after error: any Error) async {
         if Task.isCancelled { return }
         failures += 1
         diagnostics.tally.failures += 1
@@ -127,8 +110,7 @@ actor NoticesDriver {
         var rest = work
         rest.waiters = []
         rest.recovers = true
-        let left = rest
-        inbox.put { $0.add(left) }
+        inbox.put(rest)
         let pause = Backoff(
             base: .milliseconds(100), longest: .seconds(NoticeLimits.longestPauseSeconds)
         ).delay(failures: failures, jitter: configuration.jitter())
@@ -137,7 +119,7 @@ actor NoticesDriver {
 
     // MARK: A round
 
-    private func round(_ work: NoticeInbox.Work) async throws {
+    private func round(_ work: NoticeWork) async throws {
         guard let system else { return }
         if work.mergesSpool || scene.isBackground { try await mergeSpool() }
         let settings = try await system.settings()
@@ -145,7 +127,7 @@ actor NoticesDriver {
         permission = settings
         asked = clock.wall()
         var standing = try await standing(system)
-        diagnostics.standing = standing.count
+        diagnostics.delivered = standing.count
         let moment = NoticeStore.Moment(
             settings: settings, onScreen: scene.onScreen, wall: clock.wall(),
             preferences: configuration.preferences())
@@ -203,17 +185,11 @@ actor NoticesDriver {
     }
 
     private func arm(_ due: Duration) {
-        if let alarmDue, alarmDue <= due { return }
-        alarm?.cancel()
-        alarmDue = due
-        alarm = Task { [clock] in
-            do { try await clock.sleep(until: due) } catch { return }
-            self.rang()
-        }
+        alarm.set(min(alarm.due ?? due, due)) { [weak self] in await self?.rang() }
     }
 
     private func rang() {
-        (alarm, alarmDue) = (nil, nil)
+        alarm.cancel()
         let names = Set(postponed.keys)
         inbox.put {
             $0.channels.formUnion(names)

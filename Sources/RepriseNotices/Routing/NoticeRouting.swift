@@ -23,7 +23,7 @@ final class NoticeRouting: Sendable {
         ) { delivery in await Self.make(delivery, journal, messages, configuration) }
     }
 
-    var taps: NoticeTaps { NoticeTaps(journal: journal, clock: clock, queue: queue) }
+    var taps: NoticeTaps { NoticeTap.stream(queue, journal, clock) }
 
     // MARK: Recording
 

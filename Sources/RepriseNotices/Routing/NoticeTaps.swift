@@ -1,11 +1,11 @@
 public import RepriseCore
-import RepriseJournal
+public import RepriseJournal
 
 /// A tap on a notification with its target, resolved at the moment of its dispatch.
 public struct NoticeTap: Sendable, Identifiable {
     /// The id that it was recorded with: stays the same when it is dispatched again after a crash.
     public let id: EntryID
-    /// The conversation: `sort` is ``NoticeTaps/sort``, `id` the channel, `part` the message; nil
+    /// The conversation: `sort` is `NoticeTaps.sort`, `id` the channel, `part` the message; nil
     /// if it carries none that can be read.
     public let route: Route?
     /// The target's current status; each case needs a screen of its own.
@@ -21,21 +21,21 @@ public struct NoticeTap: Sendable, Identifiable {
     /// The number of dispatches, including this one.
     public let attempt: Int
 
-    let ending: Ending
+    let lease: DeliveryQueue<NoticeRouted>.Lease
 
     /// Acknowledges that a screen shows it: it is never dispatched again.
     ///
     /// Returns when that is durable. A second call does nothing.
     ///
     /// - Throws: what the journal throws; then call it again.
-    public func presented() async throws { try await ending.end(id, reason: "presented") }
+    public func presented() async throws { try await end("presented") }
 
     /// Acknowledges it without a screen: it is never dispatched again.
     ///
     /// - Parameter reason: for the log; at most 1,024 bytes of it are kept.
     /// - Throws: what the journal throws; then call it again.
     public func declined(_ reason: String) async throws {
-        try await ending.end(id, reason: "declined: \(reason)")
+        try await end("declined: \(reason)")
     }
 }
 
@@ -53,31 +53,11 @@ public struct NoticeTap: Sendable, Identifiable {
 ///
 /// A tap whose process dies is dispatched again; so is one whose loop ends. At most
 /// ``NoticeLimits/tapsInFlight`` are in flight.
-public struct NoticeTaps: AsyncSequence, Sendable {
-    /// The element type.
-    public typealias Element = NoticeTap
+public typealias NoticeTaps = DeliveryStream<NoticeTap>
 
+extension DeliveryStream where Element == NoticeTap {
     /// The sort of entity that a tap leads to, as in ``RepriseCore/Route/sort``.
-    public static let sort = "channel"
-
-    let journal: Journal
-    let clock: any Timekeeper
-    let queue: DeliveryQueue<NoticeRouted>
-
-    /// Begins to take taps.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(ending: NoticeTap.Ending(journal: journal, clock: clock, lease: .init(queue)))
-    }
-
-    /// Takes one tap after the other.
-    public struct Iterator: AsyncIteratorProtocol {
-        let ending: NoticeTap.Ending
-
-        /// Waits for the next.
-        ///
-        /// - Returns: nil when the task is cancelled.
-        public mutating func next() async -> NoticeTap? { await ending.next() }
-    }
+    public static var sort: String { "channel" }
 }
 
 /// A tap on its way to a loop.
@@ -89,45 +69,34 @@ struct NoticeRouted: Sendable {
 }
 
 extension NoticeTap {
-    /// The taps in flight of one loop, held by the loop and by each tap.
-    final class Ending: Sendable {
-        private let journal: Journal
-        private let clock: any Timekeeper
-        private let lease: DeliveryQueue<NoticeRouted>.Lease
-
-        init(journal: Journal, clock: any Timekeeper, lease: DeliveryQueue<NoticeRouted>.Lease) {
-            self.journal = journal
-            self.clock = clock
-            self.lease = lease
-        }
-
-        func next() async -> NoticeTap? {
-            guard let (delivery, routed) = await lease.next() else { return nil }
-            let id = delivery.entry.id
-            // Not awaited: a log for people, while a person waits for the screen.
+    static func stream(
+        _ queue: DeliveryQueue<NoticeRouted>, _ journal: Journal, _ clock: any Timekeeper
+    ) -> NoticeTaps {
+        NoticeTaps(queue) { entry, routed, lease in
             let now = clock.wall()
-            Task { [journal] in
+            // Not awaited: a log for people, while a person waits for the screen.
+            Task {
                 try? await journal.write { db in
-                    try NoticeTapLog.handed(id, routed, at: now, db)
+                    try NoticeTapLog.handed(entry.id, routed, at: now, db)
                 }
             }
-            return NoticeTap(delivery.entry, routed, self)
-        }
-
-        func end(_ id: EntryID, reason: String) async throws {
-            let now = clock.wall()
-            // The word of the app is durable before the entry ends: a kill between the two must not
-            // show it again.
-            try await journal.write { db in try NoticeTapLog.presented(id, at: now, db) }
-            lease.release(id)?.end(as: .ended(.applied, reason: reason))
+            return NoticeTap(entry, routed, lease)
         }
     }
 
-    fileprivate init(_ entry: Entry, _ routed: NoticeRouted, _ ending: Ending) {
+    private init(
+        _ entry: Entry, _ routed: NoticeRouted, _ lease: DeliveryQueue<NoticeRouted>.Lease
+    ) {
         self.init(
             id: entry.id, route: routed.route, resolution: routed.resolution,
             reason: routed.reason, seq: routed.arrival.seq,
             action: routed.arrival.isButton ? routed.arrival.action : nil,
-            answer: routed.arrival.text, attempt: entry.attempt, ending: ending)
+            answer: routed.arrival.text, attempt: entry.attempt, lease: lease)
+    }
+
+    private func end(_ reason: String) async throws {
+        try await lease.end(id, reason: reason) { [id] db, now in
+            try NoticeTapLog.presented(id, at: now, db)
+        }
     }
 }

@@ -18,12 +18,9 @@ final class NoticeWait: TransactionObserver, Sendable {
 
     /// Returns when the condition is true, at the deadline, or when the task is cancelled.
     func until(_ end: Duration, _ isTrue: () async -> Bool) async {
-        let alarm = Task { [clock, signal] in
-            try? await clock.sleep(until: end)
-            signal.raise()
+        while clock.uptime() < end, !Task.isCancelled, await !isTrue() {
+            await signal.wait(until: end, by: clock)
         }
-        defer { alarm.cancel() }
-        while clock.uptime() < end, !Task.isCancelled, await !isTrue() { await signal.wait() }
     }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }

@@ -1,7 +1,6 @@
 import Foundation
 package import RepriseCore
 package import RepriseWire
-import Synchronization
 
 /// The server's settings API, over HTTP, because settings are also sent without an open socket.
 package struct NoticeServer: Sendable {
@@ -40,9 +39,9 @@ package struct NoticeServer: Sendable {
     func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
         do {
             let first = try await exchange(method, path, body, isRefused: false)
-            guard first.head.status == 401, token != nil else { return try judge(first) }
+            guard first.status == 401, token != nil else { return try judge(first) }
             let second = try await exchange(method, path, body, isRefused: true)
-            guard second.head.status != 401 else {
+            guard second.status != 401 else {
                 throw Unreached("The server does not take the token.", code: .unauthorized)
             }
             return try judge(second)
@@ -58,35 +57,20 @@ package struct NoticeServer: Sendable {
         }
     }
 
-    private struct Exchange: Sendable {
-        var head: HTTPHead
-        var body: [UInt8]
-    }
-
     private func exchange(
         _ method: String, _ path: String, _ body: [UInt8]?, isRefused: Bool
-    ) async throws -> Exchange {
+    ) async throws -> HTTPAnswer {
         var headers = ["accept": "application/json"]
         if let token { headers["authorization"] = "Bearer " + (try await token(isRefused)).secret }
         if body != nil { headers["content-type"] = "application/json" }
         let call = HTTPCall(
             method: method, url: url + path, headers: headers,
             body: body.map { .bytes($0) } ?? .none, timeout: NoticeLimits.serverTimeout)
-        let found = Mutex(Exchange(head: HTTPHead(status: 0, headers: [:]), body: []))
-        try await transport.exchange(call) { head in
-            found.withLock { $0.head = head }
-        } chunk: { bytes in
-            let isTooLarge = found.withLock { found in
-                found.body += bytes
-                return found.body.count > NoticeLimits.answerBytes
-            }
-            if isTooLarge { throw Unreached("The server's answer is too large.", code: .tooLarge) }
-        }
-        return found.withLock { $0 }
+        return try await transport.fetch(call, limit: NoticeLimits.answerBytes, timeout: nil)
     }
 
-    private func judge(_ exchange: Exchange) throws -> Answer {
-        let (status, body) = (exchange.head.status, exchange.body)
+    private func judge(_ answer: HTTPAnswer) throws -> Answer {
+        let (status, body) = (answer.status, answer.body)
         switch status {
         case 204: return .done([])
         case 200..<300:
@@ -99,10 +83,10 @@ package struct NoticeServer: Sendable {
         case 400..<500 where ![408, 425, 429].contains(status):
             return .refused(status: status, words: Self.words(body) ?? "HTTP status \(status).")
         default:
-            let wait = exchange.head.headers["retry-after"].flatMap { Int64($0) }
+            let wait = answer.headers["retry-after"].flatMap { Int64($0) }
             throw Unreached(
                 "The server answers with the HTTP status \(status).", code: .unavailable,
-                wait: wait.map { .seconds(min(max($0, 0), 3_600)) })
+                wait: wait.map { min(.seconds(max($0, 0)), NoticeLimits.longestRetryAfter) })
         }
     }
 

@@ -25,7 +25,7 @@ public struct NoticeSettings: Hashable, Sendable {
         /// Of this device alone: the server does not know it.
         public var exceptMentions: Bool
         /// The server's state of it.
-        public var standing: Status
+        public var status: Status
     }
 
     /// Quiet hours.
@@ -33,7 +33,7 @@ public struct NoticeSettings: Hashable, Sendable {
         /// Which hours.
         public var hours: QuietHours
         /// The server's state of them.
-        public var standing: Status
+        public var status: Status
     }
 
     /// The muted channels, also those whose mute has expired.

@@ -201,12 +201,12 @@ struct SettingStore: Sendable {
             guard let target = SettingTarget(row["target"]), let bytes = row["value"] as Data?,
                 let value = try? SettingValue.read(bytes)
             else { continue }
-            settings.take(target, value, standing(row["state"], row["reason"]))
+            settings.take(target, value, status(row["state"], row["reason"]))
         }
         return settings
     }
 
-    private static func standing(_ state: Int, _ reason: String?) -> NoticeSettings.Status {
+    private static func status(_ state: Int, _ reason: String?) -> NoticeSettings.Status {
         switch State(rawValue: state) {
         case .told: .told
         case .refused: .refused(reason ?? "")
@@ -250,26 +250,26 @@ extension NoticeSettings {
     }
 
     fileprivate mutating func take(
-        _ target: SettingTarget, _ value: SettingValue, _ standing: Status
+        _ target: SettingTarget, _ value: SettingValue, _ status: Status
     ) {
         switch (target, value) {
         case (.channel(let name), .mute(let until, let exceptMentions)):
             channels[name] = Mute(
                 until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
-                standing: standing)
+                status: status)
         case (.person(let user), .mute(let until, let exceptMentions)):
             people[user] = Mute(
                 until: until.map { WallTime(milliseconds: $0) }, exceptMentions: exceptMentions,
-                standing: standing)
+                status: status)
         case (.quiet, .quiet(let from, let to, let zone)):
             quiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
-                Quiet(hours: $0, standing: standing)
+                Quiet(hours: $0, status: status)
             }
         case (.deviceQuiet, .quiet(let from, let to, let zone)):
             deviceQuiet = (try? QuietHours(from: from, to: to, zone: zone)).map {
-                Quiet(hours: $0, standing: standing)
+                Quiet(hours: $0, status: status)
             }
-        case (.push, .push): push = standing
+        case (.push, .push): push = status
         case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _): break
         }
     }

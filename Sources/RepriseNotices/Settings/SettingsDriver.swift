@@ -143,13 +143,8 @@ final class SettingsDriver: Sendable {
         let jitter = backoff.delay(failures: failures, jitter: Double.random(in: 0..<1))
         let clock = configuration.timekeeper
         let end = clock.uptime() + max(jitter, wait ?? .zero)
-        let alarm = Task { [signal] in
-            try? await clock.sleep(until: end)
-            signal.raise()
-        }
-        defer { alarm.cancel() }
         while !Task.isCancelled, clock.uptime() < end, !news.withLock({ $0.isConnected }) {
-            await signal.wait()
+            await signal.wait(until: end, by: clock)
         }
     }
 

@@ -40,7 +40,7 @@ public final class PhoneApp: Sendable {
         else {
             throw RepriseError(
                 .unavailable, "This process was not launched by a phone.",
-                remedy: "Install it with `reprise phone install` and launch it there.")
+                remedy: "Install it with `reprise-lab phone install` and launch it there.")
         }
         let (link, welcome) = try await PhoneLink.connect(to: socket, token: token)
         return PhoneApp(link, welcome)
@@ -61,12 +61,12 @@ public final class PhoneApp: Sendable {
     /// The phone's time zone.
     package var zone: TimeZone { link.clocks.zone }
 
-    /// Wraps a fetcher in the phone's network: off, on, or slow.
+    /// Wraps a transport in the phone's network: off, on, or slow.
     ///
-    /// - Parameter fetcher: performs the requests.
+    /// - Parameter transport: performs the requests.
     /// - Returns: the same behind the phone's network.
-    public func fetcher(over fetcher: any HTTPFetcher) -> any HTTPFetcher {
-        PhoneFetcher(fetcher: fetcher, network: link.network)
+    public func transport(over transport: any HTTPTransport) -> any HTTPTransport {
+        PhoneTransport(transport: transport, network: link.network)
     }
 
     /// Wraps a dialer in the phone's network; its connections break when the phone goes offline.

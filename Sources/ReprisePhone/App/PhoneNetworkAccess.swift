@@ -1,43 +1,18 @@
 package import RepriseCore
-import Synchronization
 
 /// The phone's network as an app sees it.
 package final class PhonePaths: NetworkStatus {
-    private struct State {
-        var network: PhoneNetwork
-        var readers: [Int: AsyncStream<PhoneNetwork>.Continuation] = [:]
-        var last = 0
-    }
+    /// A slow reader gets the newest.
+    private let state: StateBroadcaster<PhoneNetwork>
 
-    private let state: Mutex<State>
+    package init(_ network: PhoneNetwork) { state = StateBroadcaster(network, newest: 1) }
 
-    package init(_ network: PhoneNetwork) { state = Mutex(State(network: network)) }
+    var now: PhoneNetwork { state.value }
 
-    var now: PhoneNetwork { state.withLock { $0.network } }
+    package func set(_ network: PhoneNetwork) { state.announce(network) }
 
-    package func set(_ network: PhoneNetwork) {
-        let readers = state.withLock { state in
-            state.network = network
-            return Array(state.readers.values)
-        }
-        for reader in readers { reader.yield(network) }
-    }
-
-    /// The current network, then each change; a slow reader gets the newest.
-    var changes: AsyncStream<PhoneNetwork> {
-        let (stream, reader) = AsyncStream<PhoneNetwork>.makeStream(
-            bufferingPolicy: .bufferingNewest(1))
-        let id = state.withLock { state in
-            state.last += 1
-            state.readers[state.last] = reader
-            reader.yield(state.network)
-            return state.last
-        }
-        reader.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.readers.removeValue(forKey: id) }
-        }
-        return stream
-    }
+    /// The current network, then each change.
+    var changes: AsyncStream<PhoneNetwork> { state.watch() }
 
     package var paths: AsyncStream<NetworkPath> {
         let changes = changes
@@ -74,22 +49,27 @@ package final class PhonePaths: NetworkStatus {
 }
 
 /// HTTP over the phone's network.
-package struct PhoneFetcher: HTTPFetcher {
-    private let fetcher: any HTTPFetcher
+package struct PhoneTransport: HTTPTransport {
+    private let transport: any HTTPTransport
     private let network: PhonePaths
 
-    package init(fetcher: any HTTPFetcher, network: PhonePaths) {
-        self.fetcher = fetcher
+    package init(transport: any HTTPTransport, network: PhonePaths) {
+        self.transport = transport
         self.network = network
     }
 
-    package func get(
-        _ url: String, headers: [String: String], limit: Int
-    ) async throws -> HTTPAnswer {
+    package func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
         try await network.pass()
-        let answer = try await fetcher.get(url, headers: headers, limit: limit)
-        try await network.carry(answer.body.count)
-        return answer
+        try await transport.exchange(request) { answer in
+            try await network.carry(0)
+            try await head(answer)
+        } chunk: { bytes in
+            try await network.carry(bytes.count)
+            try await chunk(bytes)
+        }
     }
 }
 

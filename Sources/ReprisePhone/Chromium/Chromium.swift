@@ -22,6 +22,9 @@ public final class Chromium: Sendable {
     package let profile: URL
     private let process: ChromiumProcess
 
+    /// How long a start may take.
+    public static let timeout = Duration.seconds(30)
+
     private init(address: String, profile: URL, process: ChromiumProcess) {
         self.address = address
         self.profile = profile
@@ -39,7 +42,7 @@ public final class Chromium: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if none exists or it ends at once,
     ///   `.timedOut`.
     public static func start(
-        executable: String? = nil, within limit: Duration = .seconds(30)
+        executable: String? = nil, within limit: Duration = Chromium.timeout
     ) async throws -> Chromium {
         guard let program = executable ?? find(),
             FileManager.default.isExecutableFile(atPath: program)

@@ -59,6 +59,8 @@ package final class DevTools: Sendable {
 
     /// Calls without an answer at a time.
     static let maximumCalls = 1_024
+    /// The timeout of a call.
+    package static let timeout = Duration.seconds(10)
     /// The largest accepted message: a screenshot in Base64 is the largest.
     static let maximumMessageBytes = 67_108_864
 
@@ -96,7 +98,7 @@ package final class DevTools: Sendable {
     @discardableResult
     package func call(
         _ method: String, _ parameters: DevToolsValue = [:], session: String? = nil,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = DevTools.timeout
     ) async throws -> DevToolsValue {
         try await call(
             method, parameters, session: session, within: limit, as: DevToolsValue.self)
@@ -105,7 +107,7 @@ package final class DevTools: Sendable {
     /// Calls a method whose result has a type.
     package func call<Result: Decodable>(
         _ method: String, _ parameters: DevToolsValue = [:], session: String? = nil,
-        within limit: Duration = .seconds(10), as type: Result.Type
+        within limit: Duration = DevTools.timeout, as type: Result.Type
     ) async throws -> Result {
         let id = state.withLock { state in
             state.lastID += 1

@@ -44,7 +44,7 @@ public struct PhoneExtension: Sendable {
         else {
             throw RepriseError(
                 .unavailable, "This process was not started by a phone.",
-                remedy: "Install it with `reprise phone install … --extension`.")
+                remedy: "Install it with `reprise-lab phone install … --extension`.")
         }
         let connection = try await LineConnection.connect(to: socket)
         connection.send(PhoneGreeting.extension(token: token))

@@ -1,6 +1,6 @@
 /// The phone's limits and constants.
 ///
-/// `docs/limits.md` has a row for each.
+/// `docs/limits/phone.md` has a row for each.
 package enum PhoneLimits {
     /// Local notifications that wait, by Apple's rule.
     package static let pending = 64
@@ -22,6 +22,13 @@ package enum PhoneLimits {
     package static let repeatSeconds = 60.0
 
     package static let apps = 16
+    /// Requests of a control connection in progress.
+    package static let questions = 1_000
+    /// From a process's start to its connection, unless the app's specification has its own.
+    package static let launchMilliseconds: Int64 = 20_000
+    /// The events of a page of the log, and how long one may be waited for.
+    package static let pageEvents = 1_000
+    package static let pageMilliseconds = 30_000
     /// Delivered notifications of one app; older ones are removed.
     package static let delivered = 256
     /// Unacknowledged orders of one app; beyond, it counts as hung and is terminated.

@@ -188,5 +188,5 @@ extension PhoneMachine {
         }
     }
 
-    private static let farthest: Int64 = 10 * 366 * 86_400_000
+    static let farthest: Int64 = 10 * 366 * 86_400_000
 }

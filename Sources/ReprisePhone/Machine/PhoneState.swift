@@ -95,12 +95,6 @@ package struct ProcessRecord: Hashable, Sendable, Codable {
     /// Until when an answer about a notification is awaited, by the order's number.
     package var presentations: [Int: Int64] = [:]
     package var slots: [Slot] = []
-
-    package init(life: Int, launch: PhoneLaunch, phase: Phase) {
-        self.life = life
-        self.launch = launch
-        self.phase = phase
-    }
 }
 
 /// A push that a service extension is at work on.

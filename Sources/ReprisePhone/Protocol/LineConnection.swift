@@ -32,7 +32,7 @@ package final class LineConnection: Sendable {
         } catch {
             throw RepriseError(
                 .unreachable, "No phone runs here.",
-                remedy: "Start one with `reprise phone run --folder FOLDER`.", cause: error)
+                remedy: "Start one with `reprise-lab phone run --folder FOLDER`.", cause: error)
         }
     }
 

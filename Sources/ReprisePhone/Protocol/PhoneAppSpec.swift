@@ -40,7 +40,7 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
         self.serviceExtension = serviceExtension
         self.extensionArguments = extensionArguments
         self.backgroundTasks = backgroundTasks
-        launchMilliseconds = 20_000
+        launchMilliseconds = PhoneLimits.launchMilliseconds
     }
 
     /// Why it cannot be installed; nil if it can.

@@ -56,7 +56,9 @@ public final class PhoneControl: Sendable {
     public func ask(_ command: PhoneCommand) async throws -> PhoneAnswer {
         let answer = try await withCheckedThrowingContinuation { waiter in
             let request: PhoneRequest? = state.withLock { state in
-                guard !state.isClosed, state.waiting.count < 1_000 else { return nil }
+                guard !state.isClosed, state.waiting.count < PhoneLimits.questions else {
+                    return nil
+                }
                 state.last += 1
                 state.waiting[state.last] = waiter
                 return PhoneRequest(id: state.last, command: command)

@@ -25,10 +25,4 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
     /// Like `UIScene.ConnectionOptions.notificationResponse`. The delegate may get it too: both
     /// have the same ``RepriseCore/NotificationResponse/tapID``.
     public var response: NotificationResponse?
-
-    package init(reason: Reason, isForeground: Bool, response: NotificationResponse? = nil) {
-        self.reason = reason
-        self.isForeground = isForeground
-        self.response = response
-    }
 }

@@ -17,7 +17,7 @@ public struct PushEndpoint: Sendable {
     /// The most connections; beyond it a new one is closed.
     package static let connections = 64
     /// Idle timeout of a connection.
-    static let idle = TimeAmount.seconds(30)
+    static let idle = Duration.seconds(30)
 
     private let folder: PhoneFolder
     private let port: Int?
@@ -83,7 +83,7 @@ public struct PushEndpoint: Sendable {
             .bind(host: "127.0.0.1", port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(IdleStateHandler(allTimeout: Self.idle))
+                    try pipeline.addHandler(IdleStateHandler(allTimeout: TimeAmount(Self.idle)))
                     try pipeline.addHandler(IdleClosing())
                     try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
                     return try Connection(wrappingChannelSynchronously: channel)

@@ -4,7 +4,7 @@ import RepriseCore
 /// A phone to play a scenario on: a real supervisor process, with real app processes.
 ///
 /// ```swift
-/// let phone = try await Phone.start(in: folder, supervisor: .tool(reprise))
+/// let phone = try await Phone.start(in: folder, supervisor: .tool(lab))
 /// try await phone.install(PhoneAppSpec(id: "shop", executable: shop.path))
 /// try await phone.push(#"{"aps": {"alert": "Hello"}}"#)
 /// try await phone.tap()
@@ -29,9 +29,9 @@ public actor Phone {
             self.arguments = arguments
         }
 
-        /// The command line tool.
+        /// The command line tool `reprise-lab`.
         ///
-        /// - Parameter program: where `reprise` is.
+        /// - Parameter program: where it is.
         /// - Returns: the supervisor.
         public static func tool(_ program: URL) -> Supervisor {
             Supervisor(

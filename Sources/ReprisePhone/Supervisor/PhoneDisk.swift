@@ -33,7 +33,7 @@ struct PhoneDisk {
         } catch let error as RepriseError where error.code == .journalOwned {
             throw RepriseError(
                 .journalOwned, "A phone runs in this folder already.",
-                remedy: "Talk to that one, or end it with `reprise phone shutdown`.")
+                remedy: "Talk to that one, or end it with `reprise-lab phone shutdown`.")
         }
         DurableFile.sweep(folder.url, prefixes: [DurableFile.temporaryPrefix])
     }

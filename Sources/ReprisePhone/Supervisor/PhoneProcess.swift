@@ -14,7 +14,7 @@ package final class PhoneProcess: Sendable {
     private let input: Int32
     private let end = DispatchSemaphore(value: 0)
     /// The most output that is kept.
-    private static let outputLimit = 1_048_576
+    static let outputLimit = 1_048_576
 
     /// Starts a process.
     ///

@@ -23,14 +23,15 @@ extension PhoneSupervisor {
 
     func page(_ number: Int) -> [PhoneEvent] {
         var room = LineConnection.lineLimit / 2
-        return log.after(number, limit: 1_000).prefix { event in
+        return log.after(number, limit: PhoneLimits.pageEvents).prefix { event in
             room -= event.detail.utf8.count * 2 + 256
             return room > 0
         }
     }
 
     func events(since number: Int, waitMilliseconds: Int) async -> [PhoneEvent] {
-        let limit = ContinuousClock.now + .milliseconds(min(waitMilliseconds, 30_000))
+        let limit =
+            ContinuousClock.now + .milliseconds(min(waitMilliseconds, PhoneLimits.pageMilliseconds))
         while page(number).isEmpty, ContinuousClock.now < limit, !isEnding,
             pollers.count < Self.pollerLimit
         {

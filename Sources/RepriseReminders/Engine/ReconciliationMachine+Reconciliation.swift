@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// One survey, from its first question to its record.
+/// One reconciliation, from its first question to its record.
 extension ReconciliationMachine {
     struct Work {
         enum Stage {
@@ -56,7 +56,7 @@ extension ReconciliationMachine {
         case .looking:
             switch answer {
             case .looked(let inUse): return decide(inUse: inUse, at: now)
-            // An entity that cannot be looked up stays; the next survey tries again.
+            // An entity that cannot be looked up stays; the next reconciliation tries again.
             case .failed, .refused: return decide(inUse: nil, at: now)
             case .entities, .settings, .pending, .delivered, .marks, .done: return []
             }
@@ -124,7 +124,7 @@ extension ReconciliationMachine {
     /// The active ones of the unplanned entities; nil if unknown.
     private mutating func decide(inUse: Set<String>?, at now: Moment) -> [Action] {
         guard var work else { return [] }
-        // The plan uses these clock readings; later clock changes cause another survey.
+        // The plan uses these clock readings; later clock changes cause another reconciliation.
         see(now)
         work.aim = plan.aim(
             permission: work.permission ?? .notDetermined, pending: work.pending, at: now.wall,
@@ -164,7 +164,7 @@ extension ReconciliationMachine {
                 work?.decisions.append(change.refusal(why, at: now.wall))
             }
         case .failed(let why):
-            // The rest waits for the next survey, with this one.
+            // The rest waits for the next reconciliation, with this one.
             work?.fault = why
             work?.changes.append(change)
             return write(at: now)
@@ -199,10 +199,10 @@ extension ReconciliationMachine {
         failures = 0
         diagnostics.fault = nil
         diagnostics.tally.reconciliations += 1
-        diagnostics.surveyed = now.wall
+        diagnostics.reconciledAt = now.wall
         diagnostics.cause = work.cause
         return refresh(by: work.aim.guaranteedUntil, at: now)
-            + [.surveyed(work.number, isComplete: true)] + begin(at: now)
+            + [.reconciled(work.number, isComplete: true)] + begin(at: now)
     }
 
     /// Ends it; another one follows after a wait, or at once if it was requested meanwhile.
@@ -212,13 +212,13 @@ extension ReconciliationMachine {
         failures += 1
         diagnostics.tally.failures += 1
         diagnostics.fault = why
-        againAt = now.uptime + settings.surveying.delay(failures: failures, jitter: now.jitter)
+        againAt = now.uptime + settings.reconciling.delay(failures: failures, jitter: now.jitter)
         let isAskedFor = wanted?.isUrgent ?? false
         if wanted == nil { wanted = Wanted(cause: .again, reading: .nothing) }
         wanted?.reading.add(work.reading)
         see(now)
         return (refreshAt == nil ? refresh(by: now.wall, at: now) : [])
-            + [.surveyed(work.number, isComplete: false)] + (isAskedFor ? begin(at: now) : [])
+            + [.reconciled(work.number, isComplete: false)] + (isAskedFor ? begin(at: now) : [])
     }
 
     /// Halfway to the end of the guarantee, unless an earlier slot is already requested.

@@ -3,9 +3,9 @@ package import RepriseCore
 
 /// Decides when the plan is compared with the system's notifications, and the changes that follow.
 ///
-/// `stopped → loading → ready`, and in `ready` one survey at a time: read everything, remove
-/// requests, add requests, one change after the other, then write the record. Input during a survey
-/// leads to one more. The system is asked each time, so a kill between two changes needs no repair.
+/// `stopped → loading → ready`, and in `ready` one reconciliation at a time: read everything,
+/// remove requests, add requests, one after the other, write the record. Input meanwhile leads to
+/// one more. The system is asked each time, so a kill between two changes needs no repair.
 package struct ReconciliationMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// As in `Route.sort`.
@@ -14,21 +14,21 @@ package struct ReconciliationMachine: Sendable {
         package var asksForRefresh: Bool
         /// The waits after the store could not be loaded.
         package var loading: Backoff
-        /// The waits after a failed survey.
-        package var surveying: Backoff
+        /// The waits after a failed reconciliation.
+        package var reconciling: Backoff
         /// How often the clocks are looked at while the app is in the foreground.
         package var tick: Duration
 
         package init(
             sort: String = "goal", asksForRefresh: Bool = true,
             loading: Backoff = Backoff(base: .milliseconds(100), longest: .seconds(30)),
-            surveying: Backoff = Backoff(base: .seconds(1), longest: .seconds(300)),
+            reconciling: Backoff = Backoff(base: .seconds(1), longest: .seconds(300)),
             tick: Duration = .seconds(60)
         ) {
             self.sort = sort
             self.asksForRefresh = asksForRefresh
             self.loading = loading
-            self.surveying = surveying
+            self.reconciling = reconciling
             self.tick = tick
         }
     }
@@ -62,7 +62,7 @@ package struct ReconciliationMachine: Sendable {
         case timerFired
         case slept
         case woke
-        /// Answers a question of the survey of this number.
+        /// Answers a question of the reconciliation of this number.
         case answered(Int, Answer)
     }
 
@@ -102,8 +102,8 @@ package struct ReconciliationMachine: Sendable {
         case ask(Int, Question)
         /// Not before this moment.
         case requestRefresh(WallTime)
-        /// The survey of this number is over.
-        case surveyed(Int, isComplete: Bool)
+        /// The reconciliation of this number is over.
+        case reconciled(Int, isComplete: Bool)
     }
 
     enum Phase: Hashable {
@@ -113,7 +113,7 @@ package struct ReconciliationMachine: Sendable {
         case ready
     }
 
-    /// The scope of the next survey.
+    /// The scope of the next reconciliation.
     struct Wanted {
         var cause: ReconciliationCause
         var reading: Reading
@@ -144,7 +144,7 @@ package struct ReconciliationMachine: Sendable {
     var plan: ReconciliationPlan
     var wanted: Wanted?
     var work: Work?
-    /// The number of surveys begun.
+    /// The number of reconciliations begun.
     package internal(set) var number = 0
     /// How many have failed since one succeeded.
     var failures = 0
@@ -170,12 +170,12 @@ package struct ReconciliationMachine: Sendable {
         plan = ReconciliationPlan(sort: settings.sort)
     }
 
-    /// The number of the survey that will cover everything up to now.
+    /// The number of the reconciliation that will cover everything up to now.
     package var covering: Int {
         wanted == nil ? number : number + 1
     }
 
-    /// Whether no survey is needed.
+    /// Whether no reconciliation is needed.
     package var isSettled: Bool { phase == .ready && work == nil && wanted == nil }
 
     /// Whether nothing is under way: what failed waits for its retry.
@@ -249,7 +249,7 @@ package struct ReconciliationMachine: Sendable {
         (againAt, rings, refreshAt, written) = (nil, nil, nil, nil)
         failures = 0
         isAsleep = false
-        (diagnostics.surveyed, diagnostics.permission) = (nil, nil)
+        (diagnostics.reconciledAt, diagnostics.permission) = (nil, nil)
         return [.load]
     }
 
@@ -309,7 +309,7 @@ package struct ReconciliationMachine: Sendable {
         if let ring = rings?.wall, ring <= now.wall { rings = nil }
     }
 
-    /// Requests a survey, now or after the current one.
+    /// Requests a reconciliation, now or after the current one.
     mutating func want(_ cause: ReconciliationCause, _ reading: Reading, at now: Moment) -> [Action]
     {
         guard phase != .stopped else { return [] }
@@ -335,8 +335,8 @@ package struct ReconciliationMachine: Sendable {
         case .stopped: diagnostics.state = .idle
         case .loading, .resting: diagnostics.state = .loading
         case .ready:
-            switch diagnostics.surveyed == nil ? nil : diagnostics.permission {
-            case nil: diagnostics.state = .surveying
+            switch diagnostics.reconciledAt == nil ? nil : diagnostics.permission {
+            case nil: diagnostics.state = .reconciling
             case .notDetermined, .denied: diagnostics.state = .notPermitted
             case .provisional: diagnostics.state = .quiet
             case .authorized: diagnostics.state = .ready

@@ -14,7 +14,7 @@ struct ReconciliationAim {
     var foreign = 0
 }
 
-/// A survey's view of the app's store, and the changes of the system's notifications that follow.
+/// A reconciliation's view of the app's store, and the changes of notifications that follow.
 struct ReconciliationPlan: Sendable {
     static let prefix = PlannedReminder.prefix
 
@@ -25,7 +25,7 @@ struct ReconciliationPlan: Sendable {
     /// Those that are not over.
     var marks: [ReminderOverride] = []
     private var planner = ReminderPlanner()
-    /// What the last survey wanted, by its name: the next one wants most of it again.
+    /// What the last reconciliation wanted, by its name: the next one wants most of it again.
     private var made: [String: (planned: PlannedReminder, request: ReminderRequest)] = [:]
     private var madeIn: TimeZone?
 

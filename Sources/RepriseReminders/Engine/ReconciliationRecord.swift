@@ -1,6 +1,6 @@
 package import RepriseCore
 
-/// The findings and changes of a survey, for diagnostics: `reprise reminders` shows it.
+/// The findings and changes of a reconciliation, for diagnostics: `reprise reminders` shows it.
 package struct ReconciliationRecord: Hashable, Sendable {
     /// One request that should be there, or is.
     package struct Row: Hashable, Sendable, Identifiable {

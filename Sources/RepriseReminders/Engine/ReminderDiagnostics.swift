@@ -7,7 +7,7 @@ public enum ReminderState: Hashable, Sendable {
     /// The app's store is being loaded; taps wait.
     case loading
     /// The first comparison of the plan with the system is under way.
-    case surveying
+    case reconciling
     /// Notifications are denied, or permission was not requested: nothing rings. Taps are
     /// dispatched.
     case notPermitted
@@ -41,7 +41,7 @@ public struct ReminderDiagnostics: Hashable, Sendable {
     /// Invalid reminders as `entity/reminder`, with the reason; the others are planned.
     public internal(set) var invalid: [String: String] = [:]
     /// When the system was compared with the plan the last time, and why.
-    public internal(set) var surveyed: WallTime?
+    public internal(set) var reconciledAt: WallTime?
     /// Why then.
     public internal(set) var cause: ReconciliationCause?
     /// For when time in the background was asked for; nil: for no time.

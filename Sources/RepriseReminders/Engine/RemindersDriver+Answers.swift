@@ -79,10 +79,8 @@ extension RemindersDriver {
     private func writing<T: Sendable>(_ body: () async throws -> T) async throws -> T {
         do {
             return try await body()
-        } catch let error as RepriseError
-            where error.code == .ownershipLost || error.code == .closed
-        {
-            inbox.put(.lost(error))
+        } catch {
+            loop.note(error)
             throw error
         }
     }
@@ -123,10 +121,10 @@ extension ReminderOverride {
 }
 
 extension RemindersDriver {
-    /// Removes all of our requests; best effort, as the next survey does the same.
+    /// Removes all of our requests; best effort, as the next reconciliation does the same.
     func leave() async {
         guard let system = dependencies?.notifications else { return }
-        await stop()
+        await loop.stop()
         do {
             let pending = try await asking { try await system.pending() }.filter(\.isOurs).map(\.id)
             if !pending.isEmpty { try await asking { try await system.removePending(pending) } }

@@ -2,7 +2,8 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 
-/// Performs the actions of `ReconciliationMachine`: one input after the other; slow work runs beside it.
+/// Performs the actions of `ReconciliationMachine`, one input after the other; slow work is
+/// concurrent.
 actor RemindersDriver {
     enum Input: Sendable {
         case event(ReconciliationMachine.Event)
@@ -10,8 +11,6 @@ actor RemindersDriver {
         case slot(Int)
         /// Waits until all requested work is done.
         case settle(CheckedContinuation<Bool, Never>)
-        /// The journal is ours no more.
-        case lost(RepriseError)
     }
 
     /// With whom it works while it runs.
@@ -21,7 +20,7 @@ actor RemindersDriver {
         let scheduler: (any BackgroundScheduler)?
     }
 
-    /// A background slot, held until a survey is over.
+    /// A background slot, held until a reconciliation is over.
     struct Slot {
         let slot: any BackgroundSlot
         /// Nil: the feature does not run yet.
@@ -33,16 +32,14 @@ actor RemindersDriver {
     nonisolated let planStore: ReminderPlanStore
     nonisolated let configuration: Reminders.Configuration
     nonisolated let states = StateBroadcaster(ReminderState.idle)
-    nonisolated let inbox = ReconciliationInbox()
+    nonisolated let loop: FeatureLoop<Input>
+    nonisolated var inbox: Mailbox<Input> { loop.mailbox }
     nonisolated let storeTimeout: CallTimeout
     nonisolated let systemTimeout: CallTimeout
 
     var machine: ReconciliationMachine
     var dependencies: Dependencies?
-    var failure: RepriseError?
-    private var loop: Task<Void, Never>?
-    private var isEnding = false
-    private var alarm: (due: Duration, task: Task<Void, Never>)?
+    private let alarm: Alarm
     private var listener: Task<Void, Never>?
     var tasks: [Int: Task<Void, Never>] = [:]
     private var nextTask = 0
@@ -51,7 +48,6 @@ actor RemindersDriver {
     private var nextSlot = 0
     private var waiters: [(reconciliation: Int, continuation: CheckedContinuation<Bool, Never>)] =
         []
-    private var endings: [CheckedContinuation<Void, Never>] = []
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
@@ -66,7 +62,9 @@ actor RemindersDriver {
         hears: @escaping @Sendable (ReminderChange) -> Void
     ) {
         planStore = ReminderPlanStore(journal: journal)
+        loop = FeatureLoop("The reminders", journal, Mailbox { $0.merge($1) })
         self.configuration = configuration
+        alarm = Alarm(configuration.timekeeper)
         self.hears = hears
         self.opens = opens
         storeTimeout = CallTimeout(clock: configuration.timekeeper)
@@ -79,7 +77,7 @@ actor RemindersDriver {
     var diagnostics: ReminderDiagnostics { machine.diagnostics }
 
     /// Whether nothing is under way: all is done, or waits for a retry.
-    var isIdle: Bool { inbox.isEmpty && machine.isIdle }
+    var isIdle: Bool { inbox.isIdle && machine.isIdle }
 
     // MARK: Calls of the feature
 
@@ -105,59 +103,33 @@ actor RemindersDriver {
 
     // MARK: Running
 
-    func began(
-        _ store: any ReminderStore, _ notifications: any UserNotifications,
-        _ scheduler: (any BackgroundScheduler)?
-    ) throws {
-        guard dependencies == nil else {
-            throw RepriseError(
-                .badConfiguration, "The reminders are running already.",
-                remedy: "Call run once, and again when it has returned.")
+    func run(
+        _ dependencies: Dependencies, started: @escaping @Sendable () async -> Void,
+        finished: @escaping @Sendable () async -> Void
+    ) async throws {
+        try await loop.run(on: self) {
+            await self.start(dependencies, started)
+        } take: {
+            await self.take($0)
+        } finish: {
+            await self.finish()
+            await finished()
         }
-        dependencies = Dependencies(
-            store: store, notifications: notifications, scheduler: scheduler)
-        failure = nil
-        isEnding = false
-        inbox.open()
     }
 
-    func run() async throws {
-        guard let store = dependencies?.store else { return }
+    private func start(
+        _ dependencies: Dependencies, _ started: @Sendable () async -> Void
+    ) async {
+        self.dependencies = dependencies
+        await started()
         listener = Task { [inbox, hears] in
-            for await change in store.changes {
+            for await change in dependencies.store.changes {
                 hears(change)
                 inbox.put(.event(.changed(change)))
             }
         }
-        let loop = Task { await self.work() }
-        self.loop = loop
-        if isEnding { loop.cancel() }
-        await withTaskCancellationHandler {
-            await loop.value
-        } onCancel: {
-            loop.cancel()
-        }
-        // Not cancelled with the task: a change that is under way is waited for.
-        await Task { await self.finish() }.value
-        if let failure { throw failure }
-    }
-
-    /// Ends it; after it returns, the system's notifications are not changed any more.
-    func stop() async {
-        guard dependencies != nil else { return }
-        isEnding = true
-        loop?.cancel()
-        await withCheckedContinuation { endings.append($0) }
-    }
-
-    private func work() async {
         await take(.started)
         for id in slots.keys { slots[id]?.reconciliation = machine.covering }
-        while failure == nil {
-            let inputs = await inbox.next()
-            if inputs.isEmpty { return }
-            for input in inputs where failure == nil { await take(input) }
-        }
     }
 
     private func finish() async {
@@ -166,8 +138,7 @@ actor RemindersDriver {
         }
         listener?.cancel()
         await perform(machine.take(.stopped, at: now))
-        alarm?.task.cancel()
-        alarm = nil
+        alarm.cancel()
         for task in tasks.values { task.cancel() }
         for task in tasks.values { await task.value }
         tasks = [:]
@@ -176,9 +147,6 @@ actor RemindersDriver {
         for id in slots.keys.sorted() { await end(id, isSuccess: false) }
         states.announce(machine.diagnostics.state)
         dependencies = nil
-        loop = nil
-        for ending in endings { ending.resume() }
-        endings = []
     }
 
     private func take(_ input: Input) async {
@@ -193,13 +161,13 @@ actor RemindersDriver {
             } else {
                 waiters.append((machine.covering, continuation))
             }
-        case .lost(let error): failure = error
         }
     }
 
     private func take(_ event: ReconciliationMachine.Event) async {
+        if case .timerFired = event { alarm.cancel() }
         await perform(machine.take(event, at: now))
-        arm()
+        alarm.set(machine.due) { [inbox] in inbox.put(.event(.timerFired)) }
         states.announce(machine.diagnostics.state)
     }
 
@@ -207,18 +175,6 @@ actor RemindersDriver {
         .init(
             uptime: clock.uptime(), wall: clock.wall(), zone: configuration.zone(),
             jitter: configuration.jitter())
-    }
-
-    private func arm() {
-        guard machine.due != alarm?.due else { return }
-        alarm?.task.cancel()
-        alarm = machine.due.map { due in
-            let task = Task { [inbox, clock] in
-                do { try await clock.sleep(until: due) } catch { return }
-                inbox.put(.event(.timerFired))
-            }
-            return (due, task)
-        }
     }
 
     // MARK: Performing
@@ -235,8 +191,8 @@ actor RemindersDriver {
                     self.inbox.put(.event(.answered(reconciliation, answer)))
                 }
             case .requestRefresh(let at): requestRefresh(at)
-            case .surveyed(let reconciliation, let isComplete):
-                await surveyed(reconciliation, isComplete)
+            case .reconciled(let reconciliation, let isComplete):
+                await reconciled(reconciliation, isComplete)
             }
         }
     }
@@ -264,7 +220,7 @@ actor RemindersDriver {
         }
     }
 
-    private func surveyed(_ reconciliation: Int, _ isComplete: Bool) async {
+    private func reconciled(_ reconciliation: Int, _ isComplete: Bool) async {
         for waiter in waiters where waiter.reconciliation <= reconciliation {
             waiter.continuation.resume(returning: isComplete)
         }
@@ -302,5 +258,27 @@ actor RemindersDriver {
         slot.expiry?.cancel()
         await slot.slot.complete(success: isSuccess)
         slot.isOver.resume()
+    }
+}
+
+extension RemindersDriver.Input {
+    /// Unread changes of the store are merged; all other input comes from people or answers a
+    /// question.
+    fileprivate mutating func merge(_ next: Self) -> Bool {
+        guard case .event(.changed(let former)) = self, case .event(.changed(let change)) = next
+        else { return false }
+        self = .event(.changed(former.joined(by: change)))
+        return true
+    }
+}
+
+extension ReminderChange {
+    fileprivate func joined(by other: Self) -> Self {
+        switch (self, other) {
+        case (.everything, _), (_, .everything): return .everything
+        case (.entities(let ids), .entities(let more)):
+            let all = ids.union(more)
+            return all.count > ReminderEngineLimits.changed ? .everything : .entities(all)
+        }
     }
 }

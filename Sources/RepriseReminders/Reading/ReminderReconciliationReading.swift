@@ -3,9 +3,9 @@ import GRDB
 package import RepriseCore
 package import RepriseJournal
 
-/// The plan and the system's notifications, from the owner's last survey in a journal.
+/// The plan and the system's notifications, from the owner's last reconciliation in a journal.
 package struct ReminderReconciliationReading: Hashable, Sendable {
-    /// The last survey.
+    /// The last reconciliation.
     package struct Reconciliation: Hashable, Sendable {
         package var at: WallTime
         /// Why it was made.
@@ -18,7 +18,7 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
         package var reminders: Int
         /// Until then everything rings that should, without the app being opened; nil: for ever.
         package var guaranteedUntil: WallTime?
-        /// The fault of the last survey.
+        /// The fault of the last reconciliation.
         package var fault: String?
     }
 

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseJournal
 import Synchronization
 
-/// Opens `store`, and lets a waiting tap go before the first survey: a person waits for its screen.
+/// Opens `store`, and lets a waiting tap go before the first reconciliation: a person waits.
 final class FirstTap: Sendable {
     private let journal: Journal
     private let clock: any Timekeeper

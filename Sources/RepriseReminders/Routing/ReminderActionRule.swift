@@ -5,7 +5,8 @@ public import RepriseCore
 /// ```swift
 /// configuration.reminders?.actions = [
 ///     ReminderActionRule("log", category: "goal", title: "Log…", does: .log, asksForText: true),
-///     ReminderActionRule("later", category: "goal", title: "In an hour", does: .snooze(.seconds(3_600))),
+///     ReminderActionRule(
+///         "later", category: "goal", title: "In an hour", does: .snooze(.seconds(3_600))),
 /// ]
 /// try await notifications.setCategories(configuration.reminders?.categories ?? [])
 /// ```
@@ -101,7 +102,8 @@ extension Reminders.Configuration {
                 throw bad("Two rules are for the action \(name) of one category.")
             }
             if case .snooze(let length) = rule.effect {
-                guard .seconds(60) <= length, length <= .seconds(30 * 86_400) else {
+                let longest = Duration.seconds(ReminderEngineLimits.snoozeSeconds)
+                guard .seconds(RouteLimits.leastSnoozeSeconds) <= length, length <= longest else {
                     throw bad(
                         "The action \(name) snoozes for less than a minute or more than 30 days.")
                 }

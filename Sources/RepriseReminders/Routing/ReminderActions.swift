@@ -71,8 +71,8 @@ struct ReminderActions: Sendable {
         }
     }
 
-    /// The resolution and the override are written with the end of the entry; the survey follows,
-    /// so that it sees the override.
+    /// The resolution and the override are written with the end of the entry; the reconciliation
+    /// follows, so that it sees the override.
     private func ending(of delivery: EntryDelivery, _ resolved: ResolvedRoute)
         -> (EntryDelivery.Ending, ReminderOverride?, Entity?) -> Void
     {

@@ -5,7 +5,8 @@ import RepriseWire
 /// The payload of a reminder's notification: its route and its occurrence.
 ///
 /// ```json
-/// {"reprise":{"v":2,"sort":"goal","id":"…","part":"…","owner":"…","test":true,"reminder":"…","at":"2026-11-21T07:30","print":"…"}}
+/// {"reprise":{"v":2,"sort":"goal","id":"…","part":"…","owner":"…","test":true,
+///             "reminder":"…","at":"2026-11-21T07:30","print":"…"}}
 /// ```
 ///
 /// Empty and false members are absent. Two older formats are still in use: see

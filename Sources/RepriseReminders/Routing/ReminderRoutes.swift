@@ -1,5 +1,5 @@
 public import RepriseCore
-import RepriseJournal
+public import RepriseJournal
 
 /// A tap with its target, resolved at the moment of its dispatch.
 public struct RoutedTap: Sendable, Identifiable {
@@ -38,7 +38,7 @@ public struct RoutedTap: Sendable, Identifiable {
     /// Whether it is a test: nothing of it is to be stored.
     public var isTest: Bool { route?.isTest ?? false }
 
-    let ending: Ending
+    let lease: DeliveryQueue<RoutedEntry>.Lease
 
     /// Acknowledges that a screen shows it: it is never dispatched again.
     ///
@@ -46,7 +46,7 @@ public struct RoutedTap: Sendable, Identifiable {
     ///
     /// - Throws: what the journal throws; then call it again.
     public func presented() async throws {
-        try await ending.end(id, reason: resolution.name)
+        try await end(resolution.name)
     }
 
     /// Acknowledges it without a screen: it is never dispatched again.
@@ -54,7 +54,7 @@ public struct RoutedTap: Sendable, Identifiable {
     /// - Parameter reason: for the log; at most 1,024 bytes of it are kept.
     /// - Throws: what the journal throws; then call it again.
     public func declined(_ reason: String) async throws {
-        try await ending.end(id, reason: "declined: \(reason)")
+        try await end("declined: \(reason)")
     }
 }
 
@@ -76,29 +76,7 @@ public struct RoutedTap: Sendable, Identifiable {
 /// A tap whose process dies is dispatched again; so is one whose loop has ended and that is no
 /// longer referenced. Several loops share the taps. At most 8 are in flight: a loop that
 /// acknowledges none of them gets no more.
-public struct ReminderRoutes: AsyncSequence, Sendable {
-    /// The element type.
-    public typealias Element = RoutedTap
-
-    let journal: Journal
-    let clock: any Timekeeper
-    let queue: DeliveryQueue<RoutedEntry>
-
-    /// Begins to take taps.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(ending: RoutedTap.Ending(journal: journal, clock: clock, lease: .init(queue)))
-    }
-
-    /// Takes one tap after the other.
-    public struct Iterator: AsyncIteratorProtocol {
-        let ending: RoutedTap.Ending
-
-        /// Waits for the next.
-        ///
-        /// - Returns: nil when the task is cancelled.
-        public mutating func next() async -> RoutedTap? { await ending.next() }
-    }
-}
+public typealias ReminderRoutes = DeliveryStream<RoutedTap>
 
 /// An entry on its way to a loop.
 struct RoutedEntry: Sendable {
@@ -107,45 +85,36 @@ struct RoutedEntry: Sendable {
 }
 
 extension RoutedTap {
-    /// The taps in flight of one loop, held by the loop and by each tap.
-    final class Ending: Sendable {
-        private let journal: Journal
-        private let clock: any Timekeeper
-        private let lease: DeliveryQueue<RoutedEntry>.Lease
-
-        init(journal: Journal, clock: any Timekeeper, lease: DeliveryQueue<RoutedEntry>.Lease) {
-            self.journal = journal
-            self.clock = clock
-            self.lease = lease
-        }
-
-        func next() async -> RoutedTap? {
-            guard let (delivery, routed) = await lease.next() else { return nil }
-            let (id, now) = (delivery.entry.id, clock.wall())
+    static func stream(
+        _ queue: DeliveryQueue<RoutedEntry>, _ journal: Journal, _ clock: any Timekeeper
+    ) -> ReminderRoutes {
+        ReminderRoutes(queue) { entry, routed, lease in
+            let now = clock.wall()
             // Not awaited: a log for people, while a person waits for the screen.
-            Task { [journal] in
+            Task {
                 try? await journal.write { db in
-                    try RouteLog.resolved(id, routed.resolved, isDispatched: true, at: now, db)
+                    try RouteLog.resolved(
+                        entry.id, routed.resolved, isDispatched: true, at: now, db)
                 }
             }
-            return RoutedTap(delivery.entry, routed, self)
-        }
-
-        func end(_ id: EntryID, reason: String) async throws {
-            let now = clock.wall()
-            // The word of the app is durable before the entry ends: a kill between the two must not
-            // show it again.
-            try await journal.write { db in try RouteLog.presented(id, at: now, db) }
-            lease.release(id)?.end(as: .ended(.applied, reason: reason))
+            return RoutedTap(entry, routed, lease)
         }
     }
 
-    fileprivate init(_ entry: Entry, _ routed: RoutedEntry, _ ending: Ending) {
+    private init(
+        _ entry: Entry, _ routed: RoutedEntry, _ lease: DeliveryQueue<RoutedEntry>.Lease
+    ) {
         let (arrival, resolved) = (routed.arrival, routed.resolved)
         self.init(
             id: entry.id, route: resolved.info?.route, resolution: resolved.resolution,
             reason: resolved.reason, reminder: resolved.info?.reminder,
             occurrence: resolved.info?.occurrence, source: arrival.source, action: arrival.action,
-            answer: arrival.answer, attempt: entry.attempt, ending: ending)
+            answer: arrival.answer, attempt: entry.attempt, lease: lease)
+    }
+
+    private func end(_ reason: String) async throws {
+        try await lease.end(id, reason: reason) { [id] db, now in
+            try RouteLog.presented(id, at: now, db)
+        }
     }
 }

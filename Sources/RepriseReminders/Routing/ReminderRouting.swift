@@ -1,5 +1,5 @@
 public import RepriseCore
-import RepriseJournal
+public import RepriseJournal
 
 /// The way of taps, actions and links, from the record to the app.
 final class ReminderRouting: Sendable {
@@ -35,7 +35,7 @@ final class ReminderRouting: Sendable {
         }
     }
 
-    var routes: ReminderRoutes { ReminderRoutes(journal: journal, clock: clock, queue: queue) }
+    var routes: ReminderRoutes { RoutedTap.stream(queue, journal, clock) }
 
     /// - Parameters:
     ///   - store: the app's.

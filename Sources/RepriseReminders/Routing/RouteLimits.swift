@@ -1,4 +1,4 @@
-/// Limits of routing; `docs/limits.md` lists each with its effect.
+/// Limits of routing; `docs/limits/reminders.md` lists each with its effect.
 public enum RouteLimits {
     /// The most bytes of a payload that is read.
     public static let payloadBytes = 4_096
@@ -27,8 +27,10 @@ public enum RouteLimits {
     public static let actionSeconds: Int64 = 10
     /// The most abandoned waits for effects of buttons that have not returned.
     public static let actionsLeft = 8
-    /// How long the first survey lets a waiting tap go first, in milliseconds.
+    /// How long the first reconciliation lets a waiting tap go first, in milliseconds.
     public static let firstTapMilliseconds: Int64 = 50
     /// How often an entity is looked up again because it has changed meanwhile.
     public static let lookUpsAgain = 3
+    /// The shortest snooze of a rule, in seconds.
+    public static let leastSnoozeSeconds: Int64 = 60
 }

@@ -6,7 +6,8 @@ public import RepriseCore
 /// ```swift
 /// configuration.reminders?.readers = [
 ///     RouteReader("news") { info in
-///         guard let push = try? JSONDecoder().decode(NewsPush.self, from: Data(info)) else { return .notMine }
+///         guard let push = try? JSONDecoder().decode(NewsPush.self, from: Data(info))
+///         else { return .notMine }
 ///         return .route(Route(sort: "goal", id: push.goal))
 ///     }
 /// ]

@@ -1,5 +1,7 @@
 /// A day of the Gregorian calendar, wherever; written as `2026-11-21`.
 public struct LocalDate: Hashable, Sendable {
+    static let lastYear = 9_999
+
     /// 1 to 9999.
     public var year: Int
     /// 1 to 12.
@@ -28,7 +30,7 @@ public struct LocalDate: Hashable, Sendable {
 
     /// Whether the calendar has this day.
     public var exists: Bool {
-        (1...9_999).contains(year) && (1...12).contains(month)
+        (1...Self.lastYear).contains(year) && (1...12).contains(month)
             && (1...Self.days(ofMonth: month, year)).contains(day)
     }
 

@@ -31,7 +31,7 @@ struct OccurrenceCursor: Sendable {
     /// A rule ends after this many days without an occurrence.
     ///
     /// Quiet hours that cover everything are refused before; only some nights remain.
-    private static let barrenDays = 1_500
+    static let barrenDays = 1_500
 
     private let rule: ScheduleRule
     private let clock: ZoneClock

@@ -3,7 +3,8 @@ import RepriseCore
 /// The stored format of a schedule, for apps that keep it in their own store.
 ///
 /// ```json
-/// {"v": 1, "days": {"on": "week", "weekdays": [1, 4]}, "times": ["07:30", "21:00"], "zone": "Europe/Berlin"}
+/// {"v": 1, "days": {"on": "week", "weekdays": [1, 4]}, "times": ["07:30", "21:00"],
+///  "zone": "Europe/Berlin"}
 /// ```
 ///
 /// Version 1. Absent `start`, `end`, `skipped`, `quiet` and `zone` are left out; without `zone` it

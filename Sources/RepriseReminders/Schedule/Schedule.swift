@@ -2,9 +2,12 @@
 ///
 /// ```swift
 /// let schedule = Schedule(
-///     .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30)], quiet: Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
+///     .weekly(on: [.monday, .thursday]), at: [TimeOfDay(7, 30)],
+///     quiet: Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(7, 0)))
 /// try schedule.check()
-/// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) { print(occurrence.local) }
+/// for occurrence in schedule.occurrences(after: now, in: .current).prefix(3) {
+///     print(occurrence.local)
+/// }
 /// ```
 ///
 /// `start`, `end` and `skipped` apply to the rule's own days, also where quiet hours then move an

@@ -18,7 +18,7 @@ struct ScheduleRule: Sendable {
         quiet = schedule.quiet
         skipped = Set(schedule.skipped.map(\.number))
         var first = schedule.start ?? LocalDate(1, 1, 1)
-        var last = schedule.end ?? LocalDate(9_999, 12, 31)
+        var last = schedule.end ?? LocalDate(LocalDate.lastYear, 12, 31)
         var weekdays: UInt8 = 0
         switch schedule.days {
         case .once(let day): (first, last) = (max(first, day), min(last, day))

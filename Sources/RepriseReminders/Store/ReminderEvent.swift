@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// The findings of a survey that are not written yet.
+/// The findings of a reconciliation that are not written yet.
 struct ReminderEvent {
     private let record: ReconciliationRecord
     private var changed: [ReconciliationRecord.Row] = []

@@ -3,8 +3,8 @@ package import GRDB
 package import RepriseCore
 import RepriseJournal
 
-/// Persistent state of the feature: overrides, and for diagnostics the plan, the survey and the
-/// decisions.
+/// Persistent state of the feature: overrides, and for diagnostics the plan, the reconciliation and
+/// the decisions.
 package struct ReminderPlanStore: Sendable {
     let journal: Journal
 

@@ -1,4 +1,4 @@
-/// The limits of authentication; `docs/limits.md` lists each with its effect.
+/// The limits of authentication; `docs/limits/server.md` lists each with its effect.
 package enum AccessLimits {
     /// The most bytes of a key file, and of a fetched key set.
     package static let keyBytes = 262_144
@@ -20,6 +20,8 @@ package enum AccessLimits {
     package static let keysStay: Duration = .seconds(600)
     /// The timeout of a fetch.
     package static let fetch: Duration = .seconds(10)
+    /// The usual life of a development token.
+    package static let usualDevelopmentToken: Duration = .seconds(3_600)
     /// The longest life of a development token.
     package static let developmentToken: Duration = .seconds(86_400)
 }

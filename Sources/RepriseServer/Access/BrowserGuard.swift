@@ -4,13 +4,8 @@ import RepriseWire
 
 /// Refuses foreign pages before the router; see ``BrowserRules``.
 package struct BrowserGuard<Context: RequestContext>: RouterMiddleware {
-    private let rules: BrowserRules
-    private let isSecure: Bool
-
-    package init(rules: BrowserRules, isSecure: Bool) {
-        self.rules = rules
-        self.isSecure = isSecure
-    }
+    let rules: BrowserRules
+    let isSecure: Bool
 
     package func handle(
         _ request: Request, context: Context,

@@ -39,21 +39,15 @@ package struct DevelopmentTokenRoute: Sendable {
         let isAdmin = parameters["scope"]?.split { $0 == " " || $0 == "+" }.contains("admin")
         let token = try issuer.token(
             for: user, isAdmin: isAdmin ?? false, now: now, lifetime: lifetime)
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("token")
-            answer.string(token.secret)
-            answer.key("user")
-            answer.string(user.text)
-            answer.key("expires")
-            answer.integer(now.advanced(by: lifetime).milliseconds)
-        }
-        return Response(json: json.bytes, headers: [.cacheControl: "no-store"])
+        let answer = DevelopmentTokenAnswer(
+            token: token.secret, user: user.text,
+            expires: now.advanced(by: lifetime).milliseconds)
+        return try Response(answer, headers: [.cacheControl: "no-store"])
     }
 
     private func lifetime(_ text: Substring?) throws -> Duration {
         let longest = AccessLimits.developmentToken
-        guard let text else { return .seconds(3_600) }
+        guard let text else { return AccessLimits.usualDevelopmentToken }
         guard let seconds = Int64(text), seconds >= 1, .seconds(seconds) <= longest else {
             throw RepriseError(
                 .malformed, "seconds is a whole number from 1 to \(longest.components.seconds).")
@@ -80,4 +74,10 @@ package struct DevelopmentTokenRoute: Sendable {
         guard authority.first == "[" else { return String(authority.prefix { $0 != ":" }) }
         return String(authority.prefix { $0 != "]" }) + "]"
     }
+}
+
+private struct DevelopmentTokenAnswer: Encodable {
+    let token: String
+    let user: String
+    let expires: Int64
 }

@@ -59,7 +59,7 @@ package actor RemoteKeys: KeyProviding {
             fresh = try await KeySet.read(try await fetch(), isPublished: true)
             logger.debug("fetched the keys", metadata: ["keys": "\(fresh?.keys.count ?? 0)"])
         } catch {
-            Counter(label: "reprise_key_fetches_failed_total").increment()
+            Counter(label: ServerMetric.keyFetchesFailed.rawValue).increment()
             logger.error(
                 "the keys cannot be fetched: those known stay", metadata: ["error": "\(error)"])
         }

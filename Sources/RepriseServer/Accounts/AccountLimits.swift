@@ -1,4 +1,4 @@
-/// The limits of accounts; `docs/limits.md` lists each with its effect.
+/// The limits of accounts; `docs/limits/accounts.md` lists each with its effect.
 package enum AccountLimits {
     /// The most bytes of a channel's title.
     package static let titleBytes = 256

@@ -1,3 +1,4 @@
+import GRDB
 package import RepriseCore
 package import RepriseWire
 
@@ -51,5 +52,119 @@ package struct ChannelRecord: Hashable, Sendable {
         self.settings = settings
         self.maker = maker
         self.made = made
+    }
+}
+
+/// Its row in `channels`.
+extension ChannelRecord {
+    init(row: Row) throws {
+        guard let visibility = ChannelSettings.Visibility(rawValue: row["visibility"]),
+            let history = ChannelSettings.History(rawValue: row["history"])
+        else {
+            throw RepriseError(.corrupt, "The accounts have a channel that cannot be read.")
+        }
+        let age: Int64? = row["kept_milliseconds"]
+        let maker: String? = row["maker"]
+        self.init(
+            name: try ChannelName(row["name"]),
+            settings: ChannelSettings(
+                visibility: visibility, history: history,
+                retention: RetentionPolicy(
+                    count: row["kept_messages"], age: age.map { .milliseconds($0) },
+                    bytes: row["kept_bytes"]),
+                title: row["title"]),
+            maker: try maker.map { try UserID($0) },
+            made: WallTime(milliseconds: row["made"]))
+    }
+
+    static func fetch(_ name: ChannelName, _ db: Database) throws -> ChannelRecord? {
+        let select = try db.cachedStatement(sql: "SELECT * FROM channels WHERE name = ?")
+        return try Row.fetchOne(select, arguments: [name.text]).map(ChannelRecord.init(row:))
+    }
+
+    /// Inserts it, or changes its settings.
+    func save(_ db: Database) throws {
+        let retention = settings.retention
+        try db.execute(
+            sql: """
+                INSERT INTO channels
+                (name, visibility, history, kept_messages, kept_milliseconds, kept_bytes, title, maker, made)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                visibility = excluded.visibility, history = excluded.history,
+                kept_messages = excluded.kept_messages,
+                kept_milliseconds = excluded.kept_milliseconds,
+                kept_bytes = excluded.kept_bytes, title = excluded.title
+                """,
+            arguments: [
+                name.text, settings.visibility.rawValue,
+                settings.history.rawValue, retention.count,
+                retention.age.map { $0 / .milliseconds(1) }.map { Int64($0) }, retention.bytes,
+                settings.title, maker?.text, made.milliseconds,
+            ])
+    }
+}
+
+extension ChannelSettings {
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed`.
+    func validate() throws {
+        guard (title?.utf8.count ?? 0) <= AccountLimits.titleBytes else {
+            throw RepriseError(
+                .tooLarge, "A channel's title has at most \(AccountLimits.titleBytes) bytes.")
+        }
+        guard !(title?.utf8.contains(0) ?? false) else {
+            throw RepriseError(.malformed, "A channel's title has a character U+0000.")
+        }
+        let isWhole = { (value: Int64?) in
+            value.map { (1...WireLimits.greatestSequence).contains($0) } ?? true
+        }
+        let ages = Duration.seconds(1)...AccountLimits.longestRetention
+        guard isWhole(retention.count), isWhole(retention.bytes),
+            retention.age.map({ ages.contains($0) }) ?? true
+        else {
+            throw RepriseError(
+                .malformed, "A channel keeps at least one message, one byte and one second.")
+        }
+    }
+}
+
+/// The limits of channels.
+extension ChannelRecord {
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/channelsMade``.
+    static func expectRoom(forChannelsOf maker: UserID, _ db: Database) throws {
+        let count = try Int.fetchOne(
+            db,
+            sql: "SELECT count(*) FROM (SELECT 1 FROM channels WHERE maker = ? LIMIT ?)",
+            arguments: [maker.text, AccountLimits.channelsMade])
+        guard (count ?? 0) < AccountLimits.channelsMade else {
+            throw RepriseError(
+                .full, "A user makes at most \(AccountLimits.channelsMade) channels.",
+                remedy: "An admin may make more.")
+        }
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/members``.
+    static func expectRoom(in channel: ChannelName, _ db: Database) throws {
+        let count = try Int.fetchOne(
+            db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+        guard (count ?? 0) < AccountLimits.members else {
+            throw RepriseError(
+                .full, "A channel has at most \(AccountLimits.members) members.")
+        }
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/membersMade``.
+    static func expectRoom(forMembersOf channel: ChannelName, _ db: Database) throws {
+        let count = try Int.fetchOne(
+            db,
+            sql: """
+                SELECT sum(members) FROM channels
+                WHERE maker = (SELECT maker FROM channels WHERE name = ?)
+                """, arguments: [channel.text])
+        guard (count ?? 0) < AccountLimits.membersMade else {
+            throw RepriseError(
+                .full,
+                "The channels of one maker have at most \(AccountLimits.membersMade) members together.",
+                remedy: "An admin may add more.")
+        }
     }
 }

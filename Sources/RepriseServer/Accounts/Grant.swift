@@ -32,3 +32,25 @@ package struct Grant: Hashable, Sendable {
     /// For admins, and under open access.
     package static let everything = Grant(mayRead: true, mayPublish: true, mayManage: true)
 }
+
+extension Grant {
+    /// The rules: see `Accounts/grant(_:in:)`.
+    package init(
+        _ who: Principal, _ record: ChannelRecord?, _ member: Member?, implicitChannels: Bool
+    ) {
+        let visibility = record?.settings.visibility ?? (implicitChannels ? .public : nil)
+        let isIn =
+            switch visibility {
+            case .public?: true
+            case .private?: member != nil
+            case nil: false
+            }
+        // Non-members of a public channel see all of it, so a member must not see less.
+        let sees = visibility == .private && record?.settings.history == .sinceJoin
+        self.init(
+            mayRead: isIn || who.isAdmin, mayPublish: isIn || who.isAdmin,
+            mayManage: who.isAdmin || (isIn && member?.role == .owner),
+            joined: sees && !who.isAdmin ? member?.joined ?? 0 : 0, isMember: member != nil,
+            unreadAfter: member?.joined ?? 0)
+    }
+}

@@ -1,3 +1,4 @@
+import DequeModule
 import Dispatch
 package import GRDB
 import RepriseCore
@@ -17,7 +18,7 @@ package final class GroupedWriter: Sendable {
     }
 
     private struct State {
-        var waiting: [Job] = []
+        var waiting: Deque<Job> = []
         var isRunning = false
         var isOpen = true
     }

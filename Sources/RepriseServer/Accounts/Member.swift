@@ -1,3 +1,4 @@
+import GRDB
 package import RepriseCore
 package import RepriseWire
 
@@ -20,5 +21,45 @@ package struct Member: Hashable, Sendable {
         self.role = role
         self.joined = joined
         self.since = since
+    }
+}
+
+/// Its row in `members`.
+extension Member {
+    init(row: Row) throws {
+        guard let role = Role(rawValue: row["role"]) else {
+            throw RepriseError(.corrupt, "The accounts have a member that cannot be read.")
+        }
+        self.init(
+            user: try UserID(row["user"]), role: role, joined: row["joined"],
+            since: WallTime(milliseconds: row["since"]))
+    }
+
+    static func fetch(
+        _ user: UserID, of channel: ChannelName, _ db: Database
+    ) throws -> Member? {
+        let select = try db.cachedStatement(
+            sql: "SELECT user, role, joined, since FROM members WHERE channel = ? AND user = ?")
+        return try Row.fetchOne(select, arguments: [channel.text, user.text])
+            .map(Member.init(row:))
+    }
+
+    /// Adds it to a channel that has a record, or changes its role.
+    func save(in channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE members SET role = ? WHERE channel = ? AND user = ?",
+            arguments: [role.rawValue, channel.text, user.text])
+        guard db.changesCount == 0 else { return }
+        try db.execute(
+            sql: """
+                INSERT INTO members (channel, user, role, joined, since) VALUES (?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                channel.text, user.text, role.rawValue, joined,
+                since.milliseconds,
+            ])
+        try db.execute(
+            sql: "UPDATE channels SET members = members + 1 WHERE name = ?",
+            arguments: [channel.text])
     }
 }

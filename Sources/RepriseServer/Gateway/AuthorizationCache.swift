@@ -1,3 +1,4 @@
+import DequeModule
 package import RepriseWire
 
 /// Decides which requests of a connection are processed now, and which wait for the user's grant in
@@ -22,8 +23,8 @@ package struct AuthorizationCache<Request, Grant> {
     private let remembered: Int
     private var entries: [ChannelName: Entry] = [:]
     private var knownCount = 0
-    private var unaskedFirst = FIFOQueue<Question>()
-    private var unasked = FIFOQueue<Question>()
+    private var unaskedFirst = Deque<Question>()
+    private var unasked = Deque<Question>()
     private var isAsking = false
     private var ticket: UInt32 = 0
     /// The number of waiting requests.
@@ -46,7 +47,7 @@ package struct AuthorizationCache<Request, Grant> {
             waiting.append(request)
             entries[channel] = .asking(ticket: ticket, waiting: waiting)
             // It is in both queues then, and is looked up where it comes first.
-            if isFirst { unaskedFirst.join(Question(channel: channel, ticket: ticket)) }
+            if isFirst { unaskedFirst.append(Question(channel: channel, ticket: ticket)) }
         case nil: ask(channel, [request], first: isFirst)
         }
         waitingCount += 1
@@ -62,7 +63,8 @@ package struct AuthorizationCache<Request, Grant> {
     package mutating func nextQuestions(_ limit: Int) -> [Question] {
         guard !isAsking else { return [] }
         var questions: [Question] = []
-        while questions.count < limit, let question = unaskedFirst.next() ?? unasked.next() {
+        while questions.count < limit, let question = unaskedFirst.popFirst() ?? unasked.popFirst()
+        {
             guard case .asking(question.ticket, _) = entries[question.channel],
                 !questions.contains(question)
             else { continue }
@@ -114,7 +116,7 @@ package struct AuthorizationCache<Request, Grant> {
         ticket &+= 1
         entries[channel] = .asking(ticket: ticket, waiting: waiting)
         let question = Question(channel: channel, ticket: ticket)
-        if isFirst { unaskedFirst.join(question) } else { unasked.join(question) }
+        if isFirst { unaskedFirst.append(question) } else { unasked.append(question) }
     }
 
     private mutating func remember(_ grant: Grant, _ channel: ChannelName) {

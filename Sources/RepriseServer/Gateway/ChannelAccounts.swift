@@ -24,7 +24,21 @@ package protocol ChannelAccounts: Sendable {
     func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws
 }
 
-extension Accounts: ChannelAccounts {}
+extension Accounts: ChannelAccounts {
+    package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
+        try await positions.move(move)
+    }
+
+    package func positions(
+        of channel: ChannelName, first: UserID?, limit: Int
+    ) async throws -> [ServerFrame.Position] {
+        try await positions.all(of: channel, first: first, limit: limit)
+    }
+
+    package func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {
+        try await devices.saw(id, of: user, at: time)
+    }
+}
 
 /// The authenticator and the accounts of a server with users.
 package struct Admission: Sendable {

@@ -17,46 +17,28 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let id: UInt64
     let loopHub: EventLoopHub
     var machine: ServerConnectionMachine
-    var subscriptions: [ChannelName: HubSubscription] = [:]
-    /// Subscriptions queued for a read of the log.
-    var turns = ReadTurns<HubSubscription>()
-    /// Requests that wait for the user's grant.
-    var cache: AuthorizationCache<ChannelRequest, Grant>
-    var receipts = ReceiptCoalescer()
-    /// Its key in the roster of devices; nil before authentication.
-    var key: Gateway.Roster.Key?
-    /// Whether it counts among the connections of its user.
-    var isAdmitted = false
-    var subscribeBucket: TokenBucket
-    /// Publishes of the current read; they are submitted together.
-    var publishes: [NewMessage] = []
+    private(set) lazy var requests = ConnectionRequests(of: self)
+    private(set) lazy var subscriptions = ConnectionSubscriptions(of: self)
+    private(set) var isWritable = true
 
     private var decoder = FrameDecoder()
     private var assembler = ServerMessageAssembler()
     private var context: ChannelHandlerContext?
-    /// The frame encoder's context: writing from there bypasses it, because frames are framed
-    /// already.
-    private var outbound: ChannelHandlerContext?
-    private var isUnflushed = false
+    private let output = ConnectionOutput()
+    private var admission = ConnectionAdmission()
     private var isReadHeld = false
     /// Whether the peer has violated the framing, so that not even its close frame can be found.
     private var isUnreadable = false
     /// The code echoed once everything before the peer's close frame is answered.
     private var echo = CloseCode.normal
-    private(set) var isWritable = true
-    private var written = 0
-    private var taken = 0
     private var turn = 0
     /// Messages of the same read that follow a token being authenticated.
-    var waiting: [[UInt8]] = []
+    private var waiting: [[UInt8]] = []
 
     init(id: UInt64, loopHub: EventLoopHub, now: Duration) {
         self.id = id
         self.loopHub = loopHub
-        let gateway = loopHub.gateway
-        machine = ServerConnectionMachine(now: now, asksWho: gateway.asksWho)
-        cache = AuthorizationCache(remembered: 2 * gateway.limits.channelsPerConnection)
-        subscribeBucket = TokenBucket(gateway.subscribeRate, now: now)
+        machine = ServerConnectionMachine(now: now, asksWho: loopHub.gateway.asksWho)
     }
 
     var gateway: Gateway { loopHub.gateway }
@@ -69,8 +51,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        outbound = try? context.pipeline.syncOperations.context(
-            handlerType: WebSocketFrameEncoder.self)
+        output.open(context.pipeline)
         loopHub.add(self)
         log(.debug, "connected")
         lookLater()
@@ -86,12 +67,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func end() {
         guard context != nil else { return }
         context = nil
-        outbound = nil
+        output.close()
         machine.connectionEnded(now: now)
-        endSubscriptions()
+        subscriptions.endAll()
         loopHub.remove(self)
-        if let key { gateway.left(place, as: key) }
-        giveSeatBack()
+        admission.end(place, at: gateway)
         log(.debug, "disconnected")
     }
 
@@ -123,8 +103,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        submitPublishes()
-        askForAccess()
+        requests.submitPublishes()
+        requests.askForAccess()
         loopHub.flush()
         context.fireChannelReadComplete()
     }
@@ -137,7 +117,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var mayRead: Bool {
         guard machine.maySend else { return machine.mayRead(limits) }
         return isWritable && machine.mayRead(limits)
-            && cache.waitingCount < gateway.limits.publishesInFlight
+            && requests.waitingCount < gateway.limits.publishesInFlight
     }
 
     func readAgain() {
@@ -146,7 +126,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context?.read()
     }
 
-    func received(_ text: [UInt8]) {
+    private func received(_ text: [UInt8]) {
         do {
             let request = try decoder.clientRequest(text)
             if case .hello(let hello) = request.frame { logHello(hello) }
@@ -156,36 +136,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    func perform(_ disposition: ServerConnectionMachine.Disposition, for request: ClientRequest?) {
+    private func perform(
+        _ disposition: ServerConnectionMachine.Disposition, for request: ClientRequest?
+    ) {
         switch disposition {
         case .identify(let token): identify(token)
         case .takeOver(let device): takeOver(as: device)
         case .welcome: if admit() { welcome() }
         case .authenticated: if let session { send(.authenticated(session)) }
-        case .accept: if let request { accept(request) }
+        case .accept: if let request { requests.accept(request) }
         case .ignore: break
         case .close(let code, let message): close(code, message)
-        }
-    }
-
-    private func accept(_ asked: ClientRequest) {
-        for refused in asked.refused {
-            gateway.metrics.refused("subscribe", refused.code)
-            send(.refused(refused))
-        }
-        switch asked.frame {
-        case .publish(let publish): request(.publish(publish), in: publish.channel)
-        case .subscribe(let requests):
-            // Channels that a person is looking at go first, wherever they are in the frame.
-            for isFirst in [true, false] {
-                for wanted in requests where wanted.isFirst == isFirst {
-                    request(.subscribe(wanted, number: asked.number), in: wanted.channel)
-                }
-            }
-        case .unsubscribe(let channels): channels.forEach(leave)
-        case .receipt(let receipt): request(.receipt(receipt), in: receipt.channel)
-        case .typing(let channel, let isTyping): request(.typing(isTyping), in: channel)
-        case .hello, .authenticate: break  // the machine has answered with more than accept
         }
     }
 
@@ -198,6 +159,84 @@ final class ConnectionHandler: ChannelDuplexHandler {
             return violated(.invalidText, "The text is not UTF-8.")
         }
         violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
+    }
+
+    // MARK: Identity: the user by its token, the device by its hello
+
+    private func identify(_ token: AccessToken?) {
+        let shard = loopHub.shard
+        gateway.identify(token) { [id] answer in shard.post(.identified(id, answer)) }
+    }
+
+    func identified(_ answer: Result<Principal, RepriseError>) {
+        let ends = (try? answer.get())?.expires.map { expires in
+            now + gateway.clock.wall().duration(to: expires) + gateway.leeway
+        }
+        let before = principal
+        perform(machine.identified(answer, ends: ends, now: now), for: nil)
+        if principal.isAdmin != before.isAdmin, before.user != nil { requests.rightsChanged() }
+        goOn()
+    }
+
+    /// Resumes frames that waited for authentication.
+    private func goOn() {
+        lookLater()
+        receiveWaiting()
+        requests.submitPublishes()
+        requests.askForAccess()
+        leaveIfAnswered()
+        readAgain()
+    }
+
+    /// Ends the device's older connections, on any loop; it is welcomed once all have confirmed
+    /// their end.
+    private func takeOver(as device: EntryID) {
+        let key = Gateway.Roster.Key(user: principal.user, device: device)
+        let older = admission.enter(place, as: key, at: gateway)
+        for other in older { other.shard.post(.replace(other.id, by: place)) }
+        perform(machine.takeOver(from: older.count, now: now), for: nil)
+    }
+
+    /// The device has reconnected: nothing more is accepted here.
+    func replaced() {
+        perform(machine.replaced(now: now))
+        admission.release(at: gateway)
+    }
+
+    /// One of the older connections accepts nothing more.
+    func olderEnded() {
+        perform(machine.olderEnded(now: now), for: nil)
+        goOn()
+    }
+
+    private var place: Gateway.Place { .init(id: id, shard: loopHub.shard) }
+
+    /// Counts it as a connection of its user, within the limit.
+    private func admit() -> Bool {
+        guard let user = principal.user else { return true }
+        guard admission.admit(user, by: gateway) else {
+            violated(.tooManyConnections, "This user has too many connections.")
+            return false
+        }
+        log(.debug, "identified", ["user": "\(user)"])
+        loopHub.identified(self, as: user)
+        if let device = machine.device { gateway.sawDevice(device, of: user) }
+        return true
+    }
+
+    private func receiveWaiting() {
+        var messages = waiting[...]
+        waiting = []
+        while !machine.mustWait, machine.maySend, let message = messages.popFirst() {
+            received(message)
+        }
+        if machine.mustWait { waiting = Array(messages) }
+    }
+
+    /// The session as sent to the client.
+    private var session: ServerFrame.Session? {
+        guard let user = principal.user, let expires = principal.expires else { return nil }
+        return ServerFrame.Session(user: user, expires: expires)
     }
 
     // MARK: Hello
@@ -226,32 +265,51 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func write(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>? = nil) {
-        guard let outbound else {
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return
-        }
-        written += bytes.readableBytes
-        outbound.write(NIOAny(bytes), promise: promise)
-        guard !isUnflushed else { return }
-        isUnflushed = true
-        loopHub.flushLater(self)
+        if output.write(bytes, promise: promise) { loopHub.flushLater(self) }
     }
 
-    func flush() {
-        isUnflushed = false
-        outbound?.flush()
+    func flush() { output.flush() }
+
+    /// Refuses a subscription: a requested one, by the request's number, or an open one.
+    func refuse(
+        _ channel: ChannelName, _ code: RefusalCode, _ message: String,
+        retryAfter: Duration? = nil, number: Int64? = nil
+    ) {
+        gateway.metrics.refused("subscribe", code)
+        send(
+            .refused(
+                .init(
+                    channel: channel.text, id: nil, code: code, message: message,
+                    retryAfter: retryAfter, request: number)))
+    }
+
+    func refuse(
+        _ message: ClientFrame.Publish, _ code: RefusalCode, _ text: String,
+        retryAfter: Duration? = nil
+    ) {
+        gateway.metrics.refused("publish", code)
+        send(
+            .refused(
+                .init(
+                    channel: message.channel.text, id: message.id.text, code: code, message: text,
+                    retryAfter: retryAfter)))
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         isWritable = context.channel.isWritable
         if isWritable {
             readAgain()
-            readWhatWasMissed()
+            subscriptions.readWhatWasMissed()
         } else {
             gateway.metrics.demotions.increment()
             log(.debug, "too much is unsent")
         }
         context.fireChannelWritabilityChanged()
+    }
+
+    func sendHeartbeat(_ time: WallTime, _ heads: [ChannelName: Int64]) {
+        guard machine.isOpen else { return }
+        send(.heartbeat(time: time, heads: heads))
     }
 
     // MARK: Closing
@@ -279,7 +337,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         switch event {
         case ChannelEvent.inputClosed: context.close(promise: nil)  // half a WebSocket is none
         case is ChannelShouldQuiesceEvent:
-            submitPublishes()
+            requests.submitPublishes()
             quiesce()
             loopHub.flush()
         default: break
@@ -289,12 +347,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Requests before the peer's close frame are answered before it is echoed.
     private func closeReceived(_ code: CloseCode?) {
-        submitPublishes()
-        askForAccess()
+        requests.submitPublishes()
+        requests.askForAccess()
         switch machine.closeReceived(isAnswered: isAnswered, now: now) {
         case .wait:
             echo = code ?? .normal
-            endSubscriptions()
+            subscriptions.endAll()
             lookLater()
         case .echo:
             echo = code ?? .normal
@@ -307,7 +365,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// Whether no request is pending here; the machine counts those being stored.
     private var isAnswered: Bool {
-        cache.waitingCount == 0 && waiting.isEmpty && publishes.isEmpty
+        requests.isEmpty && waiting.isEmpty
     }
 
     /// Ends a connection that the peer has closed, once all requests are answered.
@@ -340,7 +398,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         var buffer = WebSocketFraming.frame(.error(code: code, message: message))
         buffer.writeImmutableBuffer(WebSocketFraming.close(code))
         send(buffer, promise: isUnreadable ? endOfOutput() : nil)
-        endSubscriptions()
+        subscriptions.endAll()
         lookLater()
         readAgain()  // for the peer's close frame
     }
@@ -356,12 +414,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
         return sent
     }
 
-    private func endSubscriptions() {
-        for subscription in subscriptions.values { loopHub.remove(subscription) }
-        subscriptions = [:]
-        turns.left { _ in true }
-    }
-
     // MARK: Time
 
     func ticked(turn: Int, now: Duration) {
@@ -371,7 +423,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if self.turn == turn { lookLater() }
     }
 
-    func lookLater() {
+    private func lookLater() {
         turn = loopHub.look(at: self, after: machine.nextTick(limits, now: now))
     }
 
@@ -379,8 +431,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func noteProgress(_ context: ChannelHandlerContext, _ now: Duration) {
         let waiting =
             (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        if written - waiting > taken || waiting == 0 { machine.bytesTaken(now: now) }
-        taken = written - waiting
+        if output.hasProgressed(waiting: waiting) { machine.bytesTaken(now: now) }
     }
 
     /// After a publish was answered.
@@ -388,6 +439,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
         perform(machine.publishesAnswered(count, now: now))
         leaveIfAnswered()
         readAgain()
+    }
+
+    /// Runs `work` in a second, if the connection is still open then.
+    func later(_ work: @escaping (ConnectionHandler) -> Void) {
+        loopHub.shard.loop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+            guard self.machine.isOpen else { return }
+            work(self)
+            self.loopHub.flush()
+        }
     }
 
     func log(_ level: Logger.Level, _ what: Logger.Message, _ metadata: Logger.Metadata = [:]) {

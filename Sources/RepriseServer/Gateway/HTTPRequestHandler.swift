@@ -1,3 +1,4 @@
+import DequeModule
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -33,7 +34,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the parser has stopped: it treats what follows the request as another protocol.
     private var isDecoderSpent = false
     /// Parts after the current request, and what the parser found after them.
-    private var queue: [HTTPServerRequestPart] = []
+    private var queue: Deque<HTTPServerRequestPart> = []
     private var queuedError: (any Error)?
     private var key: String?
     /// Whether the router receives the parts of this request.

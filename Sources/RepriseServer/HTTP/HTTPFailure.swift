@@ -75,24 +75,7 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     var response: Response { Response(json: json, status: status, headers: headers) }
 
     /// `{"error":{"code","message"}}`.
-    var json: [UInt8] {
-        var json = JSONWriter()
-        json.object { object in
-            object.key("error")
-            write(to: &object)
-        }
-        return json.bytes
-    }
-
-    /// Writes the object with code and message.
-    func write(to json: inout JSONWriter) {
-        json.object { error in
-            error.key("code")
-            error.string(code)
-            error.key("message")
-            error.string(message)
-        }
-    }
+    var json: [UInt8] { ErrorAnswer(error: self).json }
 
     private static func meaning(
         of code: RepriseError.Code
@@ -112,6 +95,25 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
 
     private static func retry(_ status: HTTPResponse.Status) -> HTTPFields {
         status == .serviceUnavailable || status == .tooManyRequests ? [.retryAfter: "1"] : [:]
+    }
+}
+
+extension HTTPFailure: Encodable {
+    private enum CodingKeys: String, CodingKey { case code, message }
+}
+
+/// `{"error":{"code","message"}}`; with the line and id of a message that was refused in a stream.
+struct ErrorAnswer: Encodable {
+    let error: HTTPFailure
+    var line: Int?
+    var id: String?
+
+    var json: [UInt8] {
+        do {
+            return try Response.json(self)
+        } catch {
+            preconditionFailure("Text cannot be encoded: \(error)")
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 import RepriseWire
 
-/// The limits of the HTTP API; `docs/limits.md` lists them.
+/// The limits of the HTTP API; `docs/limits/server.md` lists them.
 package struct HTTPLimits: Hashable, Sendable {
     /// The most bytes of a request's head, and of one field of it (431).
     package static let headBytes = 65_536

@@ -6,41 +6,19 @@ import RepriseWire
 /// The caller and its devices.
 extension HTTPRoutes {
     func addAccounts<Context: RequestContext>(to router: Router<Context>) {
-        on(.get, "/v1/me", in: router) { Self.me($0.who) }
+        on(.get, "/v1/me", in: router) { try Response(CallerAnswer($0.who)) }
         on(.get, "/v1/devices", in: router) { try await devices($0) }
         on(.put, "/v1/devices/:device", in: router) { try await setDevice($0) }
         on(.delete, "/v1/devices/:device", in: router) { call in
             let id = try call.id("device")
-            _ = try await services.accounts.removeDevice(id, of: try call.me())
+            _ = try await services.accounts.devices.remove(id, of: try call.me())
             return Response(status: .noContent)
         }
     }
 
-    private static func me(_ who: Principal) -> Response {
-        var json = JSONWriter()
-        json.object { me in
-            if let user = who.user {
-                me.key("user")
-                me.plain(user.text)
-            }
-            me.key("admin")
-            me.bool(who.isAdmin)
-            if let expires = who.expires {
-                me.key("expires")
-                me.integer(expires.milliseconds)
-            }
-        }
-        return Response(json: json.bytes)
-    }
-
     private func devices(_ call: HTTPRouteCall) async throws -> Response {
-        let devices = try await services.accounts.devices(of: try call.me())
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("devices")
-            answer.array { list in devices.forEach { $0.write(to: &list) } }
-        }
-        return Response(json: json.bytes)
+        let devices = try await services.accounts.devices.all(of: try call.me())
+        return try Response(["devices": devices.map(DeviceAnswer.init)])
     }
 
     private func setDevice(_ call: HTTPRouteCall) async throws -> Response {
@@ -59,10 +37,8 @@ extension HTTPRoutes {
                 id: id, platform: platform, pushToken: token,
                 subscription: try subscription(object), lastSeen: services.clock.wall())
         } _: { device in
-            try await services.accounts.setDevice(device, of: user)
-            var json = JSONWriter()
-            device.write(to: &json)
-            return Response(json: json.bytes)
+            try await services.accounts.devices.set(device, of: user)
+            return try Response(DeviceAnswer(device))
         }
     }
 }
@@ -85,22 +61,31 @@ extension HTTPRoutes {
     }
 }
 
-extension RegisteredDevice {
-    /// Everything but the push token, which is a secret: only whether it exists.
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { device in
-            device.key("device")
-            device.plain(id.text)
-            if let platform {
-                device.key("platform")
-                device.string(platform)
-            }
-            device.key("hasPushToken")
-            device.bool(pushToken != nil)
-            device.key("hasWebPush")
-            device.bool(subscription != nil)
-            device.key("seen")
-            device.integer(lastSeen.milliseconds)
-        }
+private struct CallerAnswer: Encodable {
+    let user: String?
+    let admin: Bool
+    let expires: Int64?
+
+    init(_ who: Principal) {
+        user = who.user?.text
+        admin = who.isAdmin
+        expires = who.expires?.milliseconds
+    }
+}
+
+/// Everything but the push token, which is a secret: only whether it exists.
+private struct DeviceAnswer: Encodable {
+    let device: String
+    let platform: String?
+    let hasPushToken: Bool
+    let hasWebPush: Bool
+    let seen: Int64
+
+    init(_ registered: RegisteredDevice) {
+        device = registered.id.text
+        platform = registered.platform
+        hasPushToken = registered.pushToken != nil
+        hasWebPush = registered.subscription != nil
+        seen = registered.lastSeen.milliseconds
     }
 }

@@ -23,16 +23,9 @@ extension HTTPRoutes {
         let page = found.prefix(limit)
         var answers: [ChannelAnswer] = []
         for record in page { answers.append(try await answer(record, to: call.who)) }
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("channels")
-            answer.array { list in answers.forEach { $0.write(to: &list) } }
-            if found.count > limit, let last = page.last {
-                answer.key("next")
-                answer.plain(last.name.text)
-            }
-        }
-        return Response(json: json.bytes)
+        return try Response(
+            ChannelsAnswer(
+                channels: answers, next: found.count > limit ? page.last?.name.text : nil))
     }
 
     private func channel(_ call: HTTPRouteCall) async throws -> Response {
@@ -63,93 +56,71 @@ extension HTTPRoutes {
     private func response(
         _ record: ChannelRecord, to who: Principal, _ status: HTTPResponse.Status = .ok
     ) async throws -> Response {
-        var json = JSONWriter()
-        try await answer(record, to: who).write(to: &json)
-        return Response(json: json.bytes, status: status)
+        try Response(try await answer(record, to: who), status: status)
     }
 
     private func answer(
         _ record: ChannelRecord, to who: Principal
     ) async throws -> ChannelAnswer {
-        var answer = ChannelAnswer(
-            record: record, state: try await services.log.state(of: record.name))
+        var answer = ChannelAnswer(record, try await services.log.state(of: record.name))
         guard let user = who.user else { return answer }
         let accounts = services.accounts
         let grant = try await accounts.grant(who, in: record.name)
-        answer.member = try await accounts.member(user, in: record.name)
-        answer.position = try await accounts.positions(of: record.name, first: user, limit: 1)
+        if let member = try await accounts.member(user, in: record.name) {
+            (answer.role, answer.joined) = (member.role.rawValue, member.joined)
+        }
+        let position = try await accounts.positions(of: record.name, first: user, limit: 1)
             .first { $0.user == user }
-        answer.unread = try await unread(
-            of: user, in: record.name, grant, read: answer.position?.read ?? 0)
+        (answer.read, answer.delivered) = (position?.read ?? 0, position?.delivered ?? 0)
+        let unread = try await unread(
+            of: user, in: record.name, grant, read: position?.read ?? 0)
+        if let unread { (answer.unread, answer.head) = (unread.count, unread.head) }
         return answer
     }
 }
 
+private struct ChannelsAnswer: Encodable {
+    let channels: [ChannelAnswer]
+    let next: String?
+}
+
 /// A channel as shown to its reader.
-struct ChannelAnswer {
-    let record: ChannelRecord
-    let state: LogChannelState
-    var member: Member?
-    var position: ServerFrame.Position?
-    var unread: Unread?
-
-    func write(to json: inout JSONWriter) {
-        json.object { channel in
-            writeSettings(to: &channel)
-            channel.key("epoch")
-            channel.plain(state.epoch.text)
-            channel.key("head")
-            channel.integer(unread?.head ?? state.head)
-            channel.key("floor")
-            channel.integer(state.floor)
-            writeReader(to: &channel)
-        }
+private struct ChannelAnswer: Encodable {
+    struct Retention: Encodable {
+        let messages: Int64?
+        let seconds: Int64?
+        let bytes: Int64?
     }
 
-    private func writeSettings(to channel: inout JSONWriter) {
-        channel.key("channelId")
-        channel.plain(record.name.text)
-        if let title = record.settings.title {
-            channel.key("title")
-            channel.string(title)
-        }
-        channel.key("visibility")
-        channel.plain(record.settings.visibility.rawValue)
-        channel.key("history")
-        channel.plain(record.settings.history.rawValue)
+    let channelId: String
+    let title: String?
+    let visibility: String
+    let history: String
+    let retention: Retention?
+    let epoch: String
+    var head: Int64
+    let floor: Int64
+    var role: String?
+    var joined: Int64?
+    var read: Int64?
+    var delivered: Int64?
+    var unread: Int64?
+
+    init(_ record: ChannelRecord, _ state: LogChannelState) {
+        channelId = record.name.text
+        title = record.settings.title
+        visibility = record.settings.visibility.rawValue
+        history = record.settings.history.rawValue
         let policy = record.settings.retention
-        guard policy != RetentionPolicy() else { return }
-        channel.key("retention")
-        channel.object { retention in
-            if let count = policy.count {
-                retention.key("messages")
-                retention.integer(count)
-            }
-            if let age = policy.age {
-                retention.key("seconds")
-                retention.integer(age.components.seconds)
-            }
-            if let bytes = policy.bytes {
-                retention.key("bytes")
-                retention.integer(bytes)
-            }
-        }
-    }
-
-    private func writeReader(to channel: inout JSONWriter) {
-        if let member {
-            channel.key("role")
-            channel.plain(member.role.rawValue)
-            channel.key("joined")
-            channel.integer(member.joined)
-        }
-        guard let unread else { return }
-        channel.key("read")
-        channel.integer(position?.read ?? 0)
-        channel.key("delivered")
-        channel.integer(position?.delivered ?? 0)
-        channel.key("unread")
-        channel.integer(unread.count)
+        retention =
+            policy == RetentionPolicy()
+            ? nil
+            : Retention(
+                messages: policy.count, seconds: policy.age?.components.seconds,
+                bytes: policy.bytes)
+        epoch = state.epoch.text
+        head = state.head
+        floor = state.floor
     }
 }
 
@@ -167,7 +138,7 @@ extension ChannelSettings {
 }
 
 extension RetentionPolicy {
-    private static let longest: Int64 = 100 * 365 * 86_400
+    private static let longest = AccountLimits.longestRetention.components.seconds
 
     fileprivate init(in settings: Envelope) throws {
         guard settings.optional("retention") != nil else {

@@ -14,7 +14,7 @@ extension HTTPRoutes {
     private func forms(_ call: HTTPRouteCall) async throws -> Response {
         let company = try Self.company(of: call)
         let known = EntityTags(call.request.headers[values: .ifNoneMatch])
-        guard let tag = try await services.accounts.formsTag(of: company) else {
+        guard let tag = try await services.accounts.forms.tag(of: company) else {
             services.formsDone(.missing)
             throw HTTPFailure(
                 .notFound, "noCatalogue", "This company has no forms.",
@@ -24,7 +24,7 @@ extension HTTPRoutes {
             services.formsDone(.unchanged)
             return Response(status: .notModified, headers: Self.headers(tag))
         }
-        guard let forms = try await services.accounts.forms(of: company) else {
+        guard let forms = try await services.accounts.forms.current(of: company) else {
             throw HTTPFailure(.notFound, "noCatalogue", "This company has no forms.")
         }
         services.formsDone(.sent)
@@ -44,7 +44,7 @@ extension HTTPRoutes {
                 return try await set(catalogue, of: company, if: condition)
             } catch let failure as FormsCatalogueFailure {
                 services.formsDone(.refused)
-                return Self.answer(failure)
+                return try Self.answer(failure)
             } catch let error as RepriseError where error.code == .refused {
                 services.formsDone(.refused)
                 throw HTTPFailure(.preconditionFailed, "preconditionFailed", error.description)
@@ -57,38 +57,26 @@ extension HTTPRoutes {
 
     private func set(
         _ catalogue: FormsCatalogue, of company: ChannelName,
-        if condition: Accounts.FormsCondition
+        if condition: CatalogueStore.Condition
     ) async throws -> Response {
-        let change = try await services.accounts.setForms(
+        let change = try await services.accounts.forms.set(
             StoredForms(catalogue, at: services.clock.wall()), of: company, if: condition)
         services.formsDone(.stored)
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("company")
-            answer.plain(company.text)
-            answer.key("version")
-            answer.plain(change.current.version)
-            answer.key("forms")
-            answer.integer(Int64(catalogue.forms.count))
-        }
+        let answer = CatalogueAnswer(
+            company: company.text, version: change.current.version, forms: catalogue.forms.count)
         let isNew = if case .created = change { true } else { false }
-        return Response(
-            json: json.bytes, status: isNew ? .created : .ok,
-            headers: Self.headers(change.current.tag))
+        return try Response(
+            answer, status: isNew ? .created : .ok, headers: Self.headers(change.current.tag))
     }
 
     /// An error with the list of problems.
-    private static func answer(_ failure: FormsCatalogueFailure) -> Response {
+    private static func answer(_ failure: FormsCatalogueFailure) throws -> Response {
         let first = failure.problems.first.map { " Line \($0)" } ?? ""
-        var json = JSONWriter()
-        json.object { object in
-            object.key("error")
-            HTTPFailure(.unprocessableContent, "badCatalogue", "The catalogue is not one." + first)
-                .write(to: &object)
-            object.key("errors")
-            object.array { list in failure.problems.forEach { $0.write(to: &list) } }
-        }
-        return Response(json: json.bytes, status: .unprocessableContent)
+        let answer = CatalogueProblems(
+            error: HTTPFailure(
+                .unprocessableContent, "badCatalogue", "The catalogue is not one." + first),
+            errors: failure.problems.map(CatalogueProblems.Problem.init))
+        return try Response(answer, status: .unprocessableContent)
     }
 
     /// The company: named by the app, or the default for an app with only one.
@@ -96,7 +84,7 @@ extension HTTPRoutes {
         try ChannelName(try call.query("company") ?? "default")
     }
 
-    private static func condition(_ request: Request) -> Accounts.FormsCondition {
+    private static func condition(_ request: Request) -> CatalogueStore.Condition {
         if let tags = EntityTags(request.headers[values: .ifMatch]) {
             return .oneOf(tags.isAny ? nil : tags.strong)
         }
@@ -110,15 +98,25 @@ extension HTTPRoutes {
     }
 }
 
-extension FormsProblem {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { problem in
-            problem.key("line")
-            problem.integer(Int64(line))
-            problem.key("pointer")
-            problem.string(pointer)
-            problem.key("message")
-            problem.string(message)
+private struct CatalogueAnswer: Encodable {
+    let company: String
+    let version: String
+    let forms: Int
+}
+
+private struct CatalogueProblems: Encodable {
+    struct Problem: Encodable {
+        let line: Int
+        let pointer: String
+        let message: String
+
+        init(_ problem: FormsProblem) {
+            line = problem.line
+            pointer = problem.pointer
+            message = problem.message
         }
     }
+
+    let error: HTTPFailure
+    let errors: [Problem]
 }

@@ -22,16 +22,10 @@ extension HTTPRoutes {
         let found = try await services.accounts.members(
             of: channel, after: after, limit: limit + 1)
         let page = found.prefix(limit)
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("members")
-            answer.array { list in page.forEach { $0.write(to: &list) } }
-            if found.count > limit, let last = page.last {
-                answer.key("next")
-                answer.plain(last.user.text)
-            }
-        }
-        return Response(json: json.bytes)
+        return try Response(
+            MembersAnswer(
+                members: page.map(MemberAnswer.init),
+                next: found.count > limit ? page.last?.user.text : nil))
     }
 
     private func setMember(_ call: HTTPRouteCall) async throws -> Response {
@@ -53,9 +47,7 @@ extension HTTPRoutes {
             let member = try await accounts.setMember(
                 user, role: role, joined: head, in: channel, by: call.who,
                 at: services.clock.wall())
-            var json = JSONWriter()
-            member.write(to: &json)
-            return Response(json: json.bytes, status: isNew ? .created : .ok)
+            return try Response(MemberAnswer(member), status: isNew ? .created : .ok)
         }
     }
 
@@ -70,17 +62,21 @@ extension HTTPRoutes {
     }
 }
 
-extension Member {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { member in
-            member.key("user")
-            member.plain(user.text)
-            member.key("role")
-            member.plain(role.rawValue)
-            member.key("joined")
-            member.integer(joined)
-            member.key("since")
-            member.integer(since.milliseconds)
-        }
+private struct MembersAnswer: Encodable {
+    let members: [MemberAnswer]
+    let next: String?
+}
+
+private struct MemberAnswer: Encodable {
+    let user: String
+    let role: String
+    let joined: Int64
+    let since: Int64
+
+    init(_ member: Member) {
+        user = member.user.text
+        role = member.role.rawValue
+        joined = member.joined
+        since = member.since.milliseconds
     }
 }

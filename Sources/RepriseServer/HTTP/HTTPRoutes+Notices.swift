@@ -20,7 +20,9 @@ extension HTTPRoutes {
         on(.get, Self.hours, in: router) { try await quietHours($0) }
         on(.put, Self.hours, in: router) { try await setQuietHours($0) }
         on(.delete, Self.hours, in: router) { try await removeQuietHours($0) }
-        on(.get, "/v1/push", in: router) { push($0) }
+        on(.get, "/v1/push", in: router) { _ in
+            try Response(PushKeyAnswer(applicationServerKey: services.webPushKey))
+        }
         on(.get, "/v1/channels/:channel/deliveries/:seq", in: router) {
             try await deliveries($0)
         }
@@ -29,14 +31,9 @@ extension HTTPRoutes {
     // MARK: Mutes
 
     private func mutes(_ call: HTTPRouteCall) async throws -> Response {
-        let mutes = try await services.accounts.mutes(
+        let mutes = try await services.accounts.mutes.all(
             of: try call.me(), at: services.clock.wall())
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("mutes")
-            answer.array { list in mutes.forEach { $0.write(to: &list) } }
-        }
-        return Response(json: json.bytes)
+        return try Response(["mutes": mutes.map(MuteAnswer.init)])
     }
 
     private func mute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
@@ -45,30 +42,21 @@ extension HTTPRoutes {
             let until = try object.number("until", in: 0...WireLimits.greatestSequence)
             return Mute(subject, until: until.map { WallTime(milliseconds: $0) })
         } _: { mute in
-            try await services.accounts.setMute(mute, of: user, at: services.clock.wall())
-            var json = JSONWriter()
-            mute.write(to: &json)
-            return Response(json: json.bytes)
+            try await services.accounts.mutes.set(mute, of: user, at: services.clock.wall())
+            return try Response(MuteAnswer(mute))
         }
     }
 
     private func unmute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
-        try await services.accounts.removeMute(subject, of: try call.me())
+        try await services.accounts.mutes.remove(subject, of: try call.me())
         return Response(status: .noContent)
     }
 
     // MARK: Quiet hours
 
     private func quietHours(_ call: HTTPRouteCall) async throws -> Response {
-        let all = try await services.accounts.quietHours(of: try call.me())
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("quietHours")
-            answer.array { list in
-                for (device, hours) in all { hours.write(device, to: &list) }
-            }
-        }
-        return Response(json: json.bytes)
+        let all = try await services.accounts.mutes.quietHours(of: try call.me())
+        return try Response(["quietHours": all.map { QuietHoursAnswer($0.hours, of: $0.device) }])
     }
 
     private func setQuietHours(_ call: HTTPRouteCall) async throws -> Response {
@@ -80,32 +68,21 @@ extension HTTPRoutes {
             let device = try object.optional("device").map { _ in try object.id("device") }
             return (device, hours)
         } _: { (device: EntryID?, hours: QuietHours) in
-            guard try await services.accounts.setQuietHours(hours, of: user, on: device) else {
+            guard try await services.accounts.mutes.setQuietHours(hours, of: user, on: device)
+            else {
                 throw HTTPFailure(.notFound, "notFound", "No such device is registered.")
             }
-            var json = JSONWriter()
-            hours.write(device, to: &json)
-            return Response(json: json.bytes)
+            return try Response(QuietHoursAnswer(hours, of: device))
         }
     }
 
     private func removeQuietHours(_ call: HTTPRouteCall) async throws -> Response {
         let device = try call.query("device").map { try EntryID($0) }
-        try await services.accounts.setQuietHours(nil, of: try call.me(), on: device)
+        try await services.accounts.mutes.setQuietHours(nil, of: try call.me(), on: device)
         return Response(status: .noContent)
     }
 
-    // MARK: Push
-
-    private func push(_ call: HTTPRouteCall) -> Response {
-        var json = JSONWriter()
-        json.object { answer in
-            guard let key = services.webPushKey else { return }
-            answer.key("applicationServerKey")
-            answer.plain(key)
-        }
-        return Response(json: json.bytes)
-    }
+    // MARK: Deliveries
 
     private func deliveries(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
@@ -119,65 +96,59 @@ extension HTTPRoutes {
             throw HTTPFailure(RefusalCode.noSuchMessage, "There is no such message.")
         }
         // One more than the page, to know whether another follows.
-        let found = try await services.accounts.deliveries(
+        let found = try await services.accounts.positions.deliveries(
             of: seq, in: channel, after: after, limit: limit + 1)
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("seq")
-            answer.integer(seq)
-            answer.key("members")
-            answer.array { list in found.prefix(limit).forEach { $0.write(to: &list) } }
-            if found.count > limit {
-                answer.key("next")
-                answer.plain(found[limit - 1].user.text)
-            }
-        }
-        return Response(json: json.bytes)
+        return try Response(
+            DeliveriesAnswer(
+                seq: seq, members: found.prefix(limit).map(DeliveriesAnswer.Recipient.init),
+                next: found.count > limit ? found[limit - 1].user.text : nil))
     }
 }
 
-extension Delivery {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { delivery in
-            delivery.key("user")
-            delivery.plain(user.text)
-            delivery.key("state")
-            delivery.plain(state.rawValue)
+private struct PushKeyAnswer: Encodable {
+    let applicationServerKey: String?
+}
+
+private struct DeliveriesAnswer: Encodable {
+    struct Recipient: Encodable {
+        let user: String
+        let state: String
+
+        init(_ delivery: Delivery) {
+            user = delivery.user.text
+            state = delivery.state.rawValue
         }
+    }
+
+    let seq: Int64
+    let members: [Recipient]
+    let next: String?
+}
+
+private struct MuteAnswer: Encodable {
+    let channelId: String?
+    let user: String?
+    let until: Int64?
+
+    init(_ mute: Mute) {
+        switch mute.subject {
+        case .channel(let channel): (channelId, user) = (channel.text, nil)
+        case .user(let id): (channelId, user) = (nil, id.text)
+        }
+        until = mute.until?.milliseconds
     }
 }
 
-extension Mute {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { mute in
-            switch subject {
-            case .channel(let channel):
-                mute.key("channelId")
-                mute.plain(channel.text)
-            case .user(let user):
-                mute.key("user")
-                mute.plain(user.text)
-            }
-            guard let until else { return }
-            mute.key("until")
-            mute.integer(until.milliseconds)
-        }
-    }
-}
+private struct QuietHoursAnswer: Encodable {
+    let device: String?
+    let from: String
+    let to: String
+    let timeZone: String
 
-extension QuietHours {
-    fileprivate func write(_ device: EntryID?, to json: inout JSONWriter) {
-        json.object { hours in
-            if let device {
-                hours.key("device")
-                hours.plain(device.text)
-            }
-            hours.key("from")
-            hours.plain(startText)
-            hours.key("to")
-            hours.plain(endText)
-            hours.key("timeZone")
-            hours.string(zone)
-        }
+    init(_ hours: QuietHours, of device: EntryID?) {
+        self.device = device?.text
+        from = hours.startText
+        to = hours.endText
+        timeZone = hours.zone
     }
 }

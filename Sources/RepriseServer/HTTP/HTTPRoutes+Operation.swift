@@ -11,13 +11,13 @@ extension HTTPRoutes {
 
     func addOperation<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/healthz", in: router, for: .anybody) { _ in
-            Response(json: Array(#"{"status":"ok"}"#.utf8))
+            try Response(["status": "ok"])
         }
         on(.get, "/readyz", in: router, for: .anybody) { _ in
             guard await services.committer.isReady() else {
                 throw HTTPFailure(.unavailable, "The log cannot be written, or is shutting down.")
             }
-            return Response(json: Array(#"{"status":"ready"}"#.utf8))
+            return try Response(["status": "ready"])
         }
         on(.get, "/openapi.json", in: router, for: .anybody) { _ in
             Response(
@@ -36,12 +36,6 @@ extension HTTPRoutes {
             throw HTTPFailure(
                 .notFound, "notConfigured", "The server was started without a folder for backups.")
         }
-        let name = try await backup()
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("name")
-            answer.string(name)
-        }
-        return Response(json: json.bytes)
+        return try Response(["name": try await backup()])
     }
 }

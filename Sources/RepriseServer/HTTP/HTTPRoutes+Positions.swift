@@ -20,18 +20,10 @@ extension HTTPRoutes {
         let mine = all.first { $0.user == call.who.user }
         let unread = try await unread(of: call.who.user, in: channel, grant, read: mine?.read ?? 0)
         let state = try await services.log.state(of: channel)
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("positions")
-            answer.array { list in all.forEach { $0.write(to: &list) } }
-            if let unread {
-                answer.key("unread")
-                answer.integer(unread.count)
-            }
-            answer.key("head")
-            answer.integer(unread?.head ?? state.head)
-        }
-        return Response(json: json.bytes)
+        return try Response(
+            PositionsAnswer(
+                positions: all.map(PositionAnswer.init), unread: unread?.count,
+                head: unread?.head ?? state.head))
     }
 
     /// A user's unread count; nil without a user.
@@ -58,9 +50,7 @@ extension HTTPRoutes {
             move.delivered = asked.delivered.map { min($0, head) }
             let position = try await services.accounts.move(move)
             try await services.moved(channel, position)
-            var json = JSONWriter()
-            position.write(to: &json)
-            return Response(json: json.bytes)
+            return try Response(PositionAnswer(position))
         }
     }
 
@@ -82,15 +72,20 @@ extension HTTPRoutes {
     }
 }
 
-extension ServerFrame.Position {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { position in
-            position.key("user")
-            position.plain(user.text)
-            position.key("read")
-            position.integer(read)
-            position.key("delivered")
-            position.integer(delivered)
-        }
+private struct PositionsAnswer: Encodable {
+    let positions: [PositionAnswer]
+    let unread: Int64?
+    let head: Int64
+}
+
+private struct PositionAnswer: Encodable {
+    let user: String
+    let read: Int64
+    let delivered: Int64
+
+    init(_ position: ServerFrame.Position) {
+        user = position.user.text
+        read = position.read
+        delivered = position.delivered
     }
 }

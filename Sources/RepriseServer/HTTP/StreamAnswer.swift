@@ -17,36 +17,20 @@ struct StreamAnswer {
         var json = JSONWriter(reserving: 96)
         PublishedMessage.write(id, seq, isDuplicate: isDuplicate, to: &json)
         storedCount += 1
-        end(json)
+        end(json.bytes)
     }
 
     /// A line that is not stored: `{"line":17,"id":…,"error":{…}}`, without the id if none was
     /// readable.
     mutating func refused(_ failure: HTTPFailure, id: EntryID?) {
-        var json = JSONWriter(reserving: 160)
-        json.object { answer in
-            answer.key("line")
-            answer.integer(Int64(lineCount + 1))
-            if let id {
-                answer.key("id")
-                answer.plain(id.text)
-            }
-            answer.key("error")
-            failure.write(to: &answer)
-        }
         firstRefusal = firstRefusal ?? failure
-        end(json)
+        end(ErrorAnswer(error: failure, line: lineCount + 1, id: id?.text).json)
     }
 
     /// The whole request was refused after the lines so far.
     mutating func cut(_ failure: HTTPFailure) {
-        var json = JSONWriter()
-        json.object { answer in
-            answer.key("error")
-            failure.write(to: &answer)
-        }
         firstRefusal = firstRefusal ?? failure
-        bytes += json.bytes
+        bytes += failure.json
         bytes.append(UInt8(ascii: "\n"))
     }
 
@@ -58,8 +42,8 @@ struct StreamAnswer {
 
     var headers: HTTPFields { storedCount == 0 ? firstRefusal?.headers ?? [:] : [:] }
 
-    private mutating func end(_ json: JSONWriter) {
-        bytes += json.bytes
+    private mutating func end(_ json: [UInt8]) {
+        bytes += json
         bytes.append(UInt8(ascii: "\n"))
         lineCount += 1
     }

@@ -16,12 +16,12 @@ final class EventLoopHub {
     /// Live events written in this tick; counted per loop, because a shared counter costs more.
     var eventsSent = 0
 
-    var connections: [UInt64: ConnectionHandler] = [:]
-    var users: [UserID: Set<UInt64>] = [:]
-    var typists: TypingBoard
+    private var connections: [UInt64: ConnectionHandler] = [:]
+    private var users: [UserID: Set<UInt64>] = [:]
+    private var typists: TypingBoard
     private var news = PositionUpdates()
-    var told = ToldPositions()
-    var channels: [ChannelName: Subscribers] = [:]
+    private var told = ToldPositions()
+    private var channels: [ChannelName: Subscribers] = [:]
     private var unflushed = FlushTurns<ConnectionHandler>()
     private var timerWheel: TimerWheel
     private var heartbeats: Heartbeats<UInt64>
@@ -99,15 +99,15 @@ final class EventLoopHub {
             case .live(let runs): runs.forEach(deliver)
             case .uncertain(let channels): channels.forEach(doubt)
             case .answers(let id, let messages, let result):
-                connections[id]?.publishesAnswered(messages, result)
-            case .read(let id, let answer): connections[id]?.readAnswered(answer)
-            case .access(let id, let answers): connections[id]?.accessAnswered(answers)
+                connections[id]?.requests.publishesAnswered(messages, result)
+            case .read(let id, let answer): connections[id]?.subscriptions.readAnswered(answer)
+            case .access(let id, let answers): connections[id]?.requests.accessAnswered(answers)
             case .accessChanged(let channel, let user): accessChanged(channel, user)
             case .moved(let id, var telling):
                 telling.position = told.newest(telling.position, in: telling.channel)
-                connections[id]?.moved(telling)
+                connections[id]?.requests.moved(telling)
                 if let telling = news.moved(telling) { tell(telling) }
-            case .moveFailed(let id, let receipt): connections[id]?.moveFailed(receipt)
+            case .moveFailed(let id, let receipt): connections[id]?.requests.moveFailed(receipt)
             case .typing(let told): tell(told)
             case .identified(let id, let answer): connections[id]?.identified(answer)
             case .replace(let id, let newer):
@@ -128,15 +128,133 @@ final class EventLoopHub {
         guard let subscribers = channels[run.channel] else { return }
         heartbeats.eventsCame(in: run.channel)
         for subscription in subscribers.all {
-            subscription.connection.deliver(run, to: subscription)
+            subscription.connection.subscriptions.deliver(run, to: subscription)
         }
     }
 
     private func doubt(_ channel: ChannelName) {
         for subscription in channels[channel]?.all ?? [] {
             subscription.machine.logBecameUncertain()
-            subscription.connection.readIfWanted(subscription)
+            subscription.connection.subscriptions.readIfWanted(subscription)
         }
+    }
+
+    private func accessChanged(_ channel: ChannelName, _ user: UserID?) {
+        guard let user else {
+            for connection in Array(connections.values) {
+                connection.requests.accessChanged(channel)
+            }
+            return
+        }
+        for id in users[user] ?? [] { connections[id]?.requests.accessChanged(channel) }
+    }
+
+    // MARK: Positions
+
+    /// Encoded once for all subscribers on this loop.
+    private func tell(_ telling: PositionUpdates.Telling) {
+        guard let subscribers = channels[telling.channel]?.all else { return }
+        let position = told.newest(telling.position, in: telling.channel)
+        let frame = WebSocketFraming.frame(.receipt(channel: telling.channel, position))
+        gateway.metrics.positionsTold.increment()
+        if telling.isPrivate || subscribers.count > WireLimits.positions {
+            for id in users[position.user] ?? [] where id != telling.except {
+                guard let subscription = connections[id]?.subscriptions[telling.channel] else {
+                    continue
+                }
+                tell(position, as: frame, to: subscription)
+            }
+        } else {
+            for subscription in subscribers where subscription.connection.id != telling.except {
+                tell(position, as: frame, to: subscription)
+            }
+        }
+    }
+
+    private func tell(
+        _ position: ServerFrame.Position, as frame: ByteBuffer, to subscription: HubSubscription
+    ) {
+        let own = subscription.seen(position)
+        let frame =
+            own == position
+            ? frame : WebSocketFraming.frame(.receipt(channel: subscription.channel, own))
+        subscription.connection.subscriptions.tell(frame, to: subscription)
+    }
+
+    /// The newest known position for a subscription, of positions read from the disk: not older
+    /// than what was sent meanwhile.
+    ///
+    /// - Returns: the frame, and whether its count belongs to an older position and must be read
+    ///   again.
+    func newest(
+        _ read: LogReader.Positions, for subscription: HubSubscription
+    ) -> (frame: ByteBuffer, isStale: Bool) {
+        var frame = read.frame
+        var isStale = false
+        for index in frame.positions.indices {
+            let before = frame.positions[index]
+            var position = before
+            // A user's read position before the joining is not shown to others.
+            if position.user == read.user { position.read = read.stored }
+            position = told.newest(position, in: frame.channel)
+            if position.user == read.user {
+                position = subscription.seen(position)
+                isStale = position.read > before.read
+            }
+            frame.positions[index] = position
+        }
+        let bytes =
+            frame == read.frame ? read.bytes : WebSocketFraming.frame(.positions(frame))
+        return (bytes, isStale)
+    }
+
+    // MARK: Typing
+
+    func typed(_ isTyping: Bool, by user: UserID, at id: UInt64, in channel: ChannelName) {
+        let told = typists.typed(
+            isTyping, by: user, at: id, in: channel, now: gateway.clock.uptime())
+        if let told { gateway.hub.typing(told) }
+    }
+
+    /// A connection has unsubscribed, so its user does not type there.
+    private func left(_ subscription: HubSubscription) {
+        guard !typists.isEmpty, let user = subscription.connection.principal.user else { return }
+        let told = typists.left(subscription.connection.id, of: user, in: subscription.channel)
+        if let told { gateway.hub.typing(told) }
+    }
+
+    /// Sent to other users only, and not to connections under backpressure: it would be stale.
+    private func tell(_ told: TypingBoard.Told) {
+        guard let subscribers = channels[told.channel]?.all,
+            subscribers.count <= gateway.limits.typingSubscribers
+        else { return }
+        let frame = WebSocketFraming.frame(
+            .typing(
+                channel: told.channel, user: told.user, isTyping: told.isTyping,
+                expires: told.isTyping ? WireLimits.typing : .zero))
+        gateway.metrics.typingTold.increment()
+        for subscription in subscribers {
+            let connection = subscription.connection
+            guard connection.principal.user != told.user, connection.isWritable,
+                !subscription.machine.isOpening
+            else { continue }
+            connection.send(frame)
+        }
+    }
+
+    // MARK: Catch-ups
+
+    func catchUpBegan(_ subscription: HubSubscription, _ now: Duration) {
+        if subscription.catchUpBegan == nil { gateway.catchUpsChanged(by: 1) }
+        subscription.catchUpBegan = now
+    }
+
+    /// The catch-up is complete; or, without a time, was abandoned.
+    func catchUpEnded(_ subscription: HubSubscription, _ now: Duration?) {
+        guard let began = subscription.catchUpBegan else { return }
+        subscription.catchUpBegan = nil
+        gateway.catchUpsChanged(by: -1)
+        if let now { gateway.metrics.caughtUp(after: now - began) }
     }
 
     // MARK: Flushing

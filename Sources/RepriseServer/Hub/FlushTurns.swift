@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Decides which connections are flushed in one event-loop tick, and whether another follows.
 ///
 /// A flush is a system call, and a commit may owe one to thousands of connections. Flushing all in
@@ -7,18 +9,18 @@ package struct FlushTurns<Connection> {
     /// The flushes per tick: less than a millisecond's worth.
     package static var most: Int { 64 }
 
-    private var waiting = FIFOQueue<Connection>()
+    private var waiting = Deque<Connection>()
     private var flushed = 0
     private var isScheduled = false
 
     package init() {}
 
     /// Queues a connection that has written; it is flushed after those before it.
-    package mutating func join(_ connection: Connection) { waiting.join(connection) }
+    package mutating func join(_ connection: Connection) { waiting.append(connection) }
 
     /// The next connection to flush; nil if this tick has flushed enough.
     package mutating func next() -> Connection? {
-        guard flushed < Self.most, let next = waiting.next() else { return nil }
+        guard flushed < Self.most, let next = waiting.popFirst() else { return nil }
         flushed += 1
         return next
     }

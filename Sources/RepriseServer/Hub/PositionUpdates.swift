@@ -34,12 +34,15 @@ package struct PositionUpdates: Sendable {
         var waiting: Telling?
     }
 
+    /// The most users and channels remembered for a tick.
+    package static let limit = 16_384
+
     private let limit: Int
     private var entries: [Key: Entry] = [:]
 
     /// - Parameter limit: the most users and channels remembered for a tick; beyond it each move is
     ///   sent at once.
-    package init(limit: Int = 16_384) { self.limit = limit }
+    package init(limit: Int = PositionUpdates.limit) { self.limit = limit }
 
     /// A move is durable.
     ///

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Decides which connections use the log's readers: a limited number at a time, others in FIFO
 /// order.
 ///
@@ -6,7 +8,7 @@
 package struct ReadSlots<Read> {
     private let slots: Int
     private var busy = 0
-    private var waiting = FIFOQueue<Read>()
+    private var waiting = Deque<Read>()
 
     /// - Parameter slots: the most concurrent reads.
     package init(slots: Int) { self.slots = max(1, slots) }
@@ -17,7 +19,7 @@ package struct ReadSlots<Read> {
     /// - Returns: the read, if it may begin now; nil if it waits.
     package mutating func asked(_ read: Read) -> Read? {
         guard busy < slots else {
-            waiting.join(read)
+            waiting.append(read)
             return nil
         }
         busy += 1
@@ -28,7 +30,7 @@ package struct ReadSlots<Read> {
     ///
     /// - Returns: the next read.
     package mutating func ended() -> Read? {
-        guard let next = waiting.next() else {
+        guard let next = waiting.popFirst() else {
             busy -= 1
             return nil
         }

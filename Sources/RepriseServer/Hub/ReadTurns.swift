@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Decides which subscription of a connection reads the log: one at a time, round robin, and at
 /// most two pages ahead of the transport.
 ///
@@ -8,8 +10,8 @@ package struct ReadTurns<Reader> {
     /// read.
     private static var pagesAhead: Int { 2 }
 
-    private var first = FIFOQueue<Reader>()
-    private var others = FIFOQueue<Reader>()
+    private var first = Deque<Reader>()
+    private var others = Deque<Reader>()
     private var isReading = false
     private var unsentPages = 0
 
@@ -18,19 +20,19 @@ package struct ReadTurns<Reader> {
     /// A subscription queues for a read; it must queue once, see
     /// ``ServerSubscriptionMachine/asksForTurn()``.
     package mutating func asked(_ reader: Reader, first isFirst: Bool = false) {
-        if isFirst { first.join(reader) } else { others.join(reader) }
+        if isFirst { first.append(reader) } else { others.append(reader) }
     }
 
     /// A person is looking at a queued subscription now: it precedes the others.
     package mutating func preferred(_ isPreferred: (Reader) -> Bool) {
-        guard let reader = others.leave(isPreferred) else { return }
-        first.join(reader)
+        guard let index = others.firstIndex(where: isPreferred) else { return }
+        first.append(others.remove(at: index))
     }
 
     /// The subscription to read for; nil if none may read.
     package mutating func next(isWritable: Bool) -> Reader? {
         guard !isReading, isWritable, unsentPages < Self.pagesAhead else { return nil }
-        return first.next() ?? others.next()
+        return first.popFirst() ?? others.popFirst()
     }
 
     /// The read has started.
@@ -46,7 +48,7 @@ package struct ReadTurns<Reader> {
 
     /// Subscriptions have ended; a read in flight continues.
     package mutating func left(_ isGone: (Reader) -> Bool) {
-        first.leaveAll(isGone)
-        others.leaveAll(isGone)
+        first.removeAll(where: isGone)
+        others.removeAll(where: isGone)
     }
 }

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// The thread-safe side of an event loop's part of the hub: a mailbox.
+/// The thread-safe side of an event loop's part of the hub: a queue.
 ///
 /// One tick of the loop handles all waiting events, and flushes each connection once for them: see
 /// `FlushTurns`.
@@ -32,7 +32,7 @@ final class Shard: Sendable {
     private static let waitingBytes = 16 << 20
 
     let loop: any EventLoop
-    private let box = Mutex(Mailbox<LoopEvent>(waitingBytes: waitingBytes))
+    private let box = Mutex(ShardQueue<LoopEvent>(waitingBytes: waitingBytes))
     private let board: NIOLoopBoundBox<EventLoopHub?>
 
     init(loop: any EventLoop, limits: ServerLimits) {
@@ -48,8 +48,8 @@ final class Shard: Sendable {
         return new
     }
 
-    func post(_ letter: LoopEvent) {
-        let mustSchedule = box.withLock { $0.post(letter) }
+    func post(_ event: LoopEvent) {
+        let mustSchedule = box.withLock { $0.post(event) }
         if mustSchedule { schedule() }
     }
 
@@ -68,8 +68,8 @@ final class Shard: Sendable {
     }
 
     private func open() {
-        var (letters, missed) = box.withLock { $0.open() }
-        if !missed.isEmpty { letters.append(.uncertain(missed)) }
-        board.value?.handle(letters)
+        var (events, missed) = box.withLock { $0.open() }
+        if !missed.isEmpty { events.append(.uncertain(missed)) }
+        board.value?.handle(events)
     }
 }

@@ -1,3 +1,4 @@
+import DequeModule
 package import RepriseWire
 
 /// Decides which users are shown as typing in the channels of one event loop, and until when.
@@ -34,7 +35,7 @@ package struct TypingBoard: Sendable {
     }
 
     /// The most restarts before a pause is required.
-    private static let restarts = 5
+    static let restarts = 5
 
     private let limit: Int
     private let lasts: Duration
@@ -42,7 +43,7 @@ package struct TypingBoard: Sendable {
     private var channels: [ChannelName: [UserID: [UInt64: Source]]] = [:]
     /// The queue of expiries; all last equally long, so the order of arrival is the order of
     /// expiry.
-    private var due = FIFOQueue<(at: Duration, place: Place)>()
+    private var due = Deque<(at: Duration, place: Place)>()
 
     /// - Parameters:
     ///   - limit: the most users of a channel shown as typing at a time.
@@ -76,7 +77,7 @@ package struct TypingBoard: Sendable {
         let place = Place(channel: channel, user: user, connection: connection)
         channels[channel, default: [:]][user, default: [:]][connection] = Source(
             began: now, until: now + lasts, restarts: restarts)
-        due.join((now + lasts, place))
+        due.append((now + lasts, place))
         return Told(channel: channel, user: user, isTyping: true)
     }
 
@@ -94,7 +95,7 @@ package struct TypingBoard: Sendable {
     package mutating func ticked(now: Duration) -> [Told] {
         var told: [Told] = []
         while let first = due.first, first.at <= now {
-            _ = due.next()
+            due.removeFirst()
             let place = first.place
             guard let source = channels[place.channel]?[place.user]?[place.connection],
                 source.began + lasts <= now  // it has not been said again since

@@ -12,13 +12,17 @@ package import RepriseWire
 ///
 /// | target | an edit | a deletion |
 /// |---|---|---|
-/// | was never stored | `noSuchMessage` | buried: the target is stored first, deleted and without a body. A late publish of it by the same user is a duplicate, or by anybody if `NewMessage/mayChangeOthers`; until then it is no message's predecessor |
-/// | was published by another user | `forbidden` | `forbidden`, unless `NewMessage/mayChangeOthers` |
+/// | was never stored | `noSuchMessage` | buried |
+/// | was published by another user | `forbidden` | `forbidden`, unless `mayChangeOthers` |
 /// | is an edit | `noSuchMessage` | stored: the message reverts to its state before that edit |
 /// | is a deletion | `noSuchMessage` | `noSuchMessage` |
 /// | is deleted | `noSuchMessage` | stored; it changes nothing |
-/// | was removed by retention | `noSuchMessage` | stored if `mayChangeOthers`, else `noSuchMessage`: its author is no longer known |
+/// | was removed by retention | `noSuchMessage` | stored if `mayChangeOthers`, or `noSuchMessage` |
 /// | is in another channel, or is the message itself | `noSuchMessage` | `noSuchMessage` |
+///
+/// Buried: the target is stored first, deleted and without a body. A late publish of it is a
+/// duplicate, by the same user or, with `mayChangeOthers`, by anybody; until then it precedes no
+/// message. The author of a message removed by retention is unknown.
 package enum AppendRules {
     /// A message's channel and sequence.
     package struct Position: Hashable, Sendable {

@@ -1,3 +1,4 @@
+import DequeModule
 package import RepriseWire
 
 /// A log's changes after a number.
@@ -6,11 +7,6 @@ package struct LogChanges: Hashable, Sendable {
     package var through: Int64
     /// The requested channels that have changed; nil if that is no longer known.
     package var channels: [ChannelName]?
-
-    package init(through: Int64, channels: [ChannelName]?) {
-        self.through = through
-        self.channels = channels
-    }
 }
 
 /// Remembers which channels of a log have changed, numbered in order, up to a limit.
@@ -34,8 +30,7 @@ package struct ChannelChanges: Sendable {
     /// The number of each channel's last change.
     private var numbers: [ChannelName: Int64] = [:]
     /// Sorted by number; entries that are no longer their channel's last are skipped.
-    private var order: [Entry] = []
-    private var start = 0
+    private var order: Deque<Entry> = []
     /// Changes up to this one may be forgotten.
     private var forgotten: Int64 = 0
 
@@ -48,14 +43,12 @@ package struct ChannelChanges: Sendable {
         numbers[channel] = last
         order.append(Entry(number: last, channel: channel))
         while numbers.count > limit { forgetOldest() }
-        guard start > limit || order.count - start > 2 * limit + 1_024 else { return }
-        order = order[start...].filter { numbers[$0.channel] == $0.number }
-        start = 0
+        guard order.count > 2 * limit + 1_024 else { return }
+        order.removeAll { numbers[$0.channel] != $0.number }
     }
 
     private mutating func forgetOldest() {
-        let entry = order[start]
-        start += 1
+        let entry = order.removeFirst()
         forgotten = entry.number
         if numbers[entry.channel] == entry.number { numbers[entry.channel] = nil }
     }
@@ -72,7 +65,7 @@ package struct ChannelChanges: Sendable {
             return names.filter { numbers[$0].map { $0 > number } ?? false }
         }
         var found: [ChannelName] = []
-        for entry in order[start...].reversed() {
+        for entry in order.reversed() {
             guard entry.number > number else { break }
             guard numbers[entry.channel] == entry.number, names.contains(entry.channel) else {
                 continue

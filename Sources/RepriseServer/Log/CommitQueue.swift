@@ -1,3 +1,4 @@
+import DequeModule
 package import RepriseCore
 package import RepriseWire
 
@@ -31,7 +32,7 @@ package struct CommitQueue<Reply> {
     /// Whether the last commit failed.
     package private(set) var hasFailed = false
     private let limits: Committer.Limits
-    private var waiting: [Submission] = []
+    private var waiting: Deque<Submission> = []
     package private(set) var messageCount = 0
     private var byteCount = 0
 
@@ -69,14 +70,8 @@ package struct CommitQueue<Reply> {
             if end > 0, messages > limits.batchMessages || bytes > limits.batchBytes { break }
             end += 1
         }
-        let batch: [Submission]
-        if end == waiting.count {
-            batch = waiting
-            waiting = []
-        } else {
-            batch = Array(waiting[..<end])
-            waiting.removeFirst(end)
-        }
+        let batch = Array(waiting.prefix(end))
+        waiting.removeFirst(end)
         messageCount -= batch.reduce(0) { $0 + $1.messages.count }
         byteCount -= batch.reduce(0) { $0 + $1.byteCount }
         return batch

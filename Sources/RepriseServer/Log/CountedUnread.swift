@@ -17,7 +17,7 @@ struct CountedUnread: Sendable {
     /// The count from which it is cached.
     static let worthKnowing: Int64 = 1_024
     /// The most counts cached before the older half may be forgotten.
-    private static let limit = 4_096
+    static let limit = 4_096
 
     private struct Key: Hashable {
         let user: UserID

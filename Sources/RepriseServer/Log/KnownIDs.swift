@@ -24,7 +24,7 @@ struct KnownIDs: Sendable {
     /// many ids as it stores.
     ///
     /// So a run is sealed before the next is full, for commits of any size.
-    private static let slices = 128
+    static let slices = 128
     /// The most ids of a run forgotten in one transaction.
     private static let forgetBatch = 4_096
 

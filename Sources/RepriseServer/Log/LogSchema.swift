@@ -61,6 +61,35 @@ enum LogSchema {
         return try Epoch(text)
     }
 
+    /// Refuses a log whose channels are not all there: a page of a table or index that a medium has
+    /// emptied is valid for SQLite, and the messages would be missing in silence.
+    ///
+    /// Costs two look-ups a channel.
+    static func checkChannels(_ db: Database) throws {
+        let isDamaged = try Bool.fetchOne(
+            db,
+            sql: """
+                WITH RECURSIVE used(key) AS (
+                    SELECT min(channel) FROM messages
+                    UNION ALL
+                    SELECT (SELECT min(channel) FROM messages WHERE channel > used.key)
+                    FROM used WHERE used.key IS NOT NULL
+                )
+                SELECT EXISTS (
+                    SELECT 1 FROM used WHERE key IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM channels WHERE channels.key = used.key)
+                ) OR EXISTS (
+                    SELECT 1 FROM channels AS c NOT INDEXED WHERE NOT EXISTS (
+                        SELECT 1 FROM channels AS i INDEXED BY sqlite_autoindex_channels_1
+                        WHERE i.name = c.name)
+                )
+                """)
+        if isDamaged == true {
+            throw DatabaseError(
+                resultCode: .SQLITE_CORRUPT, message: "messages without their channel")
+        }
+    }
+
     /// Voids all positions.
     static func setEpoch(_ epoch: Epoch, _ db: Database) throws {
         try db.execute(sql: "UPDATE log SET epoch = ?", arguments: [epoch.text])

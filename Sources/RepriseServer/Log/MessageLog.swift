@@ -141,10 +141,4 @@ package struct UnreadQuestion: Hashable, Sendable {
     /// The last message before the first that can be unread: see
     /// `Unread/start(read:joined:floor:)`.
     package var after: Int64
-
-    package init(user: UserID, channel: ChannelName, after: Int64) {
-        self.user = user
-        self.channel = channel
-        self.after = after
-    }
 }

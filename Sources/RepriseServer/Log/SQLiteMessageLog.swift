@@ -38,15 +38,11 @@ package final class SQLiteMessageLog: MessageLog {
         package init() {}
     }
 
-    let folder: LogFolder
-    let pool: DatabasePool
-    let reading: LogReading
-    let configuration: Configuration
-    private let memory = Mutex<LogMemory?>(nil)
+    private let database: LogDatabase
     private let changes = Mutex(ChannelChanges())
     private let counted = Mutex(CountedUnread())
     /// Whether the files may contain deleted content; true after a start.
-    let hasDeleted = Atomic(true)
+    private let hasDeleted = Atomic(true)
     /// Blocks on the disk in place of a thread of Swift's pool.
     private let writing: DispatchQueue
     package let executor: (any TaskExecutor)?
@@ -63,47 +59,28 @@ package final class SQLiteMessageLog: MessageLog {
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
-        if configuration.isRestored { try LogFolder.expectDatabase(in: path, to: "restore") }
-        let folder = try LogFolder(path, .log)
-        do {
-            return try SQLiteMessageLog(folder, configuration)
-        } catch {
-            throw ServerDatabase.log.typed(error)
-        }
+        SQLiteMessageLog(try LogDatabase.open(at: path, configuration))
     }
 
-    private init(_ folder: LogFolder, _ configuration: Configuration) throws {
-        var settings = GRDB.Configuration()
-        settings.maximumReaderCount = configuration.readers
-        settings.label = "reprise.log"
-        // No other process should write here; a tool that briefly does is waited for.
-        settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
-        self.folder = folder
-        self.configuration = configuration
+    private init(_ database: LogDatabase) {
+        self.database = database
         writing = DispatchQueue(label: "reprise.log.writer")
         executor = QueueExecutor(writing)
-        pool = try DatabasePool(path: folder.database, configuration: settings)
-        try ServerDatabase.log.prepare(
-            pool, LogSchema.migrator(newEpoch: configuration.newEpoch))
-        try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
-        if configuration.isRestored {
-            try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
-        }
-        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
     }
 
-    private static func makeDurable(_ db: Database, _ configuration: Configuration) throws {
-        try ServerDatabase.log.makeDurable(db)
-        guard let bytes = configuration.maximumBytes else { return }
-        let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
-        try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")
-    }
+    /// Identifies the log: see ``RepriseCore/Epoch``.
+    var epoch: Epoch { database.reading.epoch }
+
+    /// The log's operations on the caller's thread.
+    ///
+    /// Not while something else uses the log.
+    package var stepped: SteppedLog { SteppedLog(database) }
 
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
         // Also after a failure: the batch may be stored.
         defer { noteChanges(in: batch) }
-        let results = try await commit { [clock = configuration.clock] memory, db in
+        let results = try await commit { [clock = database.configuration.clock] memory, db in
             try memory.append(batch, now: clock.wall(), db)
         }
         if batch.contains(where: { if case .deletes = $0.change { true } else { false } }) {
@@ -117,13 +94,15 @@ package final class SQLiteMessageLog: MessageLog {
     }
 
     package func state(of channel: ChannelName) async throws -> LogChannelState {
-        try await read { [reading] db in try reading.stateOrNothing(of: channel, db) }
+        try await database.read { [reading = database.reading] db in
+            try reading.stateOrNothing(of: channel, db)
+        }
     }
 
     package func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage {
-        try await read { [reading] db in
+        try await database.read { [reading = database.reading] db in
             try reading.page(
                 of: channel, missing: missing, limit: limit, byteLimit: byteLimit, db)
         }
@@ -134,7 +113,7 @@ package final class SQLiteMessageLog: MessageLog {
     ) async throws -> Unread {
         let question = UnreadQuestion(user: user, channel: channel, after: after)
         let known = counted.withLock { $0[question] }
-        let (unread, count) = try await read { [reading] db in
+        let (unread, count) = try await database.read { [reading = database.reading] db in
             try reading.unread(question, knowing: known, db)
         }
         if let count { counted.withLock { $0[question] = count } }
@@ -143,7 +122,7 @@ package final class SQLiteMessageLog: MessageLog {
 
     package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
         guard !asked.isEmpty else { return [] }
-        return try await read { [reading] db in
+        return try await database.read { [reading = database.reading] db in
             try reading.unread(asked, db).map(\.count)
         }
     }
@@ -159,48 +138,53 @@ package final class SQLiteMessageLog: MessageLog {
     package func eraseDeleted() async throws {
         guard hasDeleted.exchange(false, ordering: .relaxed) else { return }
         do {
-            let isDone = try await withCheckedThrowingContinuation {
-                (done: CheckedContinuation<Bool, any Error>) in
-                writing.async { [pool] in
-                    done.resume(
-                        with: Result {
-                            try pool.writeWithoutTransaction {
-                                try ServerDatabase.log.emptyWriteAheadLog($0)
-                            }
-                        })
-                }
-            }
+            let isDone = try await onWriter { try $0.eraseDeleted() }
             if !isDone { hasDeleted.store(true, ordering: .relaxed) }
         } catch {
             hasDeleted.store(true, ordering: .relaxed)
-            throw ServerDatabase.log.typed(error)
+            throw error
+        }
+    }
+
+    package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
+        defer {
+            changes.withLock { $0.note(channel) }
+            hasDeleted.store(true, ordering: .relaxed)
+        }
+        while try await commit({ try LogTrimming.step(channel, through: through, &$0, $1) }) {}
+        return try await state(of: channel)
+    }
+
+    package func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {
+        var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
+        while let key = last {
+            let kept = try await database.read { try LogTrimming.kept(behind: key, $0) }
+            guard !kept.isEmpty else { break }
+            let own = try await overrides?(kept.map(\.name)) ?? [:]
+            let due = try await database.read { try LogTrimming.due(kept, policy, own, now, $0) }
+            for channel in due { _ = try await trim(channel.name, through: channel.through) }
+            last = kept.last?.key
+        }
+        let limit = now.advanced(by: .zero - database.configuration.idLife)
+        while let run = try await database.read({ try KnownIDs.forgettableRun(before: limit, $0) })
+        {
+            while try await commit({ memory, db in try memory.forget(run, db) }) {}
         }
     }
 
     package func close() async {
         await withCheckedContinuation { done in
-            writing.async { [pool, folder] in
-                ServerDatabase.log.close(pool)
-                folder.release()
+            writing.async { [database] in
+                database.close()
                 done.resume()
             }
         }
     }
 
     /// SQLite's `synchronous` setting; 2 is FULL.
-    package func synchronous() throws -> Int? {
-        try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
-    }
-
-    func read<Value: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Value
-    ) async throws -> Value {
-        do {
-            return try await pool.read(body)
-        } catch {
-            throw ServerDatabase.log.typed(error)
-        }
-    }
+    package func synchronous() throws -> Int? { try database.synchronous() }
 
     private func noteChanges(in batch: [NewMessage]) {
         changes.withLock { changes in
@@ -212,53 +196,19 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
-    /// See ``changes(since:among:)``.
-    func noteChange(in channel: ChannelName) { changes.withLock { $0.note(channel) } }
-
-    /// Runs `body` in one durable transaction on the writer's queue; cancelling the caller does not
-    /// stop it.
-    func commit<Value: Sendable>(
+    /// Runs `body` in one durable transaction on the writer's queue.
+    private func commit<Value: Sendable>(
         _ body: @escaping @Sendable (inout LogMemory, Database) throws -> Value
     ) async throws -> Value {
+        try await onWriter { try $0.commit(body) }
+    }
+
+    /// Runs `body` on the writer's queue; cancelling the caller does not stop it.
+    private func onWriter<Value: Sendable>(
+        _ body: @escaping @Sendable (LogDatabase) throws -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { done in
-            writing.async { [self] in
-                done.resume(with: Result { try commitNow(body) })
-            }
-        }
-    }
-
-    /// Runs `body` in one durable transaction on the caller's thread.
-    func commitNow<Value: Sendable>(
-        _ body: (inout LogMemory, Database) throws -> Value
-    ) throws -> Value {
-        do {
-            return try memory.withLock { memory in
-                // Taken out, so that only a successful commit puts it back.
-                var current = memory.take()
-                let value = try pool.write { db in
-                    var changed =
-                        try current.take()
-                        ?? LogMemory(
-                            db, idsPerRun: configuration.idsPerRun,
-                            awaited: configuration.awaitedMessages)
-                    let value = try body(&changed, db)
-                    current = changed
-                    return value
-                }
-                memory = current
-                return value
-            }
-        } catch {
-            throw ServerDatabase.log.typed(error)
-        }
-    }
-
-    /// Reads on the caller's thread.
-    func readNow<Value: Sendable>(_ body: (Database) throws -> Value) throws -> Value {
-        do {
-            return try pool.read(body)
-        } catch {
-            throw ServerDatabase.log.typed(error)
+            writing.async { [database] in done.resume(with: Result { try body(database) }) }
         }
     }
 }

@@ -3,15 +3,9 @@ package import RepriseWire
 
 /// A message log with metrics: the duration, size and failures of commits.
 package struct MeasuredLog: MessageLog {
-    private let log: any MessageLog
-    private let metrics: ServerMetrics
-    private let clock: any Timekeeper
-
-    package init(_ log: any MessageLog, metrics: ServerMetrics, clock: any Timekeeper) {
-        self.log = log
-        self.metrics = metrics
-        self.clock = clock
-    }
+    let log: any MessageLog
+    let metrics: ServerMetrics
+    let clock: any Timekeeper
 
     package var executor: (any TaskExecutor)? { log.executor }
 

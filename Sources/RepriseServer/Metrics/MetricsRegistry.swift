@@ -1,4 +1,5 @@
 package import Metrics
+import RepriseCore
 import Synchronization
 
 /// A swift-metrics backend that writes the metrics of one server in Prometheus' text format.
@@ -32,7 +33,7 @@ package final class MetricsRegistry: MetricsFactory {
         package static let counts: [Double] = (0...8).map { Double(1 << (2 * $0)) }
     }
 
-    private enum Kind: String {
+    enum Kind: String {
         case counter, gauge, histogram
     }
 
@@ -47,6 +48,9 @@ package final class MetricsRegistry: MetricsFactory {
         var refused = 0
     }
 
+    /// The most lines and histograms.
+    package static let limit = 1_000
+
     private let limit: Int
     private let descriptions: [String: Description]
     private let state = Mutex(State())
@@ -55,7 +59,7 @@ package final class MetricsRegistry: MetricsFactory {
     /// - Parameters:
     ///   - limit: the most lines and histograms; further ones count, but are not shown.
     ///   - descriptions: by name.
-    package init(limit: Int = 1_000, descriptions: [String: Description] = [:]) {
+    package init(limit: Int = MetricsRegistry.limit, descriptions: [String: Description] = [:]) {
         self.limit = limit
         self.descriptions = descriptions
     }
@@ -78,10 +82,9 @@ package final class MetricsRegistry: MetricsFactory {
                     series.instrument.write(name, series.labels, to: &text)
                 }
             }
-            text.family(
-                "reprise_metrics_not_shown", kind: Kind.gauge.rawValue,
-                help: "Metrics beyond the limit of the registry.")
-            text.sample("reprise_metrics_not_shown", [], Double(state.refused))
+            let notShown = ServerMetric.notShown.reference
+            text.family(notShown.name, kind: notShown.kind, help: notShown.help)
+            text.sample(notShown.name, [], Double(state.refused))
             return text.text
         }
     }

@@ -2,7 +2,7 @@ package import Metrics
 package import RepriseCore
 package import RepriseWire
 
-/// A server's metrics; `docs/operations.md` explains each.
+/// A server's metrics; ``ServerMetric`` explains each.
 ///
 /// Labels have few values that are known in advance: never a channel, a user or a client's text.
 package final class ServerMetrics: Sendable {
@@ -34,38 +34,40 @@ package final class ServerMetrics: Sendable {
         let both = factory.map { MultiplexMetricsHandler(factories: [registry, $0]) }
         let used: any MetricsFactory = both ?? registry
         self.factory = used
-        func counter(_ name: String, _ labels: [(String, String)] = []) -> Counter {
-            Counter(label: name, dimensions: labels, factory: used)
+        func counter(_ name: ServerMetric, _ labels: [(String, String)] = []) -> Counter {
+            Counter(label: name.rawValue, dimensions: labels, factory: used)
         }
-        liveEvents = counter("reprise_events_sent_total", [("path", "live")])
-        caughtUpEvents = counter("reprise_events_sent_total", [("path", "catch_up")])
-        demotions = counter("reprise_demotions_total")
-        readFailures = counter("reprise_log_errors_total", [("operation", "read")])
-        commitFailures = counter("reprise_log_errors_total", [("operation", "append")])
-        positionsTold = counter("reprise_receipts_told_total")
-        typingTold = counter("reprise_typing_told_total")
-        catchUps = Timer(label: "reprise_catch_up_seconds", dimensions: [], factory: used)
-        commitTime = Timer(label: "reprise_commit_seconds", dimensions: [], factory: used)
+        liveEvents = counter(.eventsSent, [("path", "live")])
+        caughtUpEvents = counter(.eventsSent, [("path", "catch_up")])
+        demotions = counter(.demotions)
+        readFailures = counter(.logErrors, [("operation", "read")])
+        commitFailures = counter(.logErrors, [("operation", "append")])
+        positionsTold = counter(.receiptsTold)
+        typingTold = counter(.typingTold)
+        catchUps = Timer(label: ServerMetric.catchUpSeconds.rawValue, dimensions: [], factory: used)
+        commitTime = Timer(
+            label: ServerMetric.commitSeconds.rawValue, dimensions: [], factory: used)
         commitSize = Recorder(
-            label: "reprise_commit_messages", dimensions: [], aggregate: true, factory: used)
+            label: ServerMetric.commitMessages.rawValue, dimensions: [], aggregate: true,
+            factory: used)
         outcomes = Self.counters(Self.outcomeNames) {
-            counter("reprise_messages_total", [("outcome", $0)])
+            counter(.messages, [("outcome", $0)])
         }
         refusals = Dictionary(
             uniqueKeysWithValues: Self.requestNames.map { request in
                 (
                     request,
                     Self.counters(Self.refusalNames) {
-                        counter("reprise_refusals_total", [("request", request), ("code", $0)])
+                        counter(.refusals, [("request", request), ("code", $0)])
                     }
                 )
             })
         closes = Dictionary(
             uniqueKeysWithValues: Self.closeCodes.map {
-                ($0.number, counter("reprise_closes_total", [("code", "\($0)")]))
+                ($0.number, counter(.closes, [("code", "\($0)")]))
             })
         forms = Self.counters(FormsOutcome.allCases.map(\.rawValue)) {
-            counter("reprise_forms_total", [("outcome", $0)])
+            counter(.forms, [("outcome", $0)])
         }
         pushes = Dictionary(
             uniqueKeysWithValues: PushService.allCases.map { service in
@@ -73,13 +75,13 @@ package final class ServerMetrics: Sendable {
                     service,
                     Self.counters(Self.pushOutcomes) {
                         counter(
-                            "reprise_pushes_total",
+                            .pushes,
                             [("service", service.rawValue), ("outcome", $0)])
                     }
                 )
             })
         authFailures = Self.counters(Self.authFailureNames) {
-            counter("reprise_auth_failures_total", [("reason", $0)])
+            counter(.authFailures, [("reason", $0)])
         }
     }
 
@@ -93,8 +95,8 @@ package final class ServerMetrics: Sendable {
     package func text() -> String { registry.text() }
 
     /// A gauge that is read when the text is requested.
-    package func gauge(_ name: String, _ look: @escaping @Sendable () -> Int) {
-        let meter = Meter(label: name, dimensions: [], factory: factory)
+    package func gauge(_ name: ServerMetric, _ look: @escaping @Sendable () -> Int) {
+        let meter = Meter(label: name.rawValue, dimensions: [], factory: factory)
         registry.beforeEachText { meter.set(look()) }
     }
 
@@ -178,31 +180,16 @@ package final class ServerMetrics: Sendable {
         Dictionary(uniqueKeysWithValues: names.map { ($0, make($0)) })
     }
 
-    private static let descriptions: [String: MetricsRegistry.Description] = [
-        "reprise_auth_failures_total": .init("Tokens that were refused, by reason."),
-        "reprise_catch_up_seconds": .init("From subscribed to sync_complete."),
-        "reprise_catch_ups_open": .init("Subscriptions that are catching up now."),
-        "reprise_closes_total": .init("Connections that the server has closed, by close code."),
-        "reprise_commit_messages": .init(
-            "Messages in one commit.", bounds: MetricsRegistry.Description.counts),
-        "reprise_commit_seconds": .init("One durable transaction of the log."),
-        "reprise_connected_users": .init("Users with at least one connection."),
-        "reprise_connections": .init("WebSocket connections."),
-        "reprise_demotions_total": .init("Times that a connection had too much unsent."),
-        "reprise_events_sent_total": .init("Events written to connections, live or from the log."),
-        "reprise_forms_total": .init("Requests for catalogues of forms, by outcome."),
-        "reprise_log_errors_total": .init("Times that the log failed, by operation."),
-        "reprise_messages_total": .init("Messages that reached the log, by outcome."),
-        "reprise_publishes_waiting": .init("Messages that wait to be stored."),
-        "reprise_pushes_total": .init("What became of pushes, by service and outcome."),
-        "reprise_pushes_waiting": .init("Pushes that wait on the disk."),
-        "reprise_push_providers_down": .init("Providers that are taken to be down."),
-        "reprise_reads_waiting": .init("Catch-ups that wait for a reader of the log."),
-        "reprise_receipts_told_total": .init("Moves of positions that were told to subscribers."),
-        "reprise_refusals_total": .init("Requests refused before the log was asked, by code."),
-        "reprise_subscriptions": .init("Open subscriptions."),
-        "reprise_typing_told_total": .init("Typing that was told to subscribers."),
-    ]
+    private static let descriptions = Dictionary(
+        uniqueKeysWithValues: ServerMetric.allCases.map { metric in
+            let bounds =
+                metric == .commitMessages
+                ? MetricsRegistry.Description.counts : MetricsRegistry.Description.seconds
+            return (
+                metric.rawValue,
+                MetricsRegistry.Description(metric.reference.help, bounds: bounds)
+            )
+        })
 }
 
 extension AppendResult {

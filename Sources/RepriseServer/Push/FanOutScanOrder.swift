@@ -1,3 +1,4 @@
+import DequeModule
 import RepriseCore
 import RepriseWire
 
@@ -10,11 +11,10 @@ struct FanOutScanOrder: Sendable {
         var seq: Int64
     }
 
-    private var noted: [ChannelName: [Slot]] = [:]
+    private var noted: [ChannelName: Deque<Slot>] = [:]
     /// The channels in the order in which their slots began.
-    private var order: [ChannelName] = []
-    private var orderStart = 0
-    private var ready: [ChannelName] = []
+    private var order: Deque<ChannelName> = []
+    private var ready: Deque<ChannelName> = []
     private var target: [ChannelName: Int64] = [:]
     private var walking: Set<ChannelName> = []
 
@@ -28,7 +28,7 @@ struct FanOutScanOrder: Sendable {
             noted[channel]?[last].seq = max(slot.seq, seq)
             return true
         }
-        guard order.count - orderStart < PushLimits.notedSlots else { return false }
+        guard order.count < PushLimits.notedSlots else { return false }
         noted[channel, default: []].append(Slot(began: now, seq: seq))
         order.append(channel)
         return true
@@ -36,32 +36,25 @@ struct FanOutScanOrder: Sendable {
 
     /// When the next message's grace period ends.
     var due: Duration? {
-        guard orderStart < order.count, let slot = noted[order[orderStart]]?.first else {
-            return nil
-        }
+        guard let channel = order.first, let slot = noted[channel]?.first else { return nil }
         return slot.began + PushLimits.grace + PushLimits.slot
     }
 
     /// Marks channels as ready whose grace period is over.
     mutating func takeDue(_ now: Duration) {
         while let due, due <= now {
-            let channel = order[orderStart]
-            guard let slot = noted[channel]?.first else { preconditionFailure("a slot is lost") }
-            orderStart += 1
-            noted[channel]?.removeFirst()
+            guard let channel = order.popFirst(), let slot = noted[channel]?.popFirst() else {
+                preconditionFailure("a slot is lost")
+            }
             if noted[channel]?.isEmpty == true { noted[channel] = nil }
             if target[channel] == nil { ready.append(channel) }
             target[channel] = max(target[channel] ?? 0, slot.seq)
         }
-        guard orderStart > 1_024, orderStart * 2 > order.count else { return }
-        order.removeFirst(orderStart)
-        orderStart = 0
     }
 
     /// The next scan, of at most ``PushLimits/scans`` at a time.
     mutating func next() -> (channel: ChannelName, through: Int64)? {
-        while walking.count < PushLimits.scans, !ready.isEmpty {
-            let channel = ready.removeFirst()
+        while walking.count < PushLimits.scans, let channel = ready.popFirst() {
             guard let through = target[channel], walking.insert(channel).inserted else { continue }
             return (channel, through)
         }

@@ -7,7 +7,7 @@ import RepriseWire
 /// |---|---|
 /// | a string | the string |
 /// | an object with `text` | the text; `title` too |
-/// | an object with `notice: {title, body, category, ttl}` | its values, in place of title and text |
+/// | an object with `notice: {title, body, category, ttl}` | these, in place of title and text |
 /// | an object with `notice: false` | nothing: the message is not pushed |
 /// | anything else | a generic text |
 package struct PushContent: Hashable, Sendable {

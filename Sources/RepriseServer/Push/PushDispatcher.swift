@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// ```swift
 /// let dispatcher = PushDispatcher(
-///     provider, accounts: accounts, log: log, clock: clock, logger: logger)
+///     provider, queue: accounts.pushQueue, unread: unread, log: log, clock: clock,
+///     logger: logger)
 /// async let pushing: Void = dispatcher.run()
 /// dispatcher.committed(events)  // from the committer
 /// await dispatcher.stop()
@@ -20,56 +21,43 @@ package actor PushDispatcher {
         var othersQueued = false
     }
 
-    let provider: any PushProvider
-    let accounts: Accounts
-    let maker: PushMaker
+    private let provider: any PushProvider
+    private let queue: PushQueue
+    private let scanner: FanOutScanner
+    private let maker: PushMaker
     private let unread: UnreadCounts
-    let log: any MessageLog
-    let metrics: ServerMetrics?
-    let clock: any Timekeeper
+    private let metrics: ServerMetrics?
+    private let clock: any Timekeeper
     private let logger: Logger
     private let mail = Mutex(Mail())
     private let shown = Mutex((queued: 0, down: 0))
-    let (signals, signal) = AsyncStream<Void>.makeStream(
+    private let (signals, signal) = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
 
-    var machine: PushMachine
+    private var machine: PushMachine
     private var troubles = PushTroubles()
     private var calendar: WallClockGuard
     /// Pushes in memory, by row.
-    var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
-    var scans: [ChannelName: Scan] = [:]
-    var unsettled: [PushSettled] = []
-    /// When the oldest unrecorded answer arrived.
-    var unsettledSince: Duration?
+    private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
+    private var settlements = PushSettlements()
     /// Addresses that have just become invalid, until no older push is in memory.
     private var died: [PushAddress: Duration] = [:]
-    var isSettling = false
-    var isStopping = false
+    private var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
-    /// A fan-out scan in flight, with its messages.
-    struct Scan {
-        var scan: FanOutScan
-        var target: Int64
-        var candidates: [PushCandidate]
-    }
-
     package init(
-        _ provider: any PushProvider, accounts: Accounts, log: any MessageLog,
-        unread: UnreadCounts? = nil, metrics: ServerMetrics? = nil, clock: any Timekeeper,
-        logger: Logger
+        _ provider: any PushProvider, queue: PushQueue, unread: UnreadCounts,
+        log: any MessageLog, metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
     ) {
         self.provider = provider
-        self.accounts = accounts
-        self.log = log
+        self.queue = queue
+        self.unread = unread
         self.metrics = metrics
         self.clock = clock
         self.logger = logger
         machine = PushMachine(concurrency: provider.concurrency)
         calendar = WallClockGuard(stored: nil, now: clock.clockReading())
-        let unread = unread ?? UnreadCounts(accounts: accounts, log: log)
-        self.unread = unread
+        scanner = FanOutScanner(provider.service, store: queue.scans, log: log, clock: clock)
         maker = PushMaker(unread: unread, log: log, clock: clock)
     }
 
@@ -124,11 +112,9 @@ package actor PushDispatcher {
     private func begin() async {
         while !isStopping {
             do {
-                try await accounts.beginPush(provider.service) { [log] in
-                    try await log.state(of: $0).head
-                }
-                try await accounts.hurryPushes(provider.service, now: clock.wall())
-                machine.started(queued: try await accounts.queuedPushes(provider.service))
+                try await scanner.begin()
+                try await queue.hurry(provider.service, now: clock.wall())
+                machine.started(queued: try await queue.count(provider.service))
                 break
             } catch {
                 failed("begin", error)
@@ -186,21 +172,51 @@ package actor PushDispatcher {
     }
 
     private func finish() async {
-        let deadline = ContinuousClock.now + .milliseconds(1_500)
+        let deadline = ContinuousClock.now + PushLimits.shutdown
         while machine.underWay > 0, !Task.isCancelled, ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(10))
         }
     }
 
-    func failed(_ what: String, _ error: any Error) {
+    private func failed(_ what: String, _ error: any Error) {
         logger.warning(
             "push: \(what) failed",
             metadata: ["service": "\(provider.service.rawValue)", "error": "\(error)"])
     }
 
-    func mayExpire() -> Bool {
+    private func mayExpire() -> Bool {
         calendar.observe(clock.clockReading())
         return calendar.mayExpire
+    }
+
+    // MARK: Fan-out scans
+
+    private func recover() async {
+        var after: ChannelName?
+        do {
+            while !isStopping, let page = try await scanner.behind(after: after) {
+                for (name, head) in page.heads {
+                    machine.stored(head, in: name, now: clock.uptime())
+                }
+                after = page.last
+            }
+            machine.recovered(succeeded: true, now: clock.uptime())
+        } catch {
+            failed("looking for what was not pushed", error)
+            machine.recovered(succeeded: false, now: clock.uptime())
+        }
+        signal.yield()
+    }
+
+    private func scan(_ channel: ChannelName, through: Int64) async {
+        do {
+            let step = try await scanner.step(channel, through: through, mayExpire: mayExpire())
+            machine.walked(channel, added: step.added, through: step.through)
+        } catch {
+            failed("a scan", error)
+            machine.scanFailed(channel, now: clock.uptime())
+        }
+        signal.yield()
     }
 
     // MARK: The queue
@@ -208,11 +224,11 @@ package actor PushDispatcher {
     private func load(_ limit: Int) async {
         do {
             let wall = clock.wall()
-            let page = try await accounts.duePushes(
+            let page = try await queue.due(
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
                 logger.error("push: rows that cannot be read are taken out of the queue")
-                try await accounts.removePushes(page.broken)
+                try await queue.remove(page.broken)
             }
             let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
             await unread.prepare(Set(fresh.map(\.entry.user)))
@@ -224,7 +240,7 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    private func take(_ page: Accounts.DuePage, _ wall: WallTime, isAll: Bool) {
+    private func take(_ page: PushQueue.Page, _ wall: WallTime, isAll: Bool) {
         let mayExpire = mayExpire()
         var rows: [PushMachine.Row] = []
         for due in page.pushes where !machine.holds(due.entry.number) {
@@ -300,5 +316,58 @@ package actor PushDispatcher {
                 metadata: metadata)
         case .over: logger.info("the provider answers again", metadata: metadata)
         }
+    }
+
+    // MARK: Dispositions
+
+    private func note(_ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement) {
+        metrics?.pushed(provider.service, acknowledgement)
+        let settled = PushSettled(
+            entry: due.entry, address: due.address, acknowledgement: acknowledgement)
+        settlements.add(settled, now: clock.uptime())
+    }
+
+    /// - Returns: when to call it again.
+    private func settle(_ group: inout DiscardingTaskGroup, _ now: Duration) -> Duration? {
+        switch settlements.next(isIdle: machine.underWay == 0, now: now) {
+        case .wait(let moment): return moment
+        case .write(let batch):
+            group.addTask { await self.settle(batch) }
+            return nil
+        }
+    }
+
+    private func settle(_ batch: [PushSettled]) async {
+        do {
+            try await queue.settle(batch, now: clock.wall())
+            settled(batch)
+        } catch {
+            failed("writing down what became of pushes", error)
+            settlements.writeFailed(batch, now: clock.uptime())
+            try? await clock.sleep(for: PushLimits.afterFailure)
+        }
+        settlements.written()
+        signal.yield()
+    }
+
+    private func settled(_ batch: [PushSettled]) {
+        var removed = 0
+        var soonest: Duration?
+        for one in batch {
+            pushes[one.entry.number] = nil
+            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
+            guard case .again(let wait, _) = one.acknowledgement else { continue }
+            soonest = min(soonest ?? wait, wait)
+        }
+        let now = clock.uptime()
+        machine.settled(
+            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
+    }
+
+    /// At the end, records the answers if the disk permits; otherwise their pushes are sent once
+    /// more.
+    private func settleRest() async {
+        let rest = settlements.takeAll()
+        if !rest.isEmpty { try? await queue.settle(rest, now: clock.wall()) }
     }
 }

@@ -16,23 +16,6 @@ package struct PushEntry: Hashable, Sendable {
     package var attempts: Int
     package var expires: WallTime
 
-    package init(
-        number: Int64, user: UserID, device: EntryID, kind: PushHint.Kind = .alert,
-        channel: ChannelName, seq: Int64, message: EntryID? = nil, from: UserID? = nil,
-        attempts: Int = 0, expires: WallTime
-    ) {
-        self.number = number
-        self.user = user
-        self.device = device
-        self.kind = kind
-        self.channel = channel
-        self.seq = seq
-        self.message = message
-        self.from = from
-        self.attempts = attempts
-        self.expires = expires
-    }
-
     /// The device, for limits per device.
     package struct Target: Hashable, Sendable {
         package var user: UserID

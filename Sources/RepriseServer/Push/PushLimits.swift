@@ -1,4 +1,4 @@
-/// The limits of push; `docs/limits.md` lists each with its effect.
+/// The limits of push; `docs/limits/push.md` lists each with its effect.
 package enum PushLimits {
     /// How long a device has to receive a message by itself before it is pushed.
     package static let grace: Duration = .seconds(5)
@@ -80,6 +80,8 @@ package enum PushLimits {
     package static let badgeStarts = 100_000
     /// The wait after a failure of the store.
     package static let afterFailure: Duration = .seconds(1)
+    /// How long a shutdown waits for pushes in flight.
+    package static let shutdown: Duration = .milliseconds(1_500)
     /// The most bytes of a title.
     package static let titleBytes = 256
     /// The most pushes to APNs in flight.

@@ -79,12 +79,7 @@ extension PushProvider {
 package struct DryRun: PushProvider {
     package let service: PushService
     package var concurrency: Int { 64 }
-    private let said: @Sendable (Push) -> Void
-
-    package init(_ service: PushService, said: @escaping @Sendable (Push) -> Void) {
-        self.service = service
-        self.said = said
-    }
+    let said: @Sendable (Push) -> Void
 
     package func send(_ push: Push) async -> PushOutcome {
         said(push)

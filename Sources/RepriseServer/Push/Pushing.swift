@@ -21,7 +21,7 @@ struct Pushing: Sendable {
         let providers = ([apns, web] as [(any PushProvider)?]).compactMap(\.self)
         guard configuration.isDryRun else { return (providers, web?.publicKey) }
         let rehearsals = providers.map { provider in
-            DryRun(provider.service) { push in
+            DryRun(service: provider.service) { push in
                 logger.notice(
                     "push: dry run",
                     metadata: [
@@ -41,21 +41,22 @@ struct Pushing: Sendable {
         self.providers = providers
         self.webPushKey = webPushKey
         self.logger = logger
-        let unread = UnreadCounts(accounts: accounts, log: log)
+        let unread = UnreadCounts(positions: accounts.positions, log: log)
         let dispatchers = providers.map {
             PushDispatcher(
-                $0, accounts: accounts, log: log, unread: unread, metrics: metrics, clock: clock,
+                $0, queue: accounts.pushQueue, unread: unread, log: log, metrics: metrics,
+                clock: clock,
                 logger: logger)
         }
         self.dispatchers = dispatchers
         guard !providers.isEmpty else { return }
-        metrics.gauge("reprise_pushes_waiting") {
+        metrics.gauge(.pushesWaiting) {
             dispatchers.reduce(0) { $0 + $1.figures.queued }
         }
-        metrics.gauge("reprise_push_providers_down") {
+        metrics.gauge(.pushProvidersDown) {
             dispatchers.reduce(0) { $0 + $1.figures.down }
         }
-        accounts.onPushQueued(
+        accounts.pushQueue.onQueued(
             PushQueued(
                 services: Set(providers.map(\.service)), clock: clock,
                 told: { _, _ in for dispatcher in dispatchers { dispatcher.othersQueued() } }))

@@ -78,16 +78,15 @@ extension FaultProxy {
 
 extension FaultProxy.Plan {
     /// Draws one connection.
-    ///
-    /// SplitMix64 (Steele, Lea and Flood, 2014): small, and the same everywhere.
     private struct Dice {
-        private var state: UInt64
+        private var words: SeededGenerator
 
         init(seed: UInt64, connection: Int) {
             // One step of the generator between, or neighbouring seeds would share their
             // connections.
-            state = seed
-            state = next() &+ UInt64(connection) &* 0xd134_2543_de82_ef95
+            var first = SeededGenerator(seed: seed)
+            words = SeededGenerator(
+                seed: first.next() &+ UInt64(connection) &* 0xd134_2543_de82_ef95)
         }
 
         mutating func connection(_ reach: ClosedRange<Int>) -> Connection {
@@ -144,15 +143,8 @@ extension FaultProxy.Plan {
         }
 
         private mutating func number(_ range: ClosedRange<Int>) -> Int {
-            range.lowerBound + Int(next() % UInt64(range.count))
+            range.lowerBound + words.below(range.count)
         }
 
-        private mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var z = state
-            z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-            return z ^ (z >> 31)
-        }
     }
 }

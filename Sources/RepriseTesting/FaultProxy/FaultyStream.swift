@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Decides about one direction of a connection: which bytes may be written when, and which fault
 /// happens behind which byte.
 ///
@@ -40,8 +42,7 @@ struct FaultyStream {
     private var isEnding = false
     private var isSwallowing = false
     private var faults: [FaultProxy.Fault]
-    private var chunks: [Chunk] = []
-    private var first = 0
+    private var chunks: Deque<Chunk> = []
     private var delay: Duration = .zero
     private var bytesPerSecond: Int?
     private var piece: (bytes: Int, left: Int)?
@@ -184,7 +185,6 @@ struct FaultyStream {
 
     private mutating func drop() {
         chunks = []
-        first = 0
         waiting = 0
     }
 
@@ -193,32 +193,23 @@ struct FaultyStream {
     /// When bytes may be written; nil if none wait, or only for a manual release.
     var due: Duration? {
         guard waiting > 0, !isHeld else { return nil }
-        return max(chunks[first].due, earliest, heldUntil)
+        return max(chunks[0].due, earliest, heldUntil)
     }
 
     /// The bytes that may be written now.
     func ready(at now: Duration) -> ArraySlice<UInt8>? {
         guard let due, due <= now else { return nil }
-        var most = chunks[first].bytes.count
+        var most = chunks[0].bytes.count
         if let piece { most = min(most, piece.bytes) }
         if let bytesPerSecond { most = min(most, max(1, bytesPerSecond / 50)) }
-        return chunks[first].bytes.prefix(most)
+        return chunks[0].bytes.prefix(most)
     }
 
     /// So many of the ready bytes have been written.
     mutating func written(_ count: Int, at now: Duration) {
         waiting -= count
-        chunks[first].bytes = chunks[first].bytes.dropFirst(count)
-        if chunks[first].bytes.isEmpty {
-            first += 1
-            if first == chunks.count {
-                chunks.removeAll(keepingCapacity: true)
-                first = 0
-            } else if first >= 64 {
-                chunks.removeFirst(first)
-                first = 0
-            }
-        }
+        chunks[0].bytes = chunks[0].bytes.dropFirst(count)
+        if chunks[0].bytes.isEmpty { chunks.removeFirst() }
         if let bytesPerSecond {
             earliest = max(earliest, now) + .microseconds(count * 1_000_000 / bytesPerSecond)
         }

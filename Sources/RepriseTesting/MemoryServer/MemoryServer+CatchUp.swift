@@ -196,10 +196,10 @@ extension MemoryServerFaults.Order {
         case .sequence: return events
         case .backwards: return events.reversed()
         case .shuffled(let seed):
-            var random = MemoryServerRandom(state: seed)
+            var random = SeededGenerator(seed: seed)
             return events.shuffled(using: &random)
         case .streams(let count, let seed):
-            var random = MemoryServerRandom(state: seed)
+            var random = SeededGenerator(seed: seed)
             let size = max(1, (events.count + max(1, count) - 1) / max(1, count))
             var streams = stride(from: 0, to: events.count, by: size).map {
                 events[$0..<min($0 + size, events.count)]
@@ -211,18 +211,5 @@ extension MemoryServerFaults.Order {
             }
             return arranged
         }
-    }
-}
-
-/// A seedable generator, so that a failed test fails again.
-private struct MemoryServerRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-        return word ^ word >> 31
     }
 }

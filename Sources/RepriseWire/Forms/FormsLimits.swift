@@ -1,4 +1,4 @@
-/// The bounds of a catalogue of forms, for server, tool and device; `docs/limits.md` lists them.
+/// The bounds of a catalogue of forms; `docs/limits/forms.md` lists them.
 ///
 /// Characters are Unicode code points.
 package enum FormsLimits {

@@ -1,20 +1,9 @@
 import Foundation
+import RepriseTesting
 import Testing
 
 @Suite("Parsers of foreign bytes")
 struct CorpusTests {
-    /// A generator that can be seeded: SplitMix64.
-    struct Seeded: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var word = state
-            word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-            word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-            return word ^ word >> 31
-        }
-    }
-
     /// The settings are here alone: no program but a test can be linked with the command line tool.
     static let targets =
         FuzzTarget.all + [
@@ -36,7 +25,7 @@ struct CorpusTests {
             (file, [UInt8](try Data(contentsOf: folder.appendingPathComponent(file))))
         }
         let seed = UInt64.random(in: 0...UInt64.max)
-        var random = Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         var mutation = InputMutation(words: Self.words, others: inputs.map(\.1))
         let end = ContinuousClock.now + .milliseconds(1_500)
         for (file, bytes) in inputs { try check(target, bytes, "\(file)") }

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseNIO
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @Suite("Files, commands and figures that were there before")
@@ -38,36 +40,14 @@ struct RecordedFilesTests {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Every command with its options and arguments, as the tool says of itself.
-    private static func commands(_ command: [String: Any], _ path: String) -> [String] {
-        let name = (path + " " + (command["commandName"] as? String ?? "")).trimmingCharacters(
-            in: .whitespaces)
-        let arguments = (command["arguments"] as? [[String: Any]] ?? []).map { argument in
-            let names = (argument["names"] as? [[String: Any]] ?? []).compactMap {
-                $0["name"] as? String
-            }
-            let values = argument["allValues"] as? [String] ?? []
-            return "\(name): \(names.sorted().joined(separator: " ")) "
-                + "\(argument["valueName"] as? String ?? "") \(values.joined(separator: "|"))"
-        }
-        let below = (command["subcommands"] as? [[String: Any]] ?? []).flatMap {
-            commands($0, name)
-        }
-        return [name] + arguments + below
-    }
-
     @Test("every command, option and value")
     func commands() async throws {
-        let dump = try await Tool.run("--experimental-dump-help").output
-        let value = try #require(
-            try JSONSerialization.jsonObject(with: Data(dump.utf8)) as? [String: Any])
-        let command = try #require(value["command"] as? [String: Any])
-        try Recording(name: "commands.txt").check(Self.commands(command, ""))
+        try Recording(name: "commands.txt").check(try await Tool.commands())
     }
 
     @Test("the journal's tables, with those of all features")
     func journal() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         _ = try await Tool.run(
             [
                 "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",
@@ -88,9 +68,8 @@ struct RecordedFilesTests {
                     try Self.tables(data.appendingPathComponent(file).path)
                         .map { "\(file) \($0)" }
                 })
-            let fetcher = NIOFetcher()
-            let answer = try await fetcher.get(
-                server.url + "/metrics", headers: [:], limit: 1_000_000)
+            let answer = try await NIOTransport().fetch(
+                HTTPCall(url: server.url + "/metrics"), limit: 1_000_000)
             let text = String(decoding: answer.body, as: UTF8.self)
             let series = text.split(separator: "\n").filter { !$0.hasPrefix("# HELP") }.map {
                 $0.hasPrefix("#") ? String($0) : String($0.prefix { $0 != " " })
@@ -104,11 +83,11 @@ struct RecordedFilesTests {
         "a journal of before opens, and its commands print the same members and values",
         arguments: ["channels", "forms", "reminders", "chains", "notices"])
     func opened(name: String) async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path("journal"), withIntermediateDirectories: true)
         let database = try DatabaseQueue(path: folder.path("journal/journal.sqlite"))
-        let sql = try Recording.text("journal-\(name).sql")
+        let sql = try Recording(name: "journal-\(name).sql").text()
         try await database.writeWithoutTransaction { try $0.execute(sql: sql) }
         try database.close()
         var lines: [String] = []
@@ -137,12 +116,12 @@ struct RecordedFilesTests {
 
     @Test("a data folder of before is served, with its messages, accounts and positions")
     func served() async throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path("data"), withIntermediateDirectories: true)
         for name in ["messages", "accounts"] {
             let database = try DatabaseQueue(path: folder.path("data/\(name).sqlite"))
-            let sql = try Recording.text("server-\(name).sql")
+            let sql = try Recording(name: "server-\(name).sql").text()
             try await database.writeWithoutTransaction { try $0.execute(sql: sql) }
             try database.close()
         }

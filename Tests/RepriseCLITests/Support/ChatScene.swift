@@ -1,18 +1,21 @@
 import Foundation
+import RepriseCommandLine
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 
 @testable import RepriseCLI
 
 /// A server that knows who its people are, and the journals of those.
 struct ChatScene {
-    let folder: Folder
+    let folder: TemporaryFolder
     var server: ToolServer
 
     private let options: [String]
 
     init(options: [String] = ["--dev"]) async throws {
         self.options = options
-        folder = try Folder()
+        folder = try TemporaryFolder()
         server = try await ToolServer(data: folder.path("data"), options: options)
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -9,7 +10,7 @@ import Testing
 /// Says a lot, and keeps a lot.
 private struct Verbose: Worker {
     static let identifier = "verbose"
-    let checker: EffectChecker
+    let checker: Seen<String>
 
     func run(_ bytes: Int, _ work: WorkContext) async throws -> Int {
         for number in 0..<110 { await work.log("\(number) " + String(repeating: "ä", count: 300)) }
@@ -52,6 +53,7 @@ private struct Busy: Worker {
 struct ChainBoundTests {
     @Test(
         "A checkpoint has 8,192 bytes, a note 256, a line of the log 512, an error 1,024, and the log 100 lines",
+        .limit("chains.checkpoint", "chains.texts", "chains.log"),
         arguments: [(8_192, "kept"), (8_193, "tooLarge")])
     func texts(_ bytes: Int, _ outcome: String) async throws {
         let fixture = try EngineFixture()
@@ -72,7 +74,9 @@ struct ChainBoundTests {
         await fixture.close()
     }
 
-    @Test("A task whose input is more than 262,144 bytes fails for good, and is not run")
+    @Test(
+        "A task whose input is more than 262,144 bytes fails for good, and is not run",
+        .limit("chains.input"))
     func taskInput() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("large") { bytes in
@@ -88,7 +92,9 @@ struct ChainBoundTests {
         await fixture.close()
     }
 
-    @Test("Of many tasks as many run at the same time as the app says, 8 by default")
+    @Test(
+        "Of many tasks as many run at the same time as the app says, 8 by default",
+        .limit("chains.concurrency"))
     func concurrency() async throws {
         for (configured, most) in [(nil, 8), (3, 3)] as [(Int?, Int)] {
             let fixture = try EngineFixture()
@@ -110,7 +116,7 @@ struct ChainBoundTests {
         #expect(throws: RepriseError(.badConfiguration, "")) { try configuration.check() }
     }
 
-    @Test("Who reads progress slowly gets the newest 64 changes")
+    @Test("Who reads progress slowly gets the newest 64 changes", .limit("chains.progress"))
     func progress() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -119,7 +125,7 @@ struct ChainBoundTests {
         let id = try await chains.start(chain, input: .init(steps: steps))
         let progress = chains.progress(of: id)
         try await chains.wait(id, for: .succeeded)
-        try await until("the watcher has it all") { fixture.checker.all.count == 200 }
+        try await eventually("the watcher has it all") { fixture.checker.all.count == 200 }
         try await Task.sleep(for: .milliseconds(100))
         var seen: [ChainProgress] = []
         for await change in progress { seen.append(change) }
@@ -128,7 +134,9 @@ struct ChainBoundTests {
         await fixture.close()
     }
 
-    @Test("100,000 chains have not ended: no other is started until one of them has")
+    @Test(
+        "100,000 chains have not ended: no other is started until one of them has",
+        .limit("chains.open"))
     func open() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()

@@ -2,6 +2,7 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -25,7 +26,7 @@ struct ChainFaultTests {
         let first = version(1, extra: false)
         var chains = try await fixture.open([first])
         let id = try await chains.start(first, input: 1)
-        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
         await fixture.close()
 
         chains = try await fixture.open([version(2, extra: true)])
@@ -76,19 +77,19 @@ struct ChainFaultTests {
         var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
         await fixture.close()
         chains = try await fixture.open([])
         try await chains.wait(id, for: .suspended)
         #expect(try await chains.status(id)?.reason?.contains("script") == true)
         await fixture.close()
         chains = try await fixture.open([chain], workers: [])
-        try await until("it says which worker") {
+        try await eventually("it says which worker") {
             try await chains.status(id)?.reason?.contains("say") == true
         }
         await fixture.close()
         chains = try await fixture.open([chain])
-        try await until("a runs again") { fixture.checker.all.count == 2 }
+        try await eventually("a runs again") { fixture.checker.all.count == 2 }
         #expect(try await chains.status(id)?.state == .running)
         await fixture.close()
     }
@@ -101,16 +102,16 @@ struct ChainFaultTests {
         var chains = try await fixture.open([chain])
         let parts = ["a", "b", "c", "d"].map { Say.Input(line: $0, hangs: true) }
         let id = try await chains.start(chain, input: Script(steps: [parts]))
-        try await until("all run") { fixture.checker.all.count == 4 }
+        try await eventually("all run") { fixture.checker.all.count == 4 }
         await fixture.close()
         chains = try await fixture.open([chain], workers: [])
         try await chains.wait(id, for: .suspended)
-        try await until("each of them is held") {
+        try await eventually("each of them is held") {
             try await chains.status(id)?.tasks.allSatisfy { $0.hold == "parked" } == true
         }
         await fixture.close()
         chains = try await fixture.open([chain])
-        try await until("all run again") { fixture.checker.all.count == 8 }
+        try await eventually("all run again") { fixture.checker.all.count == 8 }
         await fixture.close()
     }
 
@@ -121,7 +122,7 @@ struct ChainFaultTests {
         var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
         try await chains.pause(id)
         try await chains.wait(id, for: .paused)
         await fixture.close()
@@ -130,7 +131,7 @@ struct ChainFaultTests {
         chains = try await fixture.open([chain])
         #expect(try await chains.status(id)?.state == .paused)
         try await chains.resume(id)
-        try await until("a runs again") { fixture.checker.all.count == 2 }
+        try await eventually("a runs again") { fixture.checker.all.count == 2 }
         await fixture.close()
     }
 
@@ -173,7 +174,7 @@ struct ChainFaultTests {
         }
         var chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
-        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
         await fixture.close()
         let folder = fixture.folder.appending("outputs")
         let name = try #require(
@@ -232,7 +233,7 @@ struct ChainFaultTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data("x".utf8).write(to: folder.appendingPathComponent("orphan"))
         try await fixture.open([])
-        try await until("it is gone") {
+        try await eventually("it is gone") {
             try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty
         }
         await fixture.close()
@@ -245,7 +246,7 @@ struct ChainFaultTests {
         let chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
         let spool = Spool(at: fixture.folder.url)
         try spool.record(NewEntry(kind: "chains-command", source: "tool", payload: Array("{".utf8)))
         let command = #"{"command":"cancel","chain":"\#(id)"}"#
@@ -254,11 +255,13 @@ struct ChainFaultTests {
         let journal = try #require(fixture.journal)
         try await journal.mergeSpool()
         try await chains.wait(id, for: .cancelled)
-        try await until("it is dead") { try await journal.deadLetters().count == 1 }
+        try await eventually("it is dead") { try await journal.deadLetters().count == 1 }
         await fixture.close()
     }
 
-    @Test("What has ended leaves after its retention, and the ledger goes on counting it")
+    @Test(
+        "What has ended leaves after its retention, and the ledger goes on counting it",
+        .limit("chains.retention"))
     func retention() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let chain = EngineTests.script()
@@ -272,7 +275,7 @@ struct ChainFaultTests {
             try await Task.sleep(for: .milliseconds(1))
         }
         #expect(try await chains.status(id)?.state == .succeeded, "after six days it is there")
-        try await until("it has left") {
+        try await eventually("it has left") {
             fixture.time?.advance(by: .seconds(3_600))
             return try await chains.status(id) == nil
         }
@@ -282,7 +285,9 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("What cannot be a chain is refused with a code, and nothing is started")
+    @Test(
+        "What cannot be a chain is refused with a code, and nothing is started",
+        .limit("chains.tasks", "chains.names", "chains.input"))
     func refused() async throws {
         let fixture = try EngineFixture()
         let huge = Chain<Int>("huge") { count in
@@ -323,7 +328,7 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("An output that is too large fails the task for good")
+    @Test("An output that is too large fails the task for good", .limit("chains.output"))
     func largeOutput() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()

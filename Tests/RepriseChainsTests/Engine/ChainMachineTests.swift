@@ -29,7 +29,7 @@ struct ChainMachineTests {
         #expect(machine.decide() == [])
     }
 
-    @Test("An intent that is handed over twice, or was decided about otherwise, does not run")
+    @Test("An intent that is dispatched twice, or was decided about otherwise, does not run")
     func stale() {
         var machine = machine([1, 1])
         #expect(machine.dispatched(0, isCompensation: false) == .stale)
@@ -120,7 +120,7 @@ struct ChainMachineTests {
         #expect(machine.resumed() == [.become(.running), .intend(0), .intend(1)])
     }
 
-    @Test("A chain that was parked while it took effects back goes on taking them back")
+    @Test("A chain that was suspended while it took effects back goes on taking them back")
     func parkedWhileFailing() {
         var machine = machine([1, 1], compensation: true)
         _ = machine.decide()

@@ -3,6 +3,7 @@ import GRDB
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -14,7 +15,7 @@ private struct Keyed: Worker {
     }
 
     static let identifier = "keyed"
-    let checker: EffectChecker
+    let checker: Seen<String>
 
     func run(_ input: Input, _ work: WorkContext) async throws -> String {
         let key = work.key.split(separator: "/").dropFirst().joined(separator: "/")
@@ -24,7 +25,7 @@ private struct Keyed: Worker {
     }
 }
 
-@Suite("Chains that take back", .timeLimit(.minutes(1)))
+@Suite("Compensation", .timeLimit(.minutes(1)))
 struct CompensationTests {
     @Test("An undo's first attempt is 1, after a restart as before, and the task keeps its own")
     func firstAttempt() async throws {
@@ -36,7 +37,7 @@ struct CompensationTests {
             input: .init(steps: [
                 [.init(line: "a", failures: 1)], [.init(line: "b", hangs: true)],
             ]))
-        try await until("b runs") { fixture.checker.all.last == "b 1" }
+        try await eventually("b runs") { fixture.checker.all.last == "b 1" }
         await fixture.close()
         chains = try await fixture.open([chain])
         try await chains.cancel(id)
@@ -62,15 +63,19 @@ struct CompensationTests {
         var chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
-        try await until("it is taken back") { fixture.checker.all.last == "undo 1" }
+        try await eventually("it is taken back") { fixture.checker.all.last == "undo 1" }
         device.set(DeviceConditions(network: false))
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         await fixture.close()
         // It is handed over and held without an attempt, before the network comes.
         chains = try await fixture.open([chain], conditions: device)
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         device.set(DeviceConditions())
-        try await until("it is tried again") { fixture.checker.all.count == 4 }
+        try await eventually("it is tried again") { fixture.checker.all.count == 4 }
         #expect(fixture.checker.all == ["a 1", "b 1", "undo 1", "undo 2"])
         #expect(try await chains.status(id)?.tasks[0].attempts == 1)
         await fixture.close()
@@ -90,7 +95,7 @@ struct CompensationTests {
         var chains = try await fixture.open([chain], workers: workers)
         let id = try await chains.start(chain, input: 1)
         for count in 1...3 {
-            try await until("it has failed \(count) times") {
+            try await eventually("it has failed \(count) times") {
                 let isOver = try await chains.status(id)?.state == .failed
                 return isOver && fixture.checker.all.count == 3 * count
             }
@@ -117,7 +122,7 @@ struct CompensationTests {
         var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: .init(steps: [[.init(line: "a")], [.init(line: "b", hangs: true)]]))
-        try await until("b runs") { fixture.checker.all.last == "b 1" }
+        try await eventually("b runs") { fixture.checker.all.last == "b 1" }
         await fixture.close()
         try fixture.sqlite(
             """
@@ -127,7 +132,7 @@ struct CompensationTests {
             DELETE FROM grdb_migrations WHERE identifier IN ('chains/2', 'chains/3');
             """)
         chains = try await fixture.open([chain])
-        try await until("b runs again") { fixture.checker.all.last == "b 2" }
+        try await eventually("b runs again") { fixture.checker.all.last == "b 2" }
         try await chains.cancel(id)
         try await chains.wait(id, for: .cancelled)
         #expect(fixture.checker.all.last == "undo-a 1")
@@ -164,13 +169,13 @@ struct CompensationTests {
         let fixture = try EngineFixture()
         let chains = try await fixture.open([Self.hanging])
         let id = try await chains.start(Self.hanging, input: 1)
-        try await until("it is taken back") { fixture.checker.all.last == "undo 1" }
+        try await eventually("it is taken back") { fixture.checker.all.last == "undo 1" }
         await fixture.close()
         let given = try shown(id, of: fixture)
         #expect(given.task?.contains(#""line":"a""#) == true)
         #expect(given.compensation?.contains(#""line":"undo""#) == true)
         try await fixture.open([Self.hanging])
-        try await until("it is tried again") { fixture.checker.all.last == "undo 2" }
+        try await eventually("it is tried again") { fixture.checker.all.last == "undo 2" }
         await fixture.close()
     }
 
@@ -179,7 +184,7 @@ struct CompensationTests {
         let fixture = try EngineFixture()
         let chains = try await fixture.open([Self.hanging])
         let id = try await chains.start(Self.hanging, input: 1)
-        try await until("it is taken back") { fixture.checker.all.last == "undo 1" }
+        try await eventually("it is taken back") { fixture.checker.all.last == "undo 1" }
         await fixture.close()
         try fixture.sqlite(
             """
@@ -191,7 +196,7 @@ struct CompensationTests {
         #expect(given.task == nil, "nobody knows it any more")
         #expect(given.compensation?.contains(#""line":"undo""#) == true)
         try await fixture.open([Self.hanging])
-        try await until("it is tried again") { fixture.checker.all.last == "undo 2" }
+        try await eventually("it is tried again") { fixture.checker.all.last == "undo 2" }
         await fixture.close()
     }
 }

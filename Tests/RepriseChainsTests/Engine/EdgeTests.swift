@@ -3,13 +3,14 @@ import GRDB
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// Leaves something behind, and is told when nothing will come of it.
 struct Leaving: Worker {
     static let identifier = "leaving"
-    let checker: EffectChecker
+    let checker: Seen<String>
 
     func run(_ input: Say.Input, _ work: WorkContext) async throws -> String {
         try await Say(checker: checker).run(input, work)
@@ -23,7 +24,7 @@ struct Leaving: Worker {
 /// Keeps two positions, and fills the disk between them.
 struct PositionsWorker: Worker {
     static let identifier = "positions"
-    let checker: EffectChecker
+    let checker: Seen<String>
     let squeeze: @Sendable () async throws -> Void
 
     func run(_ input: Int, _ work: WorkContext) async throws -> String {
@@ -46,7 +47,9 @@ struct PositionsWorker: Worker {
 struct EdgeTests {
     private typealias Script = EngineTests.Script
 
-    @Test("In a journal that is full a chain goes on: what follows from an entry has its place")
+    @Test(
+        "In a journal that is full a chain goes on: what follows from an entry has its place",
+        .limit("chains.open"))
     func fullJournal() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -82,7 +85,9 @@ struct EdgeTests {
         let chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         fixture.time?.advance(by: .seconds(30))
         #expect(try await chains.status(id)?.state == .running)
         fixture.time?.advance(by: .seconds(32))
@@ -103,17 +108,20 @@ struct EdgeTests {
         let chains = try await fixture.open([chain], conditions: device)
         let id = try await chains.start(
             chain, input: 1, constraints: ChainConstraints(network: true))
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         fixture.time?.jumpWall(by: .seconds(86_400))
         try await fixture.journal?.write { _ in }
         device.set(DeviceConditions())
-        try await until("it has ended") { try await chains.status(id)?.state.isEnd == true }
+        try await eventually("it has ended") { try await chains.status(id)?.state.isEnd == true }
         #expect(try await chains.status(id)?.state == .succeeded)
         await fixture.close()
     }
 
     @Test(
         "An undo that hangs is stopped at its deadline, and the chain ends and says so",
+        .limit("chains.compensation"),
         arguments: [false, true])
     func hangingCompensation(isDeaf: Bool) async throws {
         let fixture = try EngineFixture()
@@ -171,7 +179,7 @@ struct EdgeTests {
         let chains = try await fixture.open([chain], workers: [worker], runs: false)
         let run = Task { try await chains.run() }
         let id = try await chains.start(chain, input: 1)
-        try await until("the worker is told") { checker.all.contains("diskFull") }
+        try await eventually("the worker is told") { checker.all.contains("diskFull") }
         try await fixture.journal?.write { db in
             try db.execute(sql: "PRAGMA max_page_count = 1000000")
         }
@@ -198,12 +206,14 @@ struct EdgeTests {
         let held = try await chains.start(
             chain, input: .init(line: "held"), constraints: ChainConstraints(network: true))
         let failed = try await chains.start(chain, input: .init(line: "fails", isPermanent: true))
-        try await until("it runs") { fixture.checker.all.contains("runs 1") }
-        try await until("it waits") { try await chains.status(held)?.tasks[0].hold == "conditions" }
+        try await eventually("it runs") { fixture.checker.all.contains("runs 1") }
+        try await eventually("it waits") {
+            try await chains.status(held)?.tasks[0].hold == "conditions"
+        }
         try await chains.cancel(running)
         try await chains.cancel(held)
         try await chains.wait(failed, for: .failed)
-        try await until("all are given up") {
+        try await eventually("all are given up") {
             Set(fixture.checker.all.filter { $0.hasPrefix("given") })
                 == ["given up runs a", "given up held a", "given up fails a"]
         }
@@ -223,7 +233,7 @@ struct EdgeTests {
         var chains = try await before.open([chain])
         let id = try await chains.start(chain, input: 1, name: "only")
         let late = try await chains.start(chain, input: 1, after: .seconds(3_600))
-        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
         await before.close()
 
         try await before.open([chain], runs: false)
@@ -239,7 +249,9 @@ struct EdgeTests {
         #expect(status.name == "only")
         #expect(try await chains.status(late)?.state == .queued)
         #expect(try await chains.list().count == 2)
-        try await until("it waits") { try await chains.status(id)?.tasks[1].hold == "readiness:go" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[1].hold == "readiness:go"
+        }
         await after.journal?.setReady(go)
         try await chains.wait(id, for: .succeeded)
         #expect(before.checker.all == ["big 1"])

@@ -2,18 +2,10 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
-
-/// What workers have seen, in order.
-final class EffectChecker: Sendable {
-    private let lines = Mutex<[String]>([])
-
-    var all: [String] { lines.withLock { $0 } }
-
-    func add(_ line: String) { lines.withLock { $0.append(line) } }
-}
 
 /// Says what it is told to.
 struct Say: Worker {
@@ -30,7 +22,7 @@ struct Say: Worker {
     }
 
     static let identifier = "say"
-    let checker: EffectChecker
+    let checker: Seen<String>
 
     func run(_ input: Input, _ work: WorkContext) async throws -> String {
         checker.add("\(input.line) \(work.attempt)")
@@ -48,7 +40,7 @@ struct Say: Worker {
 final class EngineFixture: Sendable {
     let folder: TemporaryFolder
     let time: ManualTimekeeper?
-    let checker = EffectChecker()
+    let checker = Seen<String>()
     private let current = Mutex<(journal: Journal, chains: Chains, run: Task<Void, any Error>)?>(
         nil)
 
@@ -103,36 +95,13 @@ final class EngineFixture: Sendable {
     func sqlite(_ sql: String) throws { try Self.sqlite(sql, folder) }
 }
 
-/// Lets the code under test run until a condition holds; fails at a deadline that only a defect
-/// reaches.
-func until(
-    _ what: Comment, within limit: Duration = .seconds(10),
-    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + limit
-    while try await !condition() {
-        guard ContinuousClock.now < end else {
-            Issue.record(what, sourceLocation: sourceLocation)
-            return
-        }
-        try await Task.sleep(for: .milliseconds(2))
-    }
-}
-
 extension Chains {
     /// Waits until a chain is in a state.
     func wait(
         _ id: ChainID, for state: ChainState, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
-        try await until("the chain is \(state)", sourceLocation: sourceLocation) {
+        try await eventually("the chain is \(state)", sourceLocation: sourceLocation) {
             try await status(id)?.state == state
         }
-    }
-}
-
-/// What blocks gets a thread of its own: the pool has one for each core.
-func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread { continuation.resume(with: Result { try body() }) }.start()
     }
 }

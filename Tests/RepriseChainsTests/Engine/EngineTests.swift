@@ -2,6 +2,7 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -50,14 +51,16 @@ struct EngineTests {
         #expect(Set(all[1...2]) == ["b 1", "c 1"])
         #expect(all.last == "d 1")
         let journal = try #require(fixture.journal)
-        try await until("everything is accounted for") {
+        try await eventually("everything is accounted for") {
             let sum = try await journal.ledger()
             return sum.pending == 0 && sum.isBalanced
         }
         await fixture.close()
     }
 
-    @Test("A task reads what came of earlier ones, also of an output that lies in a file")
+    @Test(
+        "A task reads what came of earlier ones, also of an output that lies in a file",
+        .limit("chains.output"))
     func outputs() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("outputs") { bytes in
@@ -101,7 +104,9 @@ struct EngineTests {
         await fixture.close()
     }
 
-    @Test("After the last attempt the chain has failed, says why, and stays to be seen and retried")
+    @Test(
+        "After the last attempt the chain has failed, says why, and stays to be seen and retried",
+        .limit("chains.attempts"))
     func failed() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script()
@@ -157,21 +162,23 @@ struct EngineTests {
             input: Script(steps: [
                 [.init(line: "a")], [.init(line: "b", hangs: true)], [.init(line: "c")],
             ]))
-        try await until("b runs") { fixture.checker.all.contains("b 1") }
+        try await eventually("b runs") { fixture.checker.all.contains("b 1") }
         try await chains.cancel(id)
         try await chains.wait(id, for: .cancelled)
         #expect(fixture.checker.all == ["a 1", "b 1", "undo-a 1"])
         await fixture.close()
     }
 
-    @Test("A worker that does not stop when its chain is cancelled is given up after the grace")
+    @Test(
+        "A worker that does not stop when its chain is cancelled is given up after the grace",
+        .limit("chains.cancelGrace"))
     func deaf() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script()
         let chains = try await fixture.open([chain]) { $0.cancelGrace = .milliseconds(50) }
         let id = try await chains.start(
             chain, input: Script(steps: [[.init(line: "a", isDeaf: true)]]))
-        try await until("a runs") { fixture.checker.all.contains("a 1") }
+        try await eventually("a runs") { fixture.checker.all.contains("a 1") }
         try await chains.cancel(id)
         try await chains.wait(id, for: .cancelled)
         await fixture.close()
@@ -185,12 +192,12 @@ struct EngineTests {
         let id = try await chains.start(
             chain,
             input: Script(steps: [[.init(line: "a")], [.init(line: "b", hangs: true)]]))
-        try await until("b runs") { fixture.checker.all.contains("b 1") }
+        try await eventually("b runs") { fixture.checker.all.contains("b 1") }
         try await chains.pause(id)
-        try await until("b is held") { try await chains.status(id)?.tasks[1].hold == "paused" }
+        try await eventually("b is held") { try await chains.status(id)?.tasks[1].hold == "paused" }
         #expect(try await chains.status(id)?.state == .paused)
         try await chains.resume(id)
-        try await until("b runs again") { fixture.checker.all.contains("b 2") }
+        try await eventually("b runs again") { fixture.checker.all.contains("b 2") }
         #expect(fixture.checker.all == ["a 1", "b 1", "b 2"])
         await fixture.close()
     }
@@ -208,10 +215,10 @@ struct EngineTests {
         let third = try await chains.start(
             chain, input: Script(steps: [[.init(line: "b", hangs: true)]]), name: "n",
             onConflict: .append)
-        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
         #expect(try await chains.status(third)?.state == .queued)
         try await chains.cancel(first)
-        try await until("b runs") { fixture.checker.all == ["a 1", "b 1"] }
+        try await eventually("b runs") { fixture.checker.all == ["a 1", "b 1"] }
         let fourth = try await chains.start(
             chain, input: Script(steps: [[.init(line: "c")]]), name: "n", onConflict: .replace)
         try await chains.wait(fourth, for: .succeeded)

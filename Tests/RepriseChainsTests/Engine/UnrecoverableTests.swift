@@ -1,11 +1,12 @@
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// The app does not know the definition of a chain that should end: what it did is not forgotten.
-@Suite("Chains that end while nobody knows them", .timeLimit(.minutes(1)))
+@Suite("Chains without a definition", .timeLimit(.minutes(1)))
 struct UnrecoverableTests {
     private let chain = EngineTests.script(compensation: true)
 
@@ -18,7 +19,7 @@ struct UnrecoverableTests {
             chain,
             input: .init(steps: [[.init(line: "a")], [.init(line: "b", hangs: true)]]),
             deadline: deadline)
-        try await until("b runs") { fixture.checker.all == ["a 1", "b 1"] }
+        try await eventually("b runs") { fixture.checker.all == ["a 1", "b 1"] }
         await fixture.close()
         let later = try await fixture.open([])
         try await later.wait(id, for: .suspended)
@@ -30,7 +31,7 @@ struct UnrecoverableTests {
         let fixture = try EngineFixture()
         var (chains, id) = try await suspended(fixture)
         try await chains.cancel(id)
-        try await until("it says so") {
+        try await eventually("it says so") {
             let reason = try await chains.status(id)?.reason
             return reason?.contains("cancelled") == true && reason?.contains("script") == true
         }
@@ -50,12 +51,13 @@ struct UnrecoverableTests {
         await fixture.close()
     }
 
-    @Test("Late while it is unknown, a chain stays parked, and has failed once it has taken back")
+    @Test(
+        "Late while it is unknown, a chain stays suspended, and has failed once it has taken back")
     func late() async throws {
         let fixture = try EngineFixture(manualTime: true)
         var (chains, id) = try await suspended(fixture, deadline: .seconds(60))
         fixture.time?.advance(by: .seconds(61))
-        try await until("it says so") {
+        try await eventually("it says so") {
             try await chains.status(id)?.reason?.contains("failed") == true
         }
         #expect(try await chains.status(id)?.state == .suspended)
@@ -77,7 +79,7 @@ struct UnrecoverableTests {
         }
         var chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
-        try await until("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
         await fixture.close()
         chains = try await fixture.open([])
         fixture.time?.advance(by: .seconds(61))
@@ -94,7 +96,7 @@ struct UnrecoverableTests {
         let fixture = try EngineFixture()
         let (chains, id) = try await suspended(fixture)
         try await chains.cancel(id)
-        try await until("it says so") {
+        try await eventually("it says so") {
             try await chains.status(id)?.reason?.contains("cancelled") == true
         }
         try await chains.cancel(id)
@@ -112,7 +114,7 @@ struct UnrecoverableTests {
         var chains = try await fixture.open([chain])
         let id = try await chains.start(
             chain, input: .init(steps: [[.init(line: "a", hangs: true)]]))
-        try await until("a runs") { fixture.checker.all == ["a 1"] }
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
         await fixture.close()
         chains = try await fixture.open([])
         try await chains.wait(id, for: .suspended)

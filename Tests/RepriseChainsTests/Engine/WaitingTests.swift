@@ -2,6 +2,7 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -30,7 +31,7 @@ struct WaitingTests {
         let fixture = try EngineFixture()
         var chains = try await fixture.open([waiting])
         let id = try await chains.start(waiting, input: "a")
-        try await until("it waits") {
+        try await eventually("it waits") {
             try await chains.status(id)?.tasks[1].hold == "readiness:session"
         }
         await fixture.close()
@@ -53,7 +54,9 @@ struct WaitingTests {
         let journal = try #require(fixture.journal)
         try await journal.record(NewEntry(kind: "reply", payload: []))
         let id = try await chains.start(chain, input: 1)
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "entry:reply" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "entry:reply"
+        }
         #expect(fixture.checker.all.isEmpty)
         try await journal.record(NewEntry(kind: "reply", payload: []))
         try await chains.wait(id, for: .succeeded)
@@ -66,7 +69,9 @@ struct WaitingTests {
         let chain = Chain<Int>("reply") { _ in WaitFor(forEntry: "reply") }
         var chains = try await fixture.open([chain], others: [EntryKind("reply")])
         let id = try await chains.start(chain, input: 1)
-        try await until("it waits") { try await chains.status(id)?.tasks[0].hold == "entry:reply" }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "entry:reply"
+        }
         await fixture.close()
         chains = try await fixture.open([chain], others: [EntryKind("reply")], runs: false)
         try await fixture.journal?.record(NewEntry(kind: "reply", payload: []))
@@ -82,7 +87,7 @@ struct WaitingTests {
         let chain = Chain<Int>("late") { _ in WaitFor(for: .session).deadline(.seconds(60)) }
         let chains = try await fixture.open([chain])
         let id = try await chains.start(chain, input: 1)
-        try await until("it waits") {
+        try await eventually("it waits") {
             try await chains.status(id)?.tasks[0].hold == "readiness:session"
         }
         fixture.time?.advance(by: .seconds(61))
@@ -100,7 +105,7 @@ struct WaitingTests {
             chain, input: .init(steps: [[.init(line: "a")]]), after: .seconds(100))
         let late = try await chains.start(
             chain, input: .init(steps: [[.init(line: "b", hangs: true)]]), deadline: .seconds(50))
-        try await until("b runs") { fixture.checker.all == ["b 1"] }
+        try await eventually("b runs") { fixture.checker.all == ["b 1"] }
         fixture.time?.advance(by: .seconds(51))
         try await chains.wait(late, for: .failed)
         #expect(fixture.checker.all == ["b 1"])
@@ -120,18 +125,23 @@ struct WaitingTests {
             constraints: ChainConstraints(network: true))
         let free = try await chains.start(chain, input: .init(steps: [[.init(line: "b")]]))
         try await chains.wait(free, for: .succeeded)
-        try await until("it is held") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it is held") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         device.set(DeviceConditions())
-        try await until("it runs") { fixture.checker.all.contains("a 1") }
+        try await eventually("it runs") { fixture.checker.all.contains("a 1") }
         device.set(DeviceConditions(network: false))
-        try await until("it is held") { try await chains.status(id)?.tasks[0].hold == "conditions" }
+        try await eventually("it is held") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
         #expect(try await chains.status(id)?.tasks[0].failures == 0)
         device.set(DeviceConditions())
-        try await until("it runs again") { fixture.checker.all.contains("a 2") }
+        try await eventually("it runs again") { fixture.checker.all.contains("a 2") }
         await fixture.close()
     }
 
-    @Test("10,000 waiting chains use no CPU, and at most 20 MB more than none")
+    @Test(
+        "10,000 waiting chains use no CPU, and at most 20 MB more than none", .limit("chains.idle"))
     func tenThousand() async throws {
         let folder = try TemporaryFolder()
         @Sendable func process(_ journal: String, _ count: Int) throws -> ChildProcess {

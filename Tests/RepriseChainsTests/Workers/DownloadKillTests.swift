@@ -1,19 +1,15 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 @Suite("A download that is killed", .timeLimit(.minutes(2)))
 struct DownloadKillTests {
-    /// A thread of its own: reading a child's output blocks.
-    private func off<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(returning: body()) }
-        }
-    }
-
-    @Test("at random bytes of 50 MB ends with the file whole, and fetches little of it twice")
+    @Test(
+        "at random bytes of 50 MB ends with the file whole, and fetches little of it twice",
+        .limit("workers.position"))
     func isKilled() async throws {
         let bytes = content(50_000_000)
         let folder = try TemporaryFolder()
@@ -43,12 +39,12 @@ struct DownloadKillTests {
                     try await Task.sleep(for: timeout)
                     child.signal(SIGKILL)
                 }
-                let last = await off {
+                let last = try await onThread {
                     var last: String?
                     while let line = child.readLine() { last = line }
                     return last
                 }
-                let ending = await off { child.wait() }
+                let ending = try await onThread { child.wait() }
                 killer.cancel()
                 // Whole or not at all, whenever it was killed.
                 if let size = try? Data(contentsOf: home.appendingPathComponent("film")).count {

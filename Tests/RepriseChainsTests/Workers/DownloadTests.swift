@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -205,7 +206,9 @@ struct DownloadTests {
         }
     }
 
-    @Test("that are larger than the door's own bound end, whatever the input allows")
+    @Test(
+        "that are larger than the feature's own bound end, whatever the input allows",
+        .limit("workers.download"))
     func areBoundedByTheFeature() async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
@@ -250,7 +253,7 @@ struct DownloadTests {
         #expect(error?.permanentCode == "badConfiguration")
     }
 
-    @Test("give up on a silent server, and keep what has come")
+    @Test("give up on a silent server, and keep what has come", .limit("workers.patience"))
     func areTimed() async throws {
         let bench = try WorkBench()
         try await OddServer.run { request, answer in

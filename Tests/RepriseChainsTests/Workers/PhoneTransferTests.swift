@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -31,7 +32,7 @@ struct PhoneTransferTests {
                         arguments: [url + "/film", host, sha256(bytes)],
                         backgroundTasks: ["reprise.chains"]))
                 try await phone.launch()
-                try await until("a third of it has come", within: .seconds(20)) {
+                try await eventually("a third of it has come", within: .seconds(20)) {
                     try await phone.app().transfers.first?.bytes ?? 0 >= 100_000
                 }
                 try await phone.kill()

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import Synchronization
 import Testing
 
@@ -56,7 +57,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("are followed five times")
+    @Test("are followed five times", .limit("workers.redirects"))
     func areBounded() async throws {
         #expect(try await follow(302, Array(repeating: "/n", count: 5)).count == 6)
         await #expect { try await follow(302, Array(repeating: "/n", count: 6)) } throws: {

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -81,7 +82,7 @@ struct RequestTests {
         #expect(try await meaning(404, accepted: [404]) == nil)
     }
 
-    @Test("wait as long as the server asks, within a day")
+    @Test("wait as long as the server asks, within a day", .limit("workers.retryAfter"))
     func honourRetryAfter() async throws {
         func wait(_ text: String) async throws -> Duration? {
             let failure = try await meaning(503, ["retry-after": text]) as? DispatchFailure
@@ -97,7 +98,9 @@ struct RequestTests {
         #expect(try await wait("-5") == nil)
     }
 
-    @Test("take no more of an answer than their bound, and no more than the door's")
+    @Test(
+        "take no more of an answer than their bound, and no more than the feature's",
+        .limit("workers.bodies"))
     func areBounded() async throws {
         let bench = try WorkBench()
         try await OddServer.run { _, answer in
@@ -113,7 +116,7 @@ struct RequestTests {
         }
     }
 
-    @Test("of more than 1 MiB are not sent")
+    @Test("of more than 1 MiB are not sent", .limit("workers.bodies"))
     func bodyIsBounded() async throws {
         let bench = try WorkBench()
         let asked = Mutex(0)

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -12,7 +13,7 @@ struct SandboxTests {
         String(repeating: "a/", count: 70) + "x", ".reprise-0123.part",
     ]
 
-    @Test("refuses what leaves it, for good", arguments: bad)
+    @Test("refuses what leaves it, for good", .limit("workers.path"), arguments: bad)
     func refusesPaths(_ path: String) async throws {
         let bench = try WorkBench()
         try bench.write("good", [1])
@@ -107,7 +108,7 @@ struct SandboxTests {
         }
     }
 
-    @Test("removes half-written files that are old, and nothing else")
+    @Test("removes half-written files that are old, and nothing else", .limit("workers.leftover"))
     func sweeps() async throws {
         let bench = try WorkBench()
         #expect(mkdir(bench.folder.appending("a").path, 0o700) == 0)
@@ -123,7 +124,9 @@ struct SandboxTests {
         #expect(bench.read("a/.reprise-3.part") == [1])
     }
 
-    @Test("looks at no more files and folders than it may, and takes up the rest the next time")
+    @Test(
+        "looks at no more files and folders than it may, and takes up the rest the next time",
+        .limit("workers.sweep"))
     func sweepsInPieces() async throws {
         let bench = try WorkBench()
         for folder in ["a", "b"] {

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -115,7 +116,8 @@ struct TransferWorkerTests {
         #expect(system.state.withLock { $0.started.count } == 1)
     }
 
-    @Test("of whose end nobody hears are looked at every 15 seconds")
+    @Test(
+        "of whose end nobody hears are looked at every 15 seconds", .limit("workers.transferLook"))
     func areLookedAt() async throws {
         let (bench, system, input, time) = (bench, system, input(), ManualTimekeeper())
         let workers = StandardWorkers(

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseChains
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -45,6 +46,7 @@ struct WorkerAddressTests {
 
     @Test(
         "that are no http or https, name a user, or can be read in two ways are refused",
+        .limit("workers.url"),
         arguments: [
             "file:///etc/passwd", "ftp://example.org/", "javascript:alert(1)", "example.org", "",
             "http://", "http:///x", "http://user@example.org/", "http://user:pass@example.org/",
@@ -86,7 +88,9 @@ struct WorkerAddressTests {
         }
     }
 
-    @Test("of a name the first 64 are used; those behind them are not even looked at")
+    @Test(
+        "of a name the first 64 are used; those behind them are not even looked at",
+        .limit("workers.addresses"))
     func useOfMany() async throws {
         let some = (0..<64).map { "93.184.216.\($0)" }
         let addresses = AddressGuard(lookUp: { _ in some + ["127.0.0.1"] })
@@ -96,7 +100,9 @@ struct WorkerAddressTests {
         }
     }
 
-    @Test("a name server that says nothing is waited for ten seconds, and tried again")
+    @Test(
+        "a name server that says nothing is waited for ten seconds, and tried again",
+        .limit("workers.lookUp"))
     func lookUpHangs() async throws {
         let time = ManualTimekeeper()
         let addresses = AddressGuard(

@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -12,7 +13,7 @@ struct ChangeOrderTests {
     func anyOrder() async throws {
         let bench = try await Bench()
         for seed in 0..<150 {
-            var random = Seeded(state: UInt64(seed))
+            var random = SeededGenerator(seed: UInt64(seed))
             let script = try Script(channel: "c\(seed)", random: &random)
             try await bench.journal.write { [script] db in try script.store(db) }
             let list = try await bench.channels.channel("c\(seed)").messages(limit: 500)
@@ -199,7 +200,7 @@ private struct Script: Sendable {
     /// Bodies that must not be left.
     private(set) var secrets: Set<String> = []
 
-    init(channel: String, random: inout Seeded) throws {
+    init(channel: String, random: inout SeededGenerator) throws {
         self.channel = try ChannelName(channel)
         let log = LogScript(channel: self.channel)
         var own: [Int64] = []

@@ -2,6 +2,7 @@ import Foundation
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -28,11 +29,11 @@ struct ListTests {
         try await device.finish()
     }
 
-    @Test("A list updates itself, and who is slow gets the newest")
+    @Test("A list updates itself, and who is slow gets the newest", .limit("channels.listsAhead"))
     func observe() async throws {
         let server = MemoryServer(user: try UserID("ada"))
         let device = try await MemoryDevice(server)
-        try await device.general.appeared()
+        try await device.general.setVisible(true)
         device.start()
         var lists = device.general.observe(last: 2).makeAsyncIterator()
         #expect(await lists.next() == [])
@@ -100,12 +101,12 @@ struct ListTests {
         try await eventually("it knows what is missing") {
             await device.general.diagnostics.requests == 1
         }
-        try await device.general.appeared()
+        try await device.general.setVisible(true)
         try await eventually("it is asked for again, first") {
             server.requests.last?.isFirst == true
                 && server.requests.last?.channel.text == "general"
         }
-        await device.general.disappeared()
+        try await device.general.setVisible(false)
         try await device.finish()
     }
 

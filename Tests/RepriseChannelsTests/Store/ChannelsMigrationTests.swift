@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -177,7 +178,7 @@ struct ChannelsMigrationTests {
         let observer = Observer()
         try await bench.general.read("inbox") { observer.see($0) }
         bench.start()
-        try await eventually("what waited is handed over") { observer.messages.count == 3 }
+        try await eventually("what waited is dispatched") { observer.messages.count == 3 }
         #expect(observer.messages.map(\.id.text).sorted() == ["m2", "m3", "m4"])
         #expect(observer.messages.allSatisfy { $0.change == nil && !$0.isDeleted })
         let server = try await bench.accept()

@@ -2,6 +2,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -30,7 +31,9 @@ struct PruningTests {
         return server
     }
 
-    @Test("What is old and finished goes, coverage and ledger stay, and nothing comes again")
+    @Test(
+        "What is old and finished goes, coverage and ledger stay, and nothing comes again",
+        .limit("channels.retention"))
     func old() async throws {
         let bench = try await Bench()
         let observer = Observer()
@@ -50,7 +53,7 @@ struct PruningTests {
         #expect(ledger.isBalanced)
         try server.events(1...3)
         try server.events(1_201...1_201)
-        try await eventually("only what is new is handed over") {
+        try await eventually("only what is new is dispatched") {
             observer.sequences == Array(1...1_201)
         }
         // Nor does it come again under another epoch.
@@ -65,6 +68,7 @@ struct PruningTests {
 
     @Test(
         "What a reader has yet to handle stays; what is dead goes and stays counted",
+        .limit("channels.retention"),
         arguments: [
             ReaderOptions.Order.arrival, .ordered,
         ])

@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseForms
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -89,27 +90,6 @@ final class FormsFixture: Sendable {
     }
 }
 
-/// Polls until it is true; generous, because machines are slow and shared.
-func eventually(
-    _ what: String, within limit: Duration = .seconds(20),
-    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + limit
-    while ContinuousClock.now < end {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    Issue.record("It did not come to be: \(what)", sourceLocation: sourceLocation)
-}
-
-/// What a test has seen, in order.
-final class SeenEvents<Value: Sendable>: Sendable {
-    private let values = Mutex<[Value]>([])
-
-    func add(_ value: Value) { values.withLock { $0.append(value) } }
-    var all: [Value] { values.withLock { $0 } }
-}
-
 /// A page that wants to show the form of this name for every event.
 extension StandInView.Manner {
     static func showing(_ form: String) -> Self {
@@ -126,12 +106,4 @@ extension StandInView.Manner {
         manner.answer = { _, _ in }
         return manner
     }
-}
-
-func tap(_ id: String, at milliseconds: Int64 = 1, info: String = "{}") -> NotificationResponse {
-    NotificationResponse(
-        notification: DeliveredNotification(
-            request: NotificationRequest(
-                id: id, content: NotificationContent(title: "T", body: "B", info: Array(info.utf8))),
-            date: WallTime(milliseconds: milliseconds), isRemote: true))
 }

@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseNotices
 import Testing
 
-@Suite("What can arrive now")
+@Suite("Availability")
 struct AvailabilityTests {
     private func of(
         _ state: NoticeAvailability.AppState, _ permission: NotificationSettings.Authorization,

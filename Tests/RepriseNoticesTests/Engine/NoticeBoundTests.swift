@@ -3,13 +3,14 @@ import Reprise
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
 
 /// What the door bears: docs/limits.md, Notices.
-@Suite("Bounds of the door for notices", .serialized, .timeLimit(.minutes(1)))
+@Suite("Bounds of the notices feature", .serialized, .timeLimit(.minutes(1)))
 struct NoticeBoundTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualTimekeeper())
@@ -26,7 +27,7 @@ struct NoticeBoundTests {
             set(&configuration)
         }
         try stage.publish()
-        try await comesTrue("it is live") {
+        try await eventually("it is live") {
             let head: Int64? = try await device.value("SELECT MAX(head) FROM noticesChannel")
             return head == 1
         }
@@ -36,11 +37,11 @@ struct NoticeBoundTests {
     /// A banner of a message.
     private func banner(_ device: NoticeDevice) async throws -> DeliveredNotification {
         let (_, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         return try #require(system.delivered.first { $0.request.id == id.text })
     }
 
-    @Test("a title has 256 bytes, a text 1,024, cut between characters")
+    @Test("a title has 256 bytes, a text 1,024, cut between characters", .limit("notices.texts"))
     func texts() throws {
         let long = String(repeating: "é", count: 600)
         let text = try #require(NoticeText(Array(#"{"title":"x\#(long)","text":"\#(long)"}"#.utf8)))
@@ -48,7 +49,9 @@ struct NoticeBoundTests {
         #expect(text.body == String(repeating: "é", count: 512))
     }
 
-    @Test("a payload of 4,096 bytes is read, a longer one is none of this door's")
+    @Test(
+        "a payload of 4,096 bytes is read, a longer one is not for this feature",
+        .limit("notices.payload"))
     func payload() throws {
         let info = try NoticeFixture.payload(.random(), seq: 1).dropLast()
         let filling = 4_096 - info.count - #","x":""}"#.utf8.count
@@ -60,7 +63,7 @@ struct NoticeBoundTests {
         }
     }
 
-    @Test("of a reply that is typed 16,384 characters are sent")
+    @Test("of a reply that is typed 16,384 characters are sent", .limit("notices.reply"))
     func reply() async throws {
         let sent = Mutex<[Int]>([])
         let device = try await open { configuration in
@@ -74,12 +77,12 @@ struct NoticeBoundTests {
             NotificationResponse(
                 notification: notification,
                 action: .text("reply", answer: String(repeating: "x", count: 20_000))))
-        try await comesTrue("the server has it") { stage.server.head(of: "general") == 3 }
+        try await eventually("the server has it") { stage.server.head(of: "general") == 3 }
         #expect(Set(sent.withLock { $0 }) == [16_384])
         await device.close()
     }
 
-    @Test("eight taps are in hand, the others wait in the journal")
+    @Test("eight taps are in flight, the others wait in the journal", .limit("notices.taps"))
     func taps() async throws {
         let device = try await open()
         let notification = try await banner(device)
@@ -95,9 +98,9 @@ struct NoticeBoundTests {
             SELECT COUNT(*) FROM entry
             WHERE kind = 'notices-tap' AND incarnation NOT NULL AND state < 10
             """
-        try await comesTrue("eight are in hand") { try await device.value(sql) == 8 }
+        try await eventually("eight are in flight") { try await device.value(sql) == 8 }
         try await first.presented()
-        try await comesTrue("another one takes its place") {
+        try await eventually("another one takes its place") {
             let ended: Int? = try await device.value(
                 "SELECT COUNT(*) FROM entry WHERE kind = 'notices-tap' AND state >= 10")
             let held: Int? = try await device.value(sql)
@@ -107,26 +110,30 @@ struct NoticeBoundTests {
         await device.close()
     }
 
-    @Test("four calls of the system are left alone; while they do not return no other is made")
+    @Test(
+        "four calls of the system are left alone; while they do not return no other is made",
+        .limit("notices.abandoned"))
     func abandoned() async throws {
         let device = try await open()
         device.connection.hold()
         try stage.publish()
-        try await comesTrue("nothing is asked any more") {
+        try await eventually("nothing is asked any more") {
             clock.advance(by: .seconds(1))
             return await device.notices.diagnostics.fault?.contains("4 calls have not returned")
                 ?? false
         }
         #expect(device.connection.held == 4)
         device.connection.release()
-        try await comesTrue("the fault is over") {
+        try await eventually("the fault is over") {
             clock.advance(by: .seconds(1))
             return await device.notices.diagnostics.fault == nil
         }
         await device.close()
     }
 
-    @Test("what the system said of what stands counts for 200 ms; then it is asked once more")
+    @Test(
+        "what the system said of what stands counts for 200 ms; then it is asked once more",
+        .limit("notices.fresh"))
     func fresh() async throws {
         let late = Mutex<(by: Duration, push: NotificationRequest)?>(nil)
         let (system, clock) = (system, clock)
@@ -147,8 +154,8 @@ struct NoticeBoundTests {
             let push = try NoticeFixture.push(id, seq: seq)
             late.withLock { $0 = (.milliseconds(milliseconds), push) }
             try stage.publish(id: id)
-            try await comesTrue("it stands") { device.standing.contains(id.text) }
-            try await comesTrue("it is decided") {
+            try await eventually("it stands") { device.standing.contains(id.text) }
+            try await eventually("it is decided") {
                 let row: Int? = try await device.value(
                     "SELECT standing FROM noticesMessage WHERE id = '\(id.text)'")
                 return row == 1
@@ -158,7 +165,9 @@ struct NoticeBoundTests {
         await device.close()
     }
 
-    @Test("in the foreground the mirror is replaced once a second, with what changed meanwhile")
+    @Test(
+        "in the foreground the mirror is replaced once a second, with what changed meanwhile",
+        .limit("notices.mirrorInterval"))
     func mirror() async throws {
         let device = try await open()
         await device.notices.foreground()
@@ -171,15 +180,17 @@ struct NoticeBoundTests {
         _ = try await banner(device)
         _ = await device.notices.settled()
         #expect(await device.notices.diagnostics.tally.mirrors == before)
-        try await comesTrue("it waits") { clock.sleepers.contains(written + .seconds(1)) }
+        try await eventually("it waits") { clock.sleepers.contains(written + .seconds(1)) }
         clock.advance(by: .seconds(1))
-        try await comesTrue("it is written") {
+        try await eventually("it is written") {
             await device.notices.diagnostics.tally.mirrors == before + 1
         }
         await device.close()
     }
 
-    @Test("1,000 notices are looked after at a start; the others when their channel changes")
+    @Test(
+        "1,000 notices are looked after at a start; the others when their channel changes",
+        .limit("notices.recovered"))
     func recovered() async throws {
         let device = try await open()
         await device.quiet()
@@ -200,11 +211,13 @@ struct NoticeBoundTests {
             "SELECT COUNT(*) FROM noticesMessage WHERE standing < 2 AND channel = 'general'")
         let left = 100 + (others ?? 0)
         device.notices.permissionChanged()
-        try await comesTrue("they are looked after") { try await device.value(sql) == left }
+        try await eventually("they are looked after") { try await device.value(sql) == left }
         await device.close()
     }
 
-    @Test("after failures it is tried again with waits that double up to 30 s")
+    @Test(
+        "after failures it is tried again with waits that double up to 30 s",
+        .limit("notices.pause"))
     func pauses() async throws {
         let device = try await open { $0.jitter = { 1 - .ulpOfOne } }
         await device.quiet()
@@ -214,7 +227,7 @@ struct NoticeBoundTests {
             100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000,
         ]
         for (index, wait) in waits.enumerated() {
-            try await comesTrue("it has failed, and waits for \(wait) ms") {
+            try await eventually("it has failed, and waits for \(wait) ms") {
                 let due = clock.uptime() + .milliseconds(wait)
                 return await device.notices.diagnostics.tally.failures == index + 1
                     && clock.sleepers.contains { $0 <= due && $0 > due - .milliseconds(1) }
@@ -222,14 +235,16 @@ struct NoticeBoundTests {
             clock.advance(by: .milliseconds(wait))
         }
         system.fail(nil)
-        try await comesTrue("it is over") {
+        try await eventually("it is over") {
             clock.advance(by: .seconds(1))
             return await device.notices.diagnostics.fault == nil
         }
         await device.close()
     }
 
-    @Test("after a notification was marked as read the server has 5 s to know of it")
+    @Test(
+        "after a notification was marked as read the server has 5 s to know of it",
+        .limit("notices.action"))
     func read() async throws {
         let device = try await open()
         let notification = try await banner(device)
@@ -239,7 +254,7 @@ struct NoticeBoundTests {
                 NotificationResponse(notification: notification, action: .button("read")))
         }
         let start = clock.uptime()
-        try await comesTrue("it waits for the server") {
+        try await eventually("it waits for the server") {
             clock.sleepers.contains(start + .seconds(5))
         }
         clock.advance(by: .seconds(5))
@@ -248,14 +263,16 @@ struct NoticeBoundTests {
         await device.close()
     }
 
-    @Test("what a push tells of has 15 s to come, and its notifications five more")
+    @Test(
+        "what a push tells of has 15 s to come, and its notifications five more",
+        .limit("notices.wake"))
     func woken() async throws {
         let device = try await open()
         let start = clock.uptime()
         // Of a message that the server never sends.
         let info = try NoticeFixture.payload(.random(), seq: 99, badge: (1, asOf: 1), kind: .badge)
         let done = Task { await device.reprise.receivedPush(info) }
-        try await comesTrue("it waits for the message") {
+        try await eventually("it waits for the message") {
             clock.sleepers.contains(start + .seconds(15))
         }
         clock.advance(by: .seconds(15))
@@ -264,7 +281,9 @@ struct NoticeBoundTests {
         await device.close()
     }
 
-    @Test("the mirror says of the newest 200 messages that they were shown")
+    @Test(
+        "the mirror says of the newest 200 messages that they were shown",
+        .limit("noticeSettings.mirrored"))
     func mirrored() {
         var mirror = NoticeMirror(
             me: "ada", settings: NotificationSettings(authorization: .authorized))

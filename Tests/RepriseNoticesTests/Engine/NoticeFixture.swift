@@ -4,6 +4,7 @@ import Reprise
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -107,7 +108,7 @@ final class NoticeDevice: Sendable {
     /// Everything that the server has is here.
     func live(_ channel: String = "general", through seq: Int64) async throws {
         let name = try ChannelName(channel)
-        try await comesTrue("\(channel) is live through \(seq)") {
+        try await eventually("\(channel) is live through \(seq)") {
             guard try reprise.channel(channel).state == .live else { return false }
             let cursor: Int64? = try await row("SELECT head FROM noticesChannel", of: name)
             return (cursor ?? 0) >= seq
@@ -148,17 +149,4 @@ final class NoticeDevice: Sendable {
         connection.release()
         await close()
     }
-}
-
-/// Polls until it is true; generous, because machines are slow and shared.
-func comesTrue(
-    _ what: String, within limit: Duration = .seconds(30),
-    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + limit
-    while ContinuousClock.now < end {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    Issue.record("It did not come to be: \(what)", sourceLocation: sourceLocation)
 }

@@ -3,7 +3,7 @@ import RepriseNotices
 import RepriseWire
 import Testing
 
-@Suite("What becomes of showing one message") struct NoticeMachineTests {
+@Suite("Notice machine") struct NoticeMachineTests {
     enum Happening: String, CaseIterable, Sendable {
         case push, socket, record, read
     }

@@ -4,12 +4,13 @@ import Reprise
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
 /// What the door writes and keeps: docs/limits.md, Notices.
-@Suite("Bounds of what the door for notices writes", .timeLimit(.minutes(1)))
+@Suite("Bounds of what the notices feature writes", .timeLimit(.minutes(1)))
 struct NoticeStoreBoundTests {
     private let system = MemoryNotifications(clock: ManualTimekeeper())
 
@@ -34,7 +35,9 @@ struct NoticeStoreBoundTests {
         }
     }
 
-    @Test("64 channels are looked at in one transaction, the next in the next")
+    @Test(
+        "64 channels are looked at in one transaction, the next in the next",
+        .limit("notices.channels"))
     func channels() async throws {
         let stage = try NoticeFixture()
         let device = try await stage.open(system: system)
@@ -53,14 +56,16 @@ struct NoticeStoreBoundTests {
             }
         }
         device.notices.permissionChanged()
-        try await comesTrue("all are known") {
+        try await eventually("all are known") {
             try await device.value("SELECT COUNT(*) FROM noticesChannel") == 151
         }
         #expect(transactions.rows == [64, 64, 22])
         await device.close()
     }
 
-    @Test("what was decided is removed seven days after it, once nothing of it stands")
+    @Test(
+        "what was decided is removed seven days after it, once nothing of it stands",
+        .limit("notices.kept"))
     func kept() async throws {
         let stage = try NoticeFixture()
         let device = try await stage.open(system: system)

@@ -2,22 +2,25 @@ import GRDB
 import Reprise
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("The door for notices, and much at once", .serialized) struct NoticesBulkTests {
+@Suite("The notices feature, and much at once", .serialized) struct NoticesBulkTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualTimekeeper())
 
     init() throws { stage = try NoticeFixture() }
 
-    @Test("A catch-up of 100,000 messages: the newest ten stand, the rest is counted")
+    @Test(
+        "A catch-up of 100,000 messages: the newest ten stand, the rest is counted",
+        .limit("notices.banners", "notices.batch"))
     func catchUp() async throws {
         try stage.server.fill("general", with: 100_000)
         let start = ContinuousClock.now
         let device = try await stage.open(system: system)
-        try await comesTrue("it is caught up", within: .seconds(120)) {
+        try await eventually("it is caught up", within: .seconds(120)) {
             try device.reprise.channel("general").state == .live
         }
         try await device.live(through: 100_000)
@@ -45,20 +48,22 @@ import Testing
         let ways: Int? = try await device.value(
             "SELECT COUNT(*) FROM noticesMessage WHERE way = 'catchUp'")
         #expect(ways == 18, "else it shows nothing")
-        try await comesTrue("ten stand") {
+        try await eventually("ten stand") {
             device.standing.sorted() == (9...18).map { "general-\($0)" }.sorted()
         }
         await device.close()
     }
 
-    @Test("A catch-up that does not end is waited for 2 s; then what has come is shown")
+    @Test(
+        "A catch-up that does not end is waited for 2 s; then what has come is shown",
+        .limit("notices.catchUp"))
     func endless() async throws {
         stage.server.faults.completion = .never
         stage.server.faults.headOffset = 1
         let (_, id) = try stage.publish()
         let start = ContinuousClock.now
         let device = try await stage.open(system: system)
-        try await comesTrue("it stands", within: .seconds(20)) {
+        try await eventually("it stands", within: .seconds(20)) {
             device.standing == [id.text]
         }
         #expect(ContinuousClock.now - start > .seconds(2))
@@ -80,7 +85,7 @@ import Testing
             }
         }
         await device.notices.foreground()
-        try await comesTrue("all are known", within: .seconds(60)) {
+        try await eventually("all are known", within: .seconds(60)) {
             let known: Int? = try await device.value("SELECT COUNT(*) FROM noticesChannel")
             return known == 10_001
         }
@@ -169,7 +174,7 @@ import Testing
             guard step % 20 == 0 else { continue }
             let unread = model.unread
             for (index, device) in devices.enumerated() {
-                try await comesTrue("device \(index) has \(unread) at \(step)") {
+                try await eventually("device \(index) has \(unread) at \(step)") {
                     device.notices.badge.count == unread && systems[index].badge == Int(unread)
                 }
             }

@@ -2,11 +2,12 @@ import GRDB
 import Reprise
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("The door for notices", .serialized) struct NoticesEngineTests {
+@Suite("The notices feature", .serialized) struct NoticesEngineTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualTimekeeper())
 
@@ -19,7 +20,7 @@ import Testing
         try await device.live(through: 1)
         let before = system.badges.count
         let (_, id) = try stage.publish("second")
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         await device.quiet()
         let shown = system.delivered.last?.request.content
         #expect(shown?.body == "second")
@@ -47,7 +48,7 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let (_, id) = try stage.publish("hello")
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         let content = system.delivered.last?.request.content
         #expect(content?.title == title && content?.subtitle == subtitle)
         #expect(content?.body == "hello" && content?.thread == "general")
@@ -84,10 +85,10 @@ import Testing
         let id = try EntryID(String(repeating: "x", count: 100))
         let name = EntryID.hash(of: id.text, prefix: "h-").text
         try stage.publish(id: id)
-        try await comesTrue("it stands") { device.standing.contains(name) }
+        try await eventually("it stands") { device.standing.contains(name) }
         #expect(name.utf8.count <= 64 && !device.standing.contains(id.text))
         try stage.readElsewhere(through: 2)
-        try await comesTrue("it goes") { device.standing.isEmpty }
+        try await eventually("it goes") { device.standing.isEmpty }
         await device.close()
     }
 
@@ -97,14 +98,14 @@ import Testing
         for _ in 0..<3 { try stage.publish() }
         try await device.live(through: 3)
         let (seq, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         try stage.readElsewhere(through: seq)
-        try await comesTrue("nothing stands") { device.standing.isEmpty }
-        try await comesTrue("the badge is 0") { system.badge == 0 }
+        try await eventually("nothing stands") { device.standing.isEmpty }
+        try await eventually("the badge is 0") { system.badge == 0 }
         // A push of a message that was read meanwhile is late.
         system.push(try NoticeFixture.push(id, seq: seq))
         await device.notices.foreground()
-        try await comesTrue("it is gone again") { device.standing.isEmpty }
+        try await eventually("it is gone again") { device.standing.isEmpty }
         await device.close()
     }
 
@@ -114,11 +115,11 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let (seq, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         try stage.publish(change: .deletes(seq))
-        try await comesTrue("it is gone") { !device.standing.contains(id.text) }
+        try await eventually("it is gone") { !device.standing.contains(id.text) }
         let (next, other) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(other.text) }
+        try await eventually("it stands") { device.standing.contains(other.text) }
         try await device.notices.receivedPush(
             try NoticeFixture.payload(other, seq: next, kind: .dismiss))
         #expect(!device.standing.contains(other.text))
@@ -134,32 +135,34 @@ import Testing
         try await device.live(through: 1)
         device.connection.hold()
         let (_, id) = try stage.publish()
-        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await eventually("it waits") { device.connection.held > 0 }
         try await device.kill()
         #expect(!device.standing.contains(id.text))
         let next = try await stage.open(system: system)
-        try await comesTrue("it stands") { next.standing.contains(id.text) }
+        try await eventually("it stands") { next.standing.contains(id.text) }
         await next.quiet()
         #expect(await next.notices.diagnostics.tally.again == 1)
         #expect(system.badge == 2)
         await next.close()
     }
 
-    @Test("Killed between the decision and the system, and read meanwhile: never shown")
+    @Test(
+        "Killed between the decision and the system, and read meanwhile: never shown",
+        .limit("notices.restart"))
     func killedAndRead() async throws {
         let device = try await stage.open(system: system)
         try stage.publish()
         try await device.live(through: 1)
         device.connection.hold()
         let (seq, id) = try stage.publish()
-        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await eventually("it waits") { device.connection.held > 0 }
         let general = try device.reprise.channel("general")
         try await general.markRead(through: seq)
         try await device.kill()
         let next = try await stage.open(system: system)
         // What comes behind it is seen next.
         let (_, last) = try stage.publish()
-        try await comesTrue("the next one stands") { next.standing.contains(last.text) }
+        try await eventually("the next one stands") { next.standing.contains(last.text) }
         await next.quiet()
         #expect(!system.rung.contains { $0.request.id == id.text })
         #expect(next.notices.badge.count == 1)
@@ -180,7 +183,7 @@ import Testing
         try await device.kill()
         let next = try await stage.open(system: system)
         let (_, last) = try stage.publish()
-        try await comesTrue("the next one stands") { next.standing.contains(last.text) }
+        try await eventually("the next one stands") { next.standing.contains(last.text) }
         await next.quiet()
         #expect(system.rung.count { $0.request.id == id.text } == 1)
         #expect(await next.notices.diagnostics.tally.again == 0)
@@ -199,9 +202,9 @@ import Testing
         #expect(system.badges.isEmpty)
         system.allow(.authorized)
         device.notices.permissionChanged()
-        try await comesTrue("the badge is set") { system.badge == 2 }
+        try await eventually("the badge is set") { system.badge == 2 }
         let (_, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing == [id.text] }
+        try await eventually("it stands") { device.standing == [id.text] }
         await device.close()
     }
 
@@ -213,10 +216,10 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let (_, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         let general = try device.reprise.channel("general")
-        try await general.appeared()
-        try await comesTrue("nothing stands") { device.standing.isEmpty }
+        try await general.setVisible(true)
+        try await eventually("nothing stands") { device.standing.isEmpty }
         let (seq, next) = try stage.publish()
         try await device.live(through: seq)
         #expect(device.standing.isEmpty)
@@ -235,7 +238,7 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let (_, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         let notification = try #require(
             system.delivered.first { $0.request.id == id.text })
         try await device.notices.received(NotificationResponse(notification: notification))
@@ -261,7 +264,7 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let (seq, id) = try stage.publish()
-        try await comesTrue("it stands") { device.standing.contains(id.text) }
+        try await eventually("it stands") { device.standing.contains(id.text) }
         let notification = try #require(
             system.delivered.first { $0.request.id == id.text })
         let response = NotificationResponse(
@@ -269,9 +272,9 @@ import Testing
         // The same through two entrances of the app.
         try await device.notices.received(response)
         try await device.notices.received(response)
-        try await comesTrue("the server has it") { stage.server.head(of: "general") == seq + 1 }
-        try await comesTrue("nothing is unread") { device.notices.badge.count == 0 }
-        try await comesTrue("nothing stands") { device.standing.isEmpty }
+        try await eventually("the server has it") { stage.server.head(of: "general") == seq + 1 }
+        try await eventually("nothing is unread") { device.notices.badge.count == 0 }
+        try await eventually("nothing stands") { device.standing.isEmpty }
         #expect(stage.server.head(of: "general") == seq + 1)
         await device.close()
     }
@@ -290,7 +293,7 @@ import Testing
         #expect(system.badge == 5)
         // Once the log has all of it, what is unread is counted here.
         for _ in 0..<8 { try stage.publish() }
-        try await comesTrue("it is counted") { device.notices.badge.count == 9 }
+        try await eventually("it is counted") { device.notices.badge.count == 9 }
         #expect(device.notices.badge.asOf == nil)
         await device.close()
     }
@@ -302,14 +305,14 @@ import Testing
         try await device.live(through: 5)
         let shown = system.rung.count
         try stage.server.changeEpoch("general", keeping: 2)
-        try await comesTrue("the log began anew") {
+        try await eventually("the log began anew") {
             let logs: Int? = try await device.value("SELECT COUNT(*) FROM channelsLog")
             return logs == 2
         }
         try await device.live(through: 2)
         #expect(system.rung.count == shown)
         let (_, id) = try stage.publish()
-        try await comesTrue("what comes then is") { device.standing.contains(id.text) }
+        try await eventually("what comes then is") { device.standing.contains(id.text) }
         await device.close()
     }
 }

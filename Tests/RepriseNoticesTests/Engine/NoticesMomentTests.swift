@@ -2,11 +2,12 @@ import GRDB
 import Reprise
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("The door for notices: whose, and how old", .serialized)
+@Suite("The notices feature: whose, and how old", .serialized)
 struct NoticesMomentTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualTimekeeper())
@@ -35,6 +36,42 @@ struct NoticesMomentTests {
         await device.close()
     }
 
+    @Test("A push that dismisses banners is done only when the read position is here, too")
+    func readAfterPush() async throws {
+        let device = try await stage.open(system: system)
+        let (seq, id) = try stage.publish()
+        try await device.live(through: seq)
+        try await eventually("the badge is set") { device.notices.badge.count == 1 }
+        let info = try NoticeFixture.payload(id, seq: seq, kind: .dismiss)
+        async let done: Void = device.notices.caughtUp(with: info, within: .seconds(20))
+        try await Task.sleep(for: .milliseconds(300))
+        try stage.readElsewhere(through: seq)
+        await done
+        #expect(device.notices.badge.count == 0)
+        await device.close()
+    }
+
+    @Test("A count of the server that includes a message on its way does not count it twice")
+    func countedAhead() async throws {
+        let device = try await stage.open(system: system)
+        let (seq, _) = try stage.publish()
+        try await device.live(through: seq)
+        let name = try ChannelName("general")
+        let position = ServerFrame.Position(user: NoticeFixture.me, read: seq, delivered: seq)
+        stage.server.send(
+            .positions(
+                .init(
+                    channel: name, positions: [position],
+                    unread: Unread(count: 1, head: seq + 1))))
+        try await eventually("the server's count is taken") {
+            try await device.row("SELECT read FROM noticesChannel", of: name) == seq
+        }
+        let (next, _) = try stage.publish()
+        try await device.live(through: next)
+        #expect(device.notices.badge.count == 1)
+        await device.close()
+    }
+
     /// The server's calendar stands in 1970: by it everything would be late.
     @Test(
         "Killed before the banner it is decided anew, by the device's calendar and by what holds then",
@@ -45,18 +82,18 @@ struct NoticesMomentTests {
         try await device.live(through: 1)
         device.connection.hold()
         let (_, id) = try stage.publish("@ada")
-        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await eventually("it waits") { device.connection.held > 0 }
         try await device.kill()
         let next = try await stage.open(system: system) { Self.set(then, &$0) }
         guard then != "channelMuted" else {
-            try await comesTrue("it is no more asked for") {
+            try await eventually("it is no more asked for") {
                 try await next.value(
                     "SELECT ended FROM noticesMessage WHERE ended = 'channelMuted'") == then
             }
             #expect(!next.standing.contains(id.text))
             return await next.close()
         }
-        try await comesTrue("it stands") { next.standing.contains(id.text) }
+        try await eventually("it stands") { next.standing.contains(id.text) }
         let isLoud = then == "new" || then == "mention"
         let content = system.delivered.last { $0.request.id == id.text }?.request.content
         #expect(content?.sound == isLoud)
@@ -92,12 +129,12 @@ struct NoticesMomentTests {
         #expect(!notices.isForeground)
         #expect(await notices.availability.state == .background)
         let general = try device.reprise.channel("general")
-        try await general.appeared()
+        try await general.setVisible(true)
         #expect(notices.isForeground)
         await notices.background(granted: .zero)
         #expect(!notices.isForeground)
         await notices.foreground()
-        await general.disappeared()
+        try await general.setVisible(false)
         #expect(notices.isForeground)
         #expect(await notices.availability.state == .foreground)
         await device.close()
@@ -118,7 +155,7 @@ struct NoticesMomentTests {
         system.push(NotificationRequest(id: id.text, content: content))
         #expect(device.standing.contains(id.text))
         await device.notices.foreground()
-        try await comesTrue("it goes") { !device.standing.contains(id.text) }
+        try await eventually("it goes") { !device.standing.contains(id.text) }
         #expect(try await reason(of: id, device) == nil)
         // Nor does it show itself, or a figure of his, in the foreground.
         let arrived = DeliveredNotification(

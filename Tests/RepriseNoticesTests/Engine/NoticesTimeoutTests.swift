@@ -1,10 +1,11 @@
 import Reprise
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("The door for notices, and a system that does not do what it should", .serialized)
+@Suite("The notices feature, and a system that does not do what it should", .serialized)
 struct NoticesTimeoutTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualTimekeeper())
@@ -15,7 +16,7 @@ struct NoticesTimeoutTests {
     private func open() async throws -> NoticeDevice {
         let device = try await stage.open(system: system) { $0.timekeeper = clock }
         try stage.publish()
-        try await comesTrue("it is live") {
+        try await eventually("it is live") {
             let head: Int64? = try await device.value("SELECT MAX(head) FROM noticesChannel")
             return head == 1
         }
@@ -24,18 +25,20 @@ struct NoticesTimeoutTests {
 
     /// Lets time pass until it is true.
     private func passes(_ what: String, _ condition: () async throws -> Bool) async throws {
-        try await comesTrue(what) {
+        try await eventually(what) {
             clock.advance(by: .seconds(1))
             return try await condition()
         }
     }
 
-    @Test("A call that never returns stops nothing: it is left alone, and what it was for is shown")
+    @Test(
+        "A call that never returns stops nothing: it is left alone, and what it was for is shown",
+        .limit("notices.system"))
     func hangs() async throws {
         let device = try await open()
         device.connection.hold()
         let (_, id) = try stage.publish()
-        try await comesTrue("it waits") { device.connection.held > 0 }
+        try await eventually("it waits") { device.connection.held > 0 }
         try await passes("it is given up") {
             await device.notices.diagnostics.tally.failures > 0
         }
@@ -52,7 +55,7 @@ struct NoticesTimeoutTests {
         let device = try await open()
         system.refuse { _ in RepriseError(.unavailable, "Not now.") }
         let (_, id) = try stage.publish()
-        try await comesTrue("it fails") { await device.notices.diagnostics.tally.failures > 0 }
+        try await eventually("it fails") { await device.notices.diagnostics.tally.failures > 0 }
         try await passes("it fails again") { await device.notices.diagnostics.tally.failures > 2 }
         system.refuse { _ in nil }
         try await passes("it stands") { device.standing.contains(id.text) }

@@ -4,6 +4,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -74,6 +75,7 @@ struct AccountsExtensionTests {
 
     @Test(
         "a file that says something else leads nowhere: the push is shown as it came",
+        .limit("noticeSettings.sharedAccount"),
         arguments: [
             "../../etc", "user-../x", "anonymous", "", String(repeating: "a", count: 2_000),
         ])

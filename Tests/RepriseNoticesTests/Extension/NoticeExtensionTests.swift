@@ -3,6 +3,7 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -66,7 +67,9 @@ struct NoticeExtensionTests {
         await journal.close()
     }
 
-    @Test("a spool that is full or cannot be written keeps nothing from being shown")
+    @Test(
+        "a spool that is full or cannot be written keeps nothing from being shown",
+        .limit("noticeSettings.spool"))
     func fullSpool() async throws {
         let spool = folder.appending("spool")
         try FileManager.default.createDirectory(at: spool, withIntermediateDirectories: true)
@@ -80,7 +83,7 @@ struct NoticeExtensionTests {
         #expect(await content(try Pushes.hint("m1", seq: 1)).sound)
     }
 
-    @Test("of its own records the newest 256 are read")
+    @Test("of its own records the newest 256 are read", .limit("noticeSettings.records"))
     func manyRecords() async throws {
         let journal = try await Journal.open(
             at: folder.url, kinds: Notices.kinds(), schemas: [Notices.schema])
@@ -97,7 +100,8 @@ struct NoticeExtensionTests {
         #expect(try records().count == 260)
     }
 
-    @Test("at the end of its time it says what it knows by then")
+    @Test(
+        "at the end of its time it says what it knows by then", .limit("noticeSettings.extension"))
     func expires() async throws {
         for step in NoticeExtension.Step.allCases {
             let (steps, reached) = AsyncStream<Void>.makeStream()
@@ -112,7 +116,7 @@ struct NoticeExtensionTests {
             async let content = notice.content(for: request)
             var iterator = steps.makeAsyncIterator()
             _ = await iterator.next()
-            try await becomesTrue("the time runs") { !clock.sleepers.isEmpty }
+            try await eventually("the time runs") { !clock.sleepers.isEmpty }
             if step == .read { clock.advance(by: .seconds(20)) } else { notice.timeWillExpire() }
             let shown = await content
             #expect(shown.body == "Hello")
@@ -121,7 +125,9 @@ struct NoticeExtensionTests {
         }
     }
 
-    @Test("a mirror of 500 channels with long names and 1,000 mutes fits, positions first to go")
+    @Test(
+        "a mirror of 500 channels with long names and 1,000 mutes fits, positions first to go",
+        .limit("noticeSettings.mirror"))
     func fits() async throws {
         let long = { (number: Int) in String(repeating: "n", count: 120) + "\(number)" }
         var mirror = Pushes.mirror()

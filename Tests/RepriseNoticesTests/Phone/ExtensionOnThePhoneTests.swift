@@ -3,6 +3,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseNotices
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -17,7 +18,7 @@ struct ExtensionOnThePhoneTests {
         _ body: (Phone, URL) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
-        let tool = URL.sibling("reprise")
+        let tool = URL.sibling("reprise-lab")
         let phone = try await Phone.start(
             in: folder.url.appendingPathComponent("p"), supervisor: .tool(tool))
         do {
@@ -95,7 +96,7 @@ struct ExtensionOnThePhoneTests {
             try await phone.expects(.report("extension"))
             if step == .recorded {
                 let spool = Spool(at: data)
-                try await becomesTrue("it is recorded") {
+                try await eventually("it is recorded") {
                     !spool.waiting(of: NoticeKinds.shown, newest: 10).isEmpty
                 }
             }

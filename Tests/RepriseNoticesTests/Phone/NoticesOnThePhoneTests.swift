@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseNotices
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 /// Real processes of the app and the extension, a real server, real kills.
@@ -80,7 +81,7 @@ struct NoticesOnThePhoneTests {
             try await stage.launch()
             try await stage.publish("m1")
             try await stage.phone.expects(.report("stored", "m1"))
-            try await becomesTrue("it is decided") {
+            try await eventually("it is decided") {
                 try stage.decided()?.decided.first?.reason == "notPermitted"
             }
             try await stage.becomes(0, [])
@@ -153,7 +154,7 @@ struct NoticesOnThePhoneTests {
             try await stage.dies()
             try await stage.phone.tap("m1")
             try await stage.phone.expects(.report("route", "general The message is there."))
-            try await becomesTrue("it is presented") { try stage.unpresented() == 0 }
+            try await eventually("it is presented") { try stage.unpresented() == 0 }
             try await stage.dies()
             try await stage.launch()
             try await stage.publish("m2")

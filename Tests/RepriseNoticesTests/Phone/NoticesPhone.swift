@@ -5,6 +5,7 @@ import RepriseCore
 import RepriseJournal
 import RepriseNotices
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -28,7 +29,7 @@ struct NoticesPhone: Sendable {
         let server = try DevelopmentServer(in: folder.url.appendingPathComponent("s"))
         defer { server.kill() }
         let phone = try await Phone.start(
-            in: folder.url.appendingPathComponent("p"), supervisor: .tool(.sibling("reprise")))
+            in: folder.url.appendingPathComponent("p"), supervisor: .tool(.sibling("reprise-lab")))
         do {
             let token = try await server.identity("ada").tokens(
                 TokenRequest(user: try UserID("ada"), reason: .first))
@@ -45,7 +46,7 @@ struct NoticesPhone: Sendable {
 
     /// Installs the app, or its next version.
     func install(_ arguments: [String] = [], hasExtension: Bool = false) async throws {
-        let tool = URL.sibling("reprise").path
+        let tool = URL.sibling("reprise-lab").path
         try await phone.install(
             PhoneAppSpec(
                 id: Self.app, executable: tool,
@@ -120,7 +121,7 @@ struct NoticesPhone: Sendable {
     }
 
     func becomes(_ badge: Int, _ standing: [String]) async throws {
-        try await becomesTrue("the badge is \(badge), and \(standing) stands") {
+        try await eventually("the badge is \(badge), and \(standing) stands") {
             let app = try await phone.app()
             return app.badge == badge
                 && app.delivered.map(\.request.id).sorted() == standing.sorted()

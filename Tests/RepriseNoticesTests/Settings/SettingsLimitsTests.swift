@@ -1,13 +1,16 @@
 import Reprise
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
 @Suite("The bounds of settings", .timeLimit(.minutes(2)))
 struct SettingsLimitsTests {
-    @Test("an answer of 4 MiB is read, one byte more is not, and what waits is told later")
+    @Test(
+        "an answer of 4 MiB is read, one byte more is not, and what waits is told later",
+        .limit("noticeSettings.server"))
     func answer() async throws {
         let server = ScriptedSettingsServer()
         let room = try ChannelName("room")
@@ -24,58 +27,64 @@ struct SettingsLimitsTests {
         server.answers(answer(1))
         try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: room)
-            try await becomesTrue("it is too large") {
+            try await eventually("it is too large") {
                 stage.notices.settingsFailure?.code == .tooLarge
             }
             #expect(server.told.isEmpty)
             server.answers(answer(0))
             stage.connects()
-            try await becomesTrue("it is told") {
-                stage.notices.settings.channels[room]?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
             }
         }
     }
 
-    @Test("of what other devices have set 2,000 settings are read back")
+    @Test(
+        "of what other devices have set 2,000 settings are read back",
+        .limit("noticeSettings.others"))
     func readBack() async throws {
         let server = ScriptedSettingsServer()
         let mutes = (0..<2_001).map { #"{"channelId":"c\#($0)"}"# }.joined(separator: ",")
         server.mutes = "[\(mutes)]"
         try await SettingsFixture.play(server) { stage in
             stage.connects()
-            try await becomesTrue("they are read") {
+            try await eventually("they are read") {
                 stage.notices.settings.channels.count == 2_000
             }
         }
     }
 
-    @Test("signing out waits three seconds for a server that says nothing")
+    @Test(
+        "signing out waits three seconds for a server that says nothing",
+        .limit("noticeSettings.leaving"))
     func leaving() async throws {
         let server = ScriptedSettingsServer()
         let clock = ManualTimekeeper()
         try await SettingsFixture.play(server, timekeeper: clock) { stage in
             try await stage.notices.registered(pushToken: [0xab])
-            try await becomesTrue("it is told") { stage.notices.settings.push == .told }
+            try await eventually("it is told") { stage.notices.settings.push == .told }
             server.isSilent = true
             let left = Task { await stage.notices.leaveSettings() }
             let due = clock.uptime() + .seconds(3)
-            try await becomesTrue("it waits") { clock.sleepers.contains(due) }
+            try await eventually("it waits") { clock.sleepers.contains(due) }
             clock.advance(by: .seconds(3))
             #expect(await left.value == false)
         }
     }
 
-    @Test("the server has 15 s for each answer")
+    @Test("the server has 15 s for each answer", .limit("noticeSettings.server"))
     func timeout() async throws {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: try ChannelName("room"))
-            try await becomesTrue("it is told") { !server.told.isEmpty }
+            try await eventually("it is told") { !server.told.isEmpty }
         }
         #expect(Set(server.patiences) == [.seconds(15)])
     }
 
-    @Test("a push token of as many bytes as the server takes is told, a longer one refused here")
+    @Test(
+        "a push token of as many bytes as the server takes is told, a longer one refused here",
+        .limit("noticeSettings.token"))
     func token() async throws {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
@@ -86,7 +95,7 @@ struct SettingsLimitsTests {
                 ($0 as? RepriseError)?.code == .tooLarge
             }
             try await stage.notices.registered(pushToken: longest)
-            try await becomesTrue("it is told") { stage.notices.settings.push == .told }
+            try await eventually("it is told") { stage.notices.settings.push == .told }
         }
         let told = try #require(server.told.first { $0.path.hasPrefix("/v1/devices/") })
         #expect(told.body.contains(String(repeating: "ab", count: NoticeLimits.pushTokenBytes)))

@@ -4,6 +4,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseNIO
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -26,8 +27,8 @@ struct SettingsServerTests {
         guard let mine = first.notices, let other = second.notices else { return }
         try await mine.mute(channel: room, until: nil)
         try await mine.registered(pushToken: [0xaa, 0xbb])
-        try await becomesTrue("it is told") {
-            mine.settings.channels[room]?.standing == .told && mine.settings.push == .told
+        try await eventually("it is told") {
+            mine.settings.channels[room]?.status == .told && mine.settings.push == .told
         }
         #expect(try await server.ask("/v1/mutes", as: "ada").contains(#""channelId":"room""#))
         #expect(try await server.ask("/v1/devices", as: "ada").contains(#""hasPushToken":true"#))
@@ -35,19 +36,19 @@ struct SettingsServerTests {
         server.kill()
         try await mine.setQuietHours(QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
         try await mine.mute(person: bob)
-        try await becomesTrue("it is noticed") { mine.settingsFailure != nil }
+        try await eventually("it is noticed") { mine.settingsFailure != nil }
         server = try DevelopmentServer(in: data.url, port: port)
         await first.reconnect()
-        try await becomesTrue("it is told") {
-            mine.settings.quiet?.standing == .told
-                && mine.settings.people[bob]?.standing == .told
+        try await eventually("it is told") {
+            mine.settings.quiet?.status == .told
+                && mine.settings.people[bob]?.status == .told
         }
         await second.reconnect()
         other.connectionChanged(isOpen: false)
         other.connectionChanged(isOpen: true)
-        try await becomesTrue("the other device has it") {
-            other.settings.quiet?.standing == .told
-                && other.settings.channels[room]?.standing == .told
+        try await eventually("the other device has it") {
+            other.settings.quiet?.status == .told
+                && other.settings.channels[room]?.status == .told
                 && other.settings.people.count == 1
         }
 
@@ -55,7 +56,7 @@ struct SettingsServerTests {
         let guest = try await server.device("grace", in: third)
         let visiting = Task { try? await guest.run() }
         try await guest.notices?.registered(pushToken: [0xaa, 0xbb])
-        try await becomesTrue("the token is grace's") {
+        try await eventually("the token is grace's") {
             try await server.ask("/v1/devices", as: "grace").contains(#""hasPushToken":true"#)
         }
         #expect(try await !server.ask("/v1/devices", as: "ada").contains(#""hasPushToken":true"#))

@@ -5,6 +5,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseJournal
 import RepriseNotices
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -33,20 +34,20 @@ struct SettingsTests {
             try await stage.notices.mute(channel: room, until: WallTime(milliseconds: 5_000))
             try await stage.notices.setQuietHours(
                 QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
-            #expect(stage.notices.settings.channels[room]?.standing == .waits)
-            try await becomesTrue("it says why") {
+            #expect(stage.notices.settings.channels[room]?.status == .waits)
+            try await eventually("it says why") {
                 stage.notices.settingsFailure?.code == .unreachable
             }
         }
         #expect(server.told.isEmpty)
         server.isOnline = true
         try await SettingsFixture.play(server, in: folder) { stage in
-            try await becomesTrue("it is told") {
-                stage.notices.settings.channels[room]?.standing == .told
-                    && stage.notices.settings.quiet?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
+                    && stage.notices.settings.quiet?.status == .told
             }
             #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 5_000))
-            try await becomesTrue("nothing waits") { try await stage.reprise.ledger().pending == 0 }
+            try await eventually("nothing waits") { try await stage.reprise.ledger().pending == 0 }
             #expect(try await stage.reprise.ledger().accepted == 3)
         }
         #expect(
@@ -64,7 +65,7 @@ struct SettingsTests {
                     channel: room, until: WallTime(milliseconds: Int64(round)))
                 if round % 5 == 0 { try await stage.notices.unmute(channel: room) }
             }
-            try await becomesTrue("all is told") { try await stage.reprise.ledger().pending == 0 }
+            try await eventually("all is told") { try await stage.reprise.ledger().pending == 0 }
             #expect(stage.notices.settings.channels.isEmpty)
         }
         #expect(server.told.last?.method == "DELETE")
@@ -85,14 +86,14 @@ struct SettingsTests {
         }
         try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(person: ada)
-            try await becomesTrue("it is dead") {
+            try await eventually("it is dead") {
                 try await stage.reprise.journal.deadLetters().count == 1
             }
             let letter = try await stage.reprise.journal.deadLetters()[0]
             #expect(letter.reason?.contains("There are too many.") == true)
             #expect(letter.reason?.contains("discard") == true)
             let mute = stage.notices.settings.people[ada]
-            guard case .refused = mute?.standing else {
+            guard case .refused = mute?.status else {
                 Issue.record("\(String(describing: mute))")
                 return
             }
@@ -101,8 +102,8 @@ struct SettingsTests {
             stage.connects()
             server.answers { _ in nil }
             try await stage.notices.mute(person: ada)
-            try await becomesTrue("it is told") {
-                stage.notices.settings.people[ada]?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.people[ada]?.status == .told
             }
             #expect(try await stage.reprise.journal.deadLetters().isEmpty)
         }
@@ -110,6 +111,7 @@ struct SettingsTests {
 
     @Test(
         "an outage is one wait and no dead letter: 503, a redirect, a hotel's page, a body that is cut, a token refused",
+        .limit("noticeSettings.waits"),
         arguments: [503, 429, 302, 200, 401])
     func outage(status: Int) async throws {
         let server = ScriptedSettingsServer()
@@ -120,14 +122,14 @@ struct SettingsTests {
         let identity = Identity(user: try UserID("me")) { _ in try AccessToken("a.b.c") }
         try await SettingsFixture.play(server, identity: identity) { stage in
             try await stage.notices.mute(channel: room)
-            try await becomesTrue("it was tried") { !server.told.isEmpty }
-            try await becomesTrue("it says why") { stage.notices.settingsFailure != nil }
+            try await eventually("it was tried") { !server.told.isEmpty }
+            try await eventually("it says why") { stage.notices.settingsFailure != nil }
             #expect(try await stage.reprise.journal.deadLetters().isEmpty)
-            #expect(stage.notices.settings.channels[room]?.standing == .waits)
+            #expect(stage.notices.settings.channels[room]?.status == .waits)
             server.answers { _ in nil }
             stage.connects()
-            try await becomesTrue("it is told") {
-                stage.notices.settings.channels[room]?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
             }
         }
     }
@@ -139,29 +141,29 @@ struct SettingsTests {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
             try await stage.notices.mute(channel: room, exceptMentions: true)
-            try await becomesTrue("it is told") {
-                stage.notices.settings.channels[room]?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
             }
             server.mutes =
                 #"[{"channelId":"room","until":9000},{"user":"bob"},{"channelId":"a b"}]"#
             stage.connects()
-            try await becomesTrue("it is read") {
-                stage.notices.settings.people[bob]?.standing == .told
+            try await eventually("it is read") {
+                stage.notices.settings.people[bob]?.status == .told
             }
             #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000))
             #expect(stage.notices.settings.channels[room]?.exceptMentions == true)
             // Taken back here, and the server cannot be told: its list does not bring it back.
             server.answers { $0.method == "DELETE" ? (503, [:], "") : nil }
             try await stage.notices.unmute(channel: room)
-            try await becomesTrue("it was tried") { server.told.contains { $0.method == "DELETE" } }
+            try await eventually("it was tried") { server.told.contains { $0.method == "DELETE" } }
             let asked = server.calls.count
             stage.connects()
-            try await becomesTrue("it asked again") { server.calls.count > asked + 2 }
+            try await eventually("it asked again") { server.calls.count > asked + 2 }
             #expect(stage.notices.settings.channels[room] == nil)
             server.answers { _ in nil }
             server.mutes = "[]"
             stage.connects()
-            try await becomesTrue("bob is gone too") { stage.notices.settings.people.isEmpty }
+            try await eventually("bob is gone too") { stage.notices.settings.people.isEmpty }
         }
     }
 
@@ -175,14 +177,14 @@ struct SettingsTests {
             try await SettingsFixture.play(server, in: folder) { stage in
                 try await stage.notices.registered(pushToken: [0xab, 0x01])
                 try await stage.notices.registered(pushToken: [0xab, 0x01])
-                try await becomesTrue("it is told") {
+                try await eventually("it is told") {
                     server.told.filter { $0.body.contains("ab01") }.count == start
                 }
             }
         }
         try await SettingsFixture.play(server, in: folder) { stage in
             try await stage.notices.registered(pushToken: [0xcd])
-            try await becomesTrue("the new one is told") { stage.notices.settings.push == .told }
+            try await eventually("the new one is told") { stage.notices.settings.push == .told }
             #expect(server.told.last?.body.contains(#""pushToken":"cd""#) == true)
             #expect(await stage.notices.leaveSettings())
             #expect(server.told.last?.body == #"{"platform":"ios"}"#)
@@ -212,20 +214,22 @@ struct SettingsTests {
         }
         try await SettingsFixture.play(server, identity: identity) { stage in
             try await stage.notices.mute(channel: room)
-            try await becomesTrue("it says why") {
+            try await eventually("it says why") {
                 stage.notices.settingsFailure?.code == .unauthorized
             }
             #expect(
-                server.calls.isEmpty && stage.notices.settings.channels[room]?.standing == .waits)
+                server.calls.isEmpty && stage.notices.settings.channels[room]?.status == .waits)
             isOut.withLock { $0 = false }
             stage.connects()
-            try await becomesTrue("it is told") {
-                stage.notices.settings.channels[room]?.standing == .told
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
             }
         }
     }
 
-    @Test("beyond the most mutes there is a typed error, and what is there can still be changed")
+    @Test(
+        "beyond the most mutes there is a typed error, and what is there can still be changed",
+        .limit("noticeSettings.mutes"))
     func full() async throws {
         try await SettingsFixture.play(runs: false) { stage in
             try await stage.notices.mute(channel: try ChannelName("c0"))

@@ -5,7 +5,6 @@ import RepriseNIO
 import RepriseNotices
 import RepriseTesting
 import RepriseWire
-import Synchronization
 
 /// A real server of its own process, for whom everybody is who they say.
 final class DevelopmentServer: Sendable {
@@ -28,8 +27,8 @@ final class DevelopmentServer: Sendable {
     func identity(_ user: String) throws -> Identity {
         Identity(user: try UserID(user)) { [url] request in
             struct Answer: Decodable { var token: String }
-            let answer = try await NIOFetcher().get(
-                "\(url)/v1/dev/token?user=\(request.user.text)", headers: [:], limit: 65_536)
+            let answer = try await NIOTransport().fetch(
+                HTTPCall(url: "\(url)/v1/dev/token?user=\(request.user.text)"), limit: 65_536)
             return try AccessToken(
                 try JSONDecoder().decode(Answer.self, from: Data(answer.body)).token)
         }
@@ -48,8 +47,10 @@ final class DevelopmentServer: Sendable {
     func ask(_ path: String, as user: String) async throws -> String {
         let token = try await identity(user).tokens(
             TokenRequest(user: try UserID(user), reason: .first))
-        let answer = try await NIOFetcher().get(
-            url + path, headers: ["authorization": "Bearer " + token.secret], limit: 65_536)
+        let answer = try await NIOTransport().fetch(
+            HTTPCall(
+                url: url + path, headers: ["authorization": "Bearer " + token.secret]),
+            limit: 65_536)
         return String(decoding: answer.body, as: UTF8.self)
     }
 
@@ -65,14 +66,10 @@ final class DevelopmentServer: Sendable {
             headers: [
                 "authorization": "Bearer " + token.secret, "content-type": "application/json",
             ], body: .bytes(Array(json.utf8)), timeout: .seconds(10))
-        let answer = Mutex<[UInt8]>([])
-        try await NIOTransport().exchange(call) { head in
-            guard head.status < 300 else {
-                throw RepriseError(.refused, "\(method) \(path): \(head.status)")
-            }
-        } chunk: { bytes in
-            answer.withLock { $0 += bytes }
+        let answer = try await NIOTransport().fetch(call, limit: 1_048_576)
+        guard answer.status < 300 else {
+            throw RepriseError(.refused, "\(method) \(path): \(answer.status)")
         }
-        return String(decoding: answer.withLock { $0 }, as: UTF8.self)
+        return String(decoding: answer.body, as: UTF8.self)
     }
 }

@@ -58,16 +58,3 @@ enum Pushes {
         return mirror
     }
 }
-
-/// Waits for something that must become true.
-func becomesTrue(
-    _ what: String, within limit: Duration = .seconds(20),
-    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + limit
-    while ContinuousClock.now < end {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    Issue.record("It did not come to be: \(what)", sourceLocation: sourceLocation)
-}

@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -39,11 +40,13 @@ struct ExtensionLiveTests {
             #expect(names.count == 1)
             let process = try #require(
                 Int32(try await phone.expects(.report("extension")).detail))
-            try await poll { !isAlive(process) }
+            try await eventually("the process is gone") { !isAlive(process) }
         }
     }
 
-    @Test("one that hangs is told before its 30 seconds are over, and what it says then is shown")
+    @Test(
+        "one that hangs is told before its 30 seconds are over, and what it says then is shown",
+        .limit("phone.extension"))
     func inTime() async throws {
         try await Self.play { phone in
             try await phone.push(Self.push("late"))
@@ -54,7 +57,9 @@ struct ExtensionLiveTests {
         }
     }
 
-    @Test("one that goes on beyond its 30 seconds is killed, and the original is shown")
+    @Test(
+        "one that goes on beyond its 30 seconds is killed, and the original is shown",
+        .limit("phone.extension"))
     func hangs() async throws {
         try await Self.play { phone in
             try await phone.push(Self.push("hang"))
@@ -65,7 +70,7 @@ struct ExtensionLiveTests {
             try await phone.advance(by: .seconds(4))
             try await phone.expects(.phone(.banner))
             #expect(try await Self.title(phone) == "Original")
-            try await poll { !isAlive(process) }
+            try await eventually("the process is gone") { !isAlive(process) }
         }
     }
 
@@ -87,19 +92,10 @@ struct ExtensionLiveTests {
             let process = try #require(
                 Int32(try await phone.expects(.report("extension")).detail))
             await phone.powerOff()
-            try await poll { !isAlive(process) }
+            try await eventually("the process is gone") { !isAlive(process) }
             try await phone.powerOn()
             try await phone.expects(.phone(.banner))
             #expect(try await Self.title(phone) == "Original")
         }
-    }
-}
-
-/// Waits until a condition holds.
-func poll(_ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(20)
-    while try await !condition() {
-        try #require(ContinuousClock.now < deadline)
-        try await Task.sleep(for: .milliseconds(5))
     }
 }

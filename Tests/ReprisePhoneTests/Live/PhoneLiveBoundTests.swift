@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -11,7 +12,9 @@ import Testing
 /// What the stand-in bears of those who talk to it: docs/limits.md, The phone.
 @Suite("Bounds of the phone, over real sockets", .timeLimit(.minutes(1)))
 struct PhoneLiveBoundTests {
-    @Test("a peer that takes nothing is cut off before more than 8 MiB wait for it")
+    @Test(
+        "a peer that takes nothing is cut off before more than 8 MiB wait for it",
+        .limit("phone.unsent"))
     func deafPeer() async throws {
         let folder = try TemporaryFolder()
         let path = folder.appending("s").path
@@ -46,7 +49,9 @@ struct PhoneLiveBoundTests {
         }
     }
 
-    @Test("1,000 questions of one connection are under way, and 1,000 wait for the log; beyond, no")
+    @Test(
+        "1,000 questions of one connection are under way, and 1,000 wait for the log; beyond, no",
+        .limit("phone.questions", "phone.pollers"))
     func questions() async throws {
         try await ProbePhone.play { phone in
             let many = try await PhoneControl.connect(to: phone.folder)
@@ -54,9 +59,9 @@ struct PhoneLiveBoundTests {
             let last = try await other.log(since: 0).last?.number ?? 0
             let ends = Ends()
             let first = (0..<1_001).map { _ in Task { await ends.ask(many, since: last) } }
-            try await poll { ends.seen == Ends.Counts(refused: 1) }
+            try await eventually("\(ends.seen)") { ends.seen == Ends.Counts(refused: 1) }
             let more = (0..<5).map { _ in Task { await ends.ask(other, since: last) } }
-            try await poll { ends.seen == Ends.Counts(refused: 1, empty: 5) }
+            try await eventually("\(ends.seen)") { ends.seen == Ends.Counts(refused: 1, empty: 5) }
             // What happens next wakes them all.
             try await other.ask(.setCalendar(byMilliseconds: 1_000))
             for task in first + more { await task.value }
@@ -66,7 +71,7 @@ struct PhoneLiveBoundTests {
         }
     }
 
-    @Test("a page of the log has 1,000 events, and fewer if they are long")
+    @Test("a page of the log has 1,000 events, and fewer if they are long", .limit("phone.logPage"))
     func pages() async throws {
         let folder = try TemporaryFolder()
         let phone = PhoneFolder(folder.appending("p"))
@@ -93,7 +98,9 @@ struct PhoneLiveBoundTests {
         await running.end()
     }
 
-    @Test("of what an app prints the first mebibyte is kept, and it never waits for its reader")
+    @Test(
+        "of what an app prints the first mebibyte is kept, and it never waits for its reader",
+        .limit("phone.output"))
     func prints() async throws {
         try await ProbePhone.play { phone in
             let done = phone.folder.data(of: "loud").appendingPathComponent("done")
@@ -105,14 +112,18 @@ struct PhoneLiveBoundTests {
                         done.path,
                     ]))
             try await phone.launch("loud")
-            try await poll { FileManager.default.fileExists(atPath: done.path) }
+            try await eventually("it has written its file") {
+                FileManager.default.fileExists(atPath: done.path)
+            }
             let kept = FileManager.default.contents(
                 atPath: phone.folder.output(of: "loud").path)
             #expect(kept?.count == 1_048_576)
         }
     }
 
-    @Test("twenty redirects of a transfer are followed, and no twenty-first")
+    @Test(
+        "twenty redirects of a transfer are followed, and no twenty-first",
+        .limit("phone.transferRedirects"))
     func redirects() async throws {
         let server = try await FileServer.start { request in
             guard let left = Int(request.path.dropFirst()), left > 0 else {
@@ -137,7 +148,9 @@ struct PhoneLiveBoundTests {
         }
     }
 
-    @Test("a transfer of more than 8 GiB has failed as soon as that is known")
+    @Test(
+        "a transfer of more than 8 GiB has failed as soon as that is known",
+        .limit("phone.transferSize"))
     func tooMuch() async throws {
         let server = try await FileServer.start { _ in
             .init(headers: ["content-length: 8589934593"], body: [1, 2, 3], holds: true)
@@ -154,7 +167,9 @@ struct PhoneLiveBoundTests {
         }
     }
 
-    @Test("an app hears of a transfer's progress at most ten times a second")
+    @Test(
+        "an app hears of a transfer's progress at most ten times a second",
+        .limit("phone.transferProgress"))
     func progress() async throws {
         let server = try await FileServer.start(FileServer.honest(FileServer.content(400_000)))
         try await ProbePhone.play { phone in
@@ -174,7 +189,8 @@ struct PhoneLiveBoundTests {
     }
 
     @Test(
-        "64 connections push at the same time, a further one is closed, and a place is free again"
+        "64 connections push at the same time, a further one is closed, and a place is free again",
+        .limit("phone.endpoint")
     )
     func endpoint() async throws {
         try await ProbePhone.play { phone in
@@ -189,13 +205,13 @@ struct PhoneLiveBoundTests {
             var open: [any Channel] = []
             for _ in 0..<65 { open.append(try await Self.connect(port)) }
             // Which one is one too many depends on which loop is the faster.
-            try await poll { open.contains { !$0.isActive } }
+            try await eventually("a connection is closed") { open.contains { !$0.isActive } }
             open.removeAll { !$0.isActive }
             #expect(open.count == 64)
             try await open.removeLast().close()
             // Its place is free a moment later: one that comes too soon is closed like the one
             // before.
-            try await poll { try await Self.isAnswered(port) }
+            try await eventually("it is answered") { try await Self.isAnswered(port) }
             for channel in open { try? await channel.close() }
         }
     }

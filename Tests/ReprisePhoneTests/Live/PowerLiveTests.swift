@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -52,7 +53,7 @@ struct PowerLiveTests {
         }
     }
 
-    @Test("an app that never connects is terminated at its limit")
+    @Test("an app that never connects is terminated at its limit", .limit("phone.launch"))
     func mute() async throws {
         try await ProbePhone.play(["--mute"]) { phone in
             try await phone.launch()
@@ -81,7 +82,8 @@ struct PowerLiveTests {
     }
 
     @Test(
-        "a command of more than a mebibyte, and one that is none, are refused; the next phone call works"
+        "a command of more than a mebibyte, and one that is none, are refused; the next phone call works",
+        .limit("phone.line")
     )
     func badCommands() async throws {
         try await ProbePhone.play { phone in

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -95,7 +96,9 @@ struct PushEndpointLiveTests {
         try await Self.play { phone, address in
             let other = Task { try await PushEndpoint(folder: phone.folder).run { _ in } }
             // The port is taken by the first one: the second takes another, and says so.
-            try await poll { PushEndpoint.Address(in: phone.folder)?.url != address.url }
+            try await eventually("it has another address") {
+                PushEndpoint.Address(in: phone.folder)?.url != address.url
+            }
             other.cancel()
             let second = try #require(PushEndpoint.Address(in: phone.folder))
             #expect(second.token(of: "probe") == address.token(of: "probe"))

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -89,6 +90,7 @@ struct TapLiveTests {
 
     @Test(
         "an app in the foreground is asked how to show what arrives; silence is answered by the rule",
+        .limit("phone.presentation"),
         arguments: PhoneRules.UnansweredPresentation.allCases)
     func foreground(rule: PhoneRules.UnansweredPresentation) async throws {
         var rules = PhoneRules()

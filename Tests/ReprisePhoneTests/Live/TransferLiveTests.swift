@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -266,12 +267,8 @@ struct TransferLiveTests {
 extension Phone {
     /// Waits until so many bytes of the first transfer have come.
     func reaches(_ bytes: Int64) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await app().transfers.first?.bytes ?? 0 < bytes {
-            guard ContinuousClock.now < deadline else {
-                throw RepriseError(.timedOut, "The transfer is not so far.")
-            }
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("\(bytes) bytes have come") {
+            try await app().transfers.first?.bytes ?? 0 >= bytes
         }
     }
 

@@ -1,5 +1,6 @@
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Rules of an app's life")
@@ -73,7 +74,7 @@ struct LifeRuleTests {
         #expect(bench.orders.contains(.background(grantedMilliseconds: 30_000)))
     }
 
-    @Test("a process that was to be killed is remembered until it is dead")
+    @Test("a process that was to be killed is remembered until it is dead", .limit("phone.killed"))
     func condemned() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -108,7 +109,9 @@ struct LifeRuleTests {
         #expect(throws: PhoneFailure.self) { try bench.command(.kill(app: nil)) }
     }
 
-    @Test("an app that does nothing of what it is told is terminated at the bound")
+    @Test(
+        "an app that does nothing of what it is told is terminated at the bound",
+        .limit("phone.orders"))
     func hung() throws {
         var bench = try PhoneBench()
         try bench.command(.launch(app: nil))

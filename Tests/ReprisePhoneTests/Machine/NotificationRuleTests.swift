@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Rules of the notification centre")
@@ -29,7 +30,9 @@ struct NotificationRuleTests {
         #expect(bench.happened(.dropped).count == 7)
     }
 
-    @Test("a trigger that never fires or repeats too soon, and what is too large, is refused")
+    @Test(
+        "a trigger that never fires or repeats too soon, and what is too large, is refused",
+        .limit("phone.content"))
     func refused() throws {
         var bench = try PhoneBench()
         try bench.open()

@@ -1,13 +1,14 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// What the stand-in itself bears: docs/limits.md, The phone.
 @Suite("Bounds of the phone")
 struct PhoneBoundTests {
-    @Test("sixteen apps are installed, one of them again, and no seventeenth")
+    @Test("sixteen apps are installed, one of them again, and no seventeenth", .limit("phone.apps"))
     func apps() throws {
         var bench = try PhoneBench()
         for number in 1..<16 { try bench.install("app-\(number)") }
@@ -16,7 +17,9 @@ struct PhoneBoundTests {
         #expect(error?.code == "full" && bench.machine.state.apps.count == 16)
     }
 
-    @Test("an app has 128 categories, and its former ones stay when it asks for more")
+    @Test(
+        "an app has 128 categories, and its former ones stay when it asks for more",
+        .limit("phone.categories"))
     func categories() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -26,14 +29,18 @@ struct PhoneBoundTests {
         #expect(bench.record()?.categories.count == 128)
     }
 
-    @Test("256 notifications of an app stand in the notification centre; the oldest leave it")
+    @Test(
+        "256 notifications of an app stand in the notification centre; the oldest leave it",
+        .limit("phone.delivered"))
     func delivered() throws {
         var bench = try PhoneBench()
         for number in 0..<260 { bench.push(push("n\(number)")) }
         #expect(bench.delivered == (4..<260).map { "n\($0)" })
     }
 
-    @Test("eight service extensions are at work; a ninth push is shown as it came")
+    @Test(
+        "eight service extensions are at work; a ninth push is shown as it came",
+        .limit("phone.extensions"))
     func extensions() throws {
         var bench = try PhoneBench(extension: "/bin/e")
         for number in 0..<9 { bench.push(push("n\(number)", mutable: true)) }
@@ -41,7 +48,7 @@ struct PhoneBoundTests {
         #expect(bench.delivered == ["n8"])
     }
 
-    @Test("10,000 things come due in one step of time, the rest with the next")
+    @Test("10,000 things come due in one step of time, the rest with the next", .limit("phone.due"))
     func dueAtOnce() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -53,7 +60,7 @@ struct PhoneBoundTests {
         #expect(bench.happened(.delivered).count == 10_005)
     }
 
-    @Test("ten years pass at once, or are set on the calendar, and no more")
+    @Test("ten years pass at once, or are set on the calendar, and no more", .limit("phone.time"))
     func years() throws {
         var bench = try PhoneBench()
         let years: Int64 = 10 * 366 * 86_400_000
@@ -71,7 +78,7 @@ struct PhoneBoundTests {
         try bench.command(.setCalendar(byMilliseconds: -years))
     }
 
-    @Test("the log has the newest 10,000 events, over a restart too")
+    @Test("the log has the newest 10,000 events, over a restart too", .limit("phone.log"))
     func log() throws {
         let folder = try TemporaryFolder()
         let phone = PhoneFolder(folder.url)
@@ -89,7 +96,9 @@ struct PhoneBoundTests {
         #expect(again.last == 24_000 && (5_000...10_000).contains(again.events.count))
     }
 
-    @Test("a folder whose path is too long for a socket is refused with a remedy")
+    @Test(
+        "a folder whose path is too long for a socket is refused with a remedy",
+        .limit("phone.path"))
     func folder() async throws {
         let folder = try TemporaryFolder()
         let long = folder.appending(String(repeating: "x", count: 91))

@@ -1,5 +1,6 @@
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Rules of the background scheduler and of pushes")
@@ -72,7 +73,8 @@ struct TaskAndPushRuleTests {
     }
 
     @Test(
-        "a slot expires, is told, and ends with its process if it is not completed; a second completion is nothing"
+        "a slot expires, is told, and ends with its process if it is not completed; a second completion is nothing",
+        .limit("phone.expiry", "phone.tasks")
     )
     func expiry() throws {
         var bench = try PhoneBench(tasks: ["t"])

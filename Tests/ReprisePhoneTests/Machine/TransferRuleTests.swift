@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Rules of transfers in the background, and of power")
@@ -99,6 +100,7 @@ struct TransferRuleTests {
 
     @Test(
         "what is too slow is tried again, with pauses that grow, and given up after seven days",
+        .limit("phone.transferIdle", "phone.transferWaits", "phone.transferTime"),
         arguments: [1, 45, 300])
     func timeouts(first: Int) throws {
         var rules = PhoneRules()
@@ -206,6 +208,7 @@ struct TransferRuleTests {
 
     @Test(
         "no more than the system bears, and nothing that it would not take",
+        .limit("phone.transfers", "phone.concurrentTransfers"),
         arguments: [
             TransferRequest(id: "", direction: .download, url: "http://a/"),
             TransferRequest(

@@ -3,6 +3,7 @@ import NIOPosix
 import Reprise
 import RepriseNIO
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -19,7 +20,7 @@ struct ForeignBytesTests {
             try await device.read(channel)
             device.start()
             try await device.reprise.channel("general").caughtUp()
-            var random = SeededNetworkRandom(state: 1)
+            var random = SeededGenerator(seed: 1)
             for round in 0..<2 {
                 let scripts = (0..<50).map { _ in Garbage.client(&random) }
                 await withTaskGroup(of: Void.self) { group in

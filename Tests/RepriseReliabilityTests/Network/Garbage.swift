@@ -1,3 +1,4 @@
+import RepriseTesting
 import RepriseWire
 
 /// What no honest peer sends, drawn from a seed.
@@ -24,13 +25,13 @@ enum Garbage {
         """.utf8)
 
     /// The first frame, of a device that no other one is.
-    static func hello(_ random: inout SeededNetworkRandom) -> [UInt8] {
+    static func hello(_ random: inout SeededGenerator) -> [UInt8] {
         let device = UInt64.random(in: 0...UInt64.max, using: &random)
         return Array(
             #"{"type":"hello","version":1,"device":"garbage-\#(device)","client":"garbage"}"#.utf8)
     }
 
-    static func client(_ random: inout SeededNetworkRandom) -> Script {
+    static func client(_ random: inout SeededGenerator) -> Script {
         var bytes: [UInt8] = []
         switch Int.random(in: 0...5, using: &random) {
         case 0: bytes = noise(&random)  // before the upgrade
@@ -68,7 +69,7 @@ enum Garbage {
     }
 
     /// Frames that break one rule each.
-    static func badFrame(_ random: inout SeededNetworkRandom) -> [UInt8] {
+    static func badFrame(_ random: inout SeededGenerator) -> [UInt8] {
         let opcodes: [UInt8] = [0x82, 0x80, 0x83, 0x8b, 0xc1, 0x91, 0x01, 0x09, 0x88, 0x8f]
         let opcode = opcodes[Int.random(in: 0..<opcodes.count, using: &random)]
         switch Int.random(in: 0...4, using: &random) {
@@ -81,7 +82,7 @@ enum Garbage {
     }
 
     /// JSON, nearly.
-    static func json(_ random: inout SeededNetworkRandom) -> [UInt8] {
+    static func json(_ random: inout SeededGenerator) -> [UInt8] {
         let texts = [
             "{", "[]", "null", #"{"type":1}"#, #"{"type":"publish"}"#, #"{"type":"hello"}"#,
             #"{"type":"subscribe","channels":[{"channelId":"general","coverage":[[5,1]]}]}"#,
@@ -95,7 +96,7 @@ enum Garbage {
         return Array(texts[Int.random(in: 0..<texts.count, using: &random)].utf8)
     }
 
-    static func noise(_ random: inout SeededNetworkRandom) -> [UInt8] {
+    static func noise(_ random: inout SeededGenerator) -> [UInt8] {
         (0..<Int.random(in: 1...2_000, using: &random)).map { _ in
             UInt8.random(in: .min ... .max, using: &random)
         }

@@ -4,6 +4,7 @@ import NIOPosix
 import NIOWebSocket
 import RepriseCore
 import RepriseNIO
+import RepriseTesting
 import RepriseWire
 import Synchronization
 
@@ -45,7 +46,7 @@ struct Impostor: Sendable {
         _ peer: NIOAsyncChannel<ByteBuffer, ByteBuffer>, _ number: UInt64
     ) async throws {
         try await peer.executeThenClose { inbound, outbound in
-            var random = SeededNetworkRandom(state: number)
+            var random = SeededGenerator(seed: number)
             var request = ""
             var parts = inbound.makeAsyncIterator()
             while let part = try await parts.next() {
@@ -60,7 +61,7 @@ struct Impostor: Sendable {
         }
     }
 
-    private static func answer(_ head: [UInt8], _ random: inout SeededNetworkRandom) -> [UInt8] {
+    private static func answer(_ head: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
         let welcome = Array(
             #"{"type":"welcome","version":1,"timestamp":1,"heartbeat":100,"server":"x"}"#.utf8)
         switch Int.random(in: 0...5, using: &random) {
@@ -81,7 +82,7 @@ struct Impostor: Sendable {
         Garbage.header(0x81, payload.count, isMasked: false) + payload
     }
 
-    private static func bad(_ random: inout SeededNetworkRandom) -> [UInt8] {
+    private static func bad(_ random: inout SeededGenerator) -> [UInt8] {
         switch Int.random(in: 0...3, using: &random) {
         case 0: Garbage.header(0x81, WireLimits.frameBytes + 1, isMasked: false)
         case 1: Garbage.frame([0x31])  // masked, as no server does

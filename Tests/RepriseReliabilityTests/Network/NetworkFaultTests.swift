@@ -1,6 +1,7 @@
 import Reprise
 import RepriseChannels
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing

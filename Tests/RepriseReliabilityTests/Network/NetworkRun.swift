@@ -2,6 +2,7 @@ import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -21,7 +22,7 @@ struct NetworkRun: Sendable {
 
     /// The size of a run comes from its seed, too.
     init(seed: UInt64, scale: Int = 1) {
-        var random = SeededNetworkRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         self.seed = seed
         devices = Int.random(in: 1...3, using: &random)
         messages = Int.random(in: 100...400, using: &random) * scale
@@ -107,7 +108,7 @@ struct NetworkRun: Sendable {
     private func publishDirectly(
         _ channel: ChannelName, _ server: NetworkServer
     ) async throws -> [Stored] {
-        var random = SeededNetworkRandom(state: seed &+ 1)
+        var random = SeededGenerator(seed: seed &+ 1)
         let publisher = try await NetworkPublisher.connect(to: server.port)
         var acknowledged: [Stored] = []
         while acknowledged.count < messages {
@@ -127,7 +128,7 @@ struct NetworkRun: Sendable {
     private func publish(
         _ channel: ChannelName, _ phone: NetworkDevice, _ index: Int
     ) async throws -> [EntryID] {
-        var random = SeededNetworkRandom(state: seed &+ 100 &+ UInt64(index))
+        var random = SeededGenerator(seed: seed &+ 100 &+ UInt64(index))
         var ids: [EntryID] = []
         for _ in 0..<own {
             let body = json(bytes: .random(in: 2...bodyBytes, using: &random))
@@ -177,18 +178,5 @@ struct Figures: Sendable, CustomStringConvertible {
             \(bytes) bytes, \(kinds.joined(separator: ", ")); complete at the latest \
             \(untilComplete) after the faults ended
             """
-    }
-}
-
-/// SplitMix64.
-struct SeededNetworkRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-        return word ^ word >> 31
     }
 }

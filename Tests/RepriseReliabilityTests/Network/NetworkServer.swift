@@ -92,28 +92,3 @@ struct Stored: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     var description: String { "\(seq) \(id)" }
 }
-
-/// A JSON string of so many bytes.
-func json(bytes: Int) -> [UInt8] {
-    let quote = UInt8(ascii: "\"")
-    return [quote] + [UInt8](repeating: UInt8(ascii: "x"), count: max(0, bytes - 2)) + [quote]
-}
-
-/// Waits for something that must become true.
-///
-/// - Returns: whether it has.
-@discardableResult
-func eventually(
-    _ what: String, within limit: Duration = .seconds(20),
-    _ condition: () async throws -> Bool
-) async throws -> Bool {
-    let deadline = ContinuousClock.now + limit
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record("\(what): not within \(limit)")
-            return false
-        }
-        try await Task.sleep(for: .milliseconds(5))
-    }
-    return true
-}

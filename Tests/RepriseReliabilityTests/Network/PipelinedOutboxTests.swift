@@ -2,6 +2,7 @@ import Foundation
 import Reprise
 import RepriseNIO
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing

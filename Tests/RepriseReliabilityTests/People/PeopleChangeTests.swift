@@ -3,6 +3,7 @@ import Reprise
 import RepriseChannels
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 

@@ -1,6 +1,7 @@
 import Reprise
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 

@@ -115,19 +115,3 @@ final class PersonsDevice: Sendable {
 final class RequestList: Sendable {
     let reasons = Mutex<[TokenRequest.Reason]>([])
 }
-
-/// Waits for a value, and says what there was instead.
-func becomes<Value: Equatable>(
-    _ what: String, _ wanted: Value, within limit: Duration = .seconds(20),
-    _ value: () async throws -> Value
-) async throws {
-    let deadline = ContinuousClock.now + limit
-    var last = try await value()
-    while last != wanted {
-        guard ContinuousClock.now < deadline else {
-            throw RepriseError(.timedOut, "\(what): \(last), not \(wanted)")
-        }
-        try await Task.sleep(for: .milliseconds(5))
-        last = try await value()
-    }
-}

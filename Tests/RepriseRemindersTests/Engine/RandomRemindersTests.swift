@@ -8,14 +8,14 @@ import Testing
 /// killed: what is pending is what should be.
 ///
 /// `REPRISE_REMINDERS_OPERATIONS=10000` for the long run, `REPRISE_REMINDERS_SEED` for another one.
-@Suite("The door for reminders, at random", .serialized)
+@Suite("The reminders feature, at random", .serialized)
 struct RandomRemindersTests {
     private static func setting(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment[name].flatMap(Int.init)
     }
 
     @Test(
-        "After any sequence of random operations with kills, pending is what should be within one survey, and nothing is an orphan",
+        "After any sequence of random operations with kills, pending is what should be within one reconciliation, and nothing is an orphan",
         arguments: MemoryNotifications.BeyondLimit.allCases)
     func random(beyond: MemoryNotifications.BeyondLimit) async throws {
         let operations = Self.setting("REPRISE_REMINDERS_OPERATIONS") ?? 400
@@ -34,7 +34,7 @@ struct RandomRemindersTests {
 final class RandomReminders {
     let stage: RemindersFixture
     private var model = PlanModel()
-    private var random: SplitMix
+    private var random: SeededGenerator
     private var process: RemindersProcess?
     private var nextName = 0
     private var nextMinute = 0
@@ -48,7 +48,7 @@ final class RandomReminders {
     ]
 
     init(seed: UInt64, beyond: MemoryNotifications.BeyondLimit) throws {
-        random = SplitMix(seed)
+        random = SeededGenerator(seed: seed)
         stage = try RemindersFixture(beyond: beyond)
     }
 

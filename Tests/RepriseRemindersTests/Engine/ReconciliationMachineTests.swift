@@ -1,9 +1,10 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import Testing
 
-@Suite("The survey machine")
+@Suite("The reconciliation machine")
 struct ReconciliationMachineTests {
     private typealias Machine = ReconciliationMachine
 
@@ -102,7 +103,7 @@ struct ReconciliationMachineTests {
         #expect(added.first?.contains(#""reminder":"soon""#) == true)
     }
 
-    @Test("What happens during a survey leads to one more, that reads these entities alone")
+    @Test("What happens during a reconciliation leads to one more, that reads these entities alone")
     func coalesces() {
         var (machine, actions) = started()
         for id in ["b", "c", "b"] {
@@ -117,7 +118,7 @@ struct ReconciliationMachineTests {
         #expect(machine.number == 2)
     }
 
-    @Test("A change that names too many entities is one of everything")
+    @Test("A change that names too many entities is one of everything", .limit("reminders.changed"))
     func tooMany() {
         var (machine, actions) = started()
         _ = play(&machine, actions, at: moment(0), entities: [walk])
@@ -127,11 +128,11 @@ struct ReconciliationMachineTests {
         #expect(actions.first == .ask(2, .entities(nil)))
     }
 
-    @Test("Answers to a survey that is over are passed over")
+    @Test("Answers to a reconciliation that is over are passed over")
     func stale() {
         var (machine, actions) = started()
         actions = machine.take(.answered(1, .failed("No.")), at: moment(0))
-        #expect(actions.contains(.surveyed(1, isComplete: false)))
+        #expect(actions.contains(.reconciled(1, isComplete: false)))
         #expect(machine.take(.answered(1, .entities([walk])), at: moment(0)).isEmpty)
         #expect(machine.due == .milliseconds(500))
     }
@@ -146,24 +147,25 @@ struct ReconciliationMachineTests {
         #expect(actions.first == .ask(2, .entities(nil)))
     }
 
-    @Test("Who asks during a survey that fails does not wait for its next try; a change does")
+    @Test(
+        "Who asks during a reconciliation that fails does not wait for its next try; a change does")
     func askedMeanwhile() {
         var (machine, _) = started()
         #expect(machine.take(.changed(.entities(["a"])), at: moment(0)).isEmpty)
         var actions = machine.take(.answered(1, .failed("No.")), at: moment(0))
-        #expect(actions.last == .surveyed(1, isComplete: false))
+        #expect(actions.last == .reconciled(1, isComplete: false))
         actions = machine.take(.asked(.again), at: moment(1))
         #expect(machine.take(.asked(.mark), at: moment(1)).isEmpty)
         actions = machine.take(.answered(2, .failed("No.")), at: moment(1))
-        #expect(actions.contains(.surveyed(2, isComplete: false)))
+        #expect(actions.contains(.reconciled(2, isComplete: false)))
         #expect(actions.contains(.ask(3, .entities(nil))))
         // Nobody has asked for another one: the third waits.
         actions = machine.take(.answered(3, .failed("No.")), at: moment(1))
-        #expect(actions == [.surveyed(3, isComplete: false)])
+        #expect(actions == [.reconciled(3, isComplete: false)])
     }
 
     @Test(
-        "A system that fails in the midst leaves the rest to the next survey, and says what is missing"
+        "A system that fails in the midst leaves the rest to the next reconciliation, and says what is missing"
     )
     func failing() {
         var (machine, actions) = started()
@@ -183,7 +185,7 @@ struct ReconciliationMachineTests {
     }
 
     @Test(
-        "Loading is tried again with a growing wait",
+        "Loading is tried again with a growing wait", .limit("reminders.loading"),
         arguments: [(1, 50), (2, 100), (3, 200), (9, 12_800), (12, 15_000)])
     func loading(failures: Int, milliseconds: Int) {
         var machine = Machine()
@@ -230,7 +232,9 @@ struct ReconciliationMachineTests {
         #expect(machine.due == nil)
     }
 
-    @Test("What rings while a survey makes its changes leaves a place, which the next survey fills")
+    @Test(
+        "What rings while a reconciliation makes its changes leaves a place, which the next reconciliation fills"
+    )
     func ringsMeanwhile() {
         var (machine, actions) = started()
         let daily = RemindedEntity(id: "a", reminders: [.daily("x", 8, 1)])
@@ -263,7 +267,8 @@ struct ReconciliationMachineTests {
         #expect(machine.diagnostics.planned == 2)
     }
 
-    @Test("A phone that travels, or whose calendar is set, while a survey makes its changes")
+    @Test(
+        "A phone that travels, or whose calendar is set, while a reconciliation makes its changes")
     func clocksMeanwhile() {
         let tokyo = TimeZone(identifier: "Asia/Tokyo") ?? .gmt
         for (meanwhile, after) in [

@@ -3,15 +3,16 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
 /// What the door bears: docs/limits.md, Reminders and Taps on reminders.
-@Suite("Bounds of the door for reminders", .timeLimit(.minutes(1)))
+@Suite("Bounds of the reminders feature", .timeLimit(.minutes(1)))
 struct ReminderBoundTests {
     private static let info = #"{"reprise":{"v":2,"sort":"goal","id":"g"}}"#
 
-    @Test("2,000 decisions are kept, and the oldest go")
+    @Test("2,000 decisions are kept, and the oldest go", .limit("reminders.decisions"))
     func decisions() async throws {
         let stage = try RemindersFixture()
         let feature = try await stage.open()
@@ -26,7 +27,7 @@ struct ReminderBoundTests {
             }
         }
         stage.store.put("new", [.once("x", LocalDate(2027, 2, 1), 9, 0)])
-        try await feature.until("what is new is written down") {
+        try await eventually("what is new is written down") {
             let rows: [Int] = try await feature.rows(
                 "SELECT COUNT(*) FROM reminderDecision WHERE entity = 'new'")
             return rows == [1]
@@ -37,7 +38,10 @@ struct ReminderBoundTests {
         await feature.close()
     }
 
-    @Test("of what stands in the notification centre 256 entities are looked up in one survey")
+    @Test(
+        "of what stands in the notification centre 256 entities are looked up in one reconciliation",
+        .limit("reminders.lookUps")
+    )
     func lookUps() throws {
         let delivered = (0..<300).map { number in
             let info =
@@ -74,17 +78,19 @@ struct ReminderBoundTests {
         #expect(looked == [256])
     }
 
-    @Test("eight background slots wait for a survey; a ninth is given back at once")
+    @Test(
+        "eight background slots wait for a reconciliation; a ninth is given back at once",
+        .limit("reminders.slots"))
     func slots() async throws {
         let stage = try RemindersFixture()
         let feature = try await stage.open()
         try await feature.quiet()
         feature.connection.hold()
         stage.store.put("b", [.daily("x", 10, 0)])
-        try await feature.until("a survey is under way") { feature.connection.held == 1 }
-        let slots = (0..<9).map { _ in SlotInMemory() }
+        try await eventually("a reconciliation is under way") { feature.connection.held == 1 }
+        let slots = (0..<9).map { _ in MemorySlot("refresh") }
         let given = slots.map { slot in Task { await feature.reminders.slot(slot) } }
-        try await feature.until("one is given back") { slots.contains { $0.completed == [false] } }
+        try await eventually("one is given back") { slots.contains { $0.completed == [false] } }
         #expect(slots.count { $0.completed.isEmpty } == 8)
         feature.connection.release()
         for task in given { await task.value }
@@ -92,7 +98,7 @@ struct ReminderBoundTests {
         await feature.close()
     }
 
-    @Test("eight taps are in hand, the others wait in the journal")
+    @Test("eight taps are in flight, the others wait in the journal", .limit("taps.inFlight"))
     func taps() async throws {
         let folder = try TemporaryFolder()
         let store = ScriptedStore(Entity(id: "g", title: "Read"))
@@ -103,9 +109,9 @@ struct ReminderBoundTests {
         await feature.journal.setReady(.ui)
         var routes = feature.reminders.routes.makeAsyncIterator()
         let first = try #require(await routes.next())
-        try await comesTrue("eight are in hand") { try await Self.inFlight(feature) == 8 }
+        try await eventually("eight are in flight") { try await Self.inFlight(feature) == 8 }
         try await first.presented()
-        try await comesTrue("another one takes its place") {
+        try await eventually("another one takes its place") {
             let ended = try await feature.journal.read { db in
                 try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM entry WHERE state >= 10") ?? 0
             }
@@ -125,7 +131,8 @@ struct ReminderBoundTests {
     }
 
     @Test(
-        "one look-up remembers 1,000 entities that have changed; of more it knows that any may have"
+        "one look-up remembers 1,000 entities that have changed; of more it knows that any may have",
+        .limit("taps.changed")
     )
     func changed() {
         let others = Set((0..<999).map { "other-\($0)" })

@@ -2,11 +2,12 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("The door for reminders, and death")
+@Suite("The reminders feature, and death")
 struct RemindersDeathTests {
     private static func requests(_ stage: RemindersFixture) -> Set<NotificationRequest> {
         Set(stage.system.pending)
@@ -78,7 +79,8 @@ struct RemindersDeathTests {
     }
 
     @Test(
-        "The requests and notifications of a former user go with the first survey of the next one")
+        "The requests and notifications of a former user go with the first reconciliation of the next one"
+    )
     func anotherUser() async throws {
         let stage = try RemindersFixture()
         stage.store.put("a", [.daily("x", 9, 0, title: "Ada's")], owner: "ada")
@@ -100,7 +102,8 @@ struct RemindersDeathTests {
     }
 
     @Test(
-        "A door that is left takes back all that it has asked for, and changes nothing afterwards")
+        "A feature that is left takes back all that it has asked for, and changes nothing afterwards"
+    )
     func leaving() async throws {
         let stage = try RemindersFixture()
         stage.store.put("a", [.daily("x", 9, 0)])
@@ -117,67 +120,10 @@ struct RemindersDeathTests {
     }
 }
 
-/// Time in the background, as the system gives it and takes it.
-final class SlotInMemory: BackgroundSlot {
-    let id = "refresh"
-    private struct State {
-        var completed: [Bool] = []
-        var isOver = false
-        var expiry: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    var completed: [Bool] { state.withLock { $0.completed } }
-
-    func expired() async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state in
-                if !state.isOver { state.expiry = continuation }
-                return state.isOver
-            }
-            if isOver { continuation.resume() }
-        }
-    }
-
-    func expire() {
-        let expiry = state.withLock { state in
-            state.isOver = true
-            return state.expiry.take()
-        }
-        expiry?.resume()
-    }
-
-    func complete(success: Bool) async {
-        state.withLock { $0.completed.append(success) }
-        expire()
-    }
-}
-
-final class SchedulerInMemory: BackgroundScheduler {
-    private let state = Mutex<(asked: [BackgroundRequest], refusal: RepriseError?)>(([], nil))
-
-    var asked: [BackgroundRequest] { state.withLock { $0.asked } }
-
-    func refuse(_ error: RepriseError?) { state.withLock { $0.refusal = error } }
-
-    func submit(_ request: BackgroundRequest) async throws {
-        let refusal = state.withLock { state in
-            state.asked.append(request)
-            return state.refusal
-        }
-        if let refusal { throw refusal }
-    }
-
-    func cancel(_ id: String) async throws {}
-
-    func pending() async throws -> [BackgroundRequest] { asked.suffix(1) }
-}
-
-@Suite("The door for reminders, in the background")
+@Suite("The reminders feature, in the background")
 struct RemindersRefreshTests {
     private let stage: RemindersFixture
-    private let scheduler = SchedulerInMemory()
+    private let scheduler = MemoryScheduler()
 
     init() throws {
         stage = try RemindersFixture()
@@ -189,12 +135,13 @@ struct RemindersRefreshTests {
     }
 
     @Test(
-        "Time in the background is asked for at half the way to the end of what is guaranteed, once"
+        "Time in the background is asked for at half the way to the end of what is guaranteed, once",
+        .limit("reminders.refresh")
     )
     func asks() async throws {
         let feature = try await open()
         try await feature.quiet()
-        try await feature.until("it is asked for") { scheduler.asked.count == 1 }
+        try await eventually("it is asked for") { scheduler.asked.count == 1 }
         let end = try #require(await feature.reminders.diagnostics.guaranteedUntil)
         let half = stage.time.now.advanced(by: stage.time.now.duration(to: end) / 2)
         #expect(
@@ -210,13 +157,13 @@ struct RemindersRefreshTests {
     )
     func slot() async throws {
         let feature = try await open()
-        let slot = SlotInMemory()
+        let slot = MemorySlot("refresh")
         await feature.reminders.slot(slot)
         #expect(slot.completed == [true])
         #expect(stage.system.pending.count == 60)
         stage.time.advance(by: .seconds(40 * 86_400))
         #expect(stage.system.pending.count == 20)
-        let second = SlotInMemory()
+        let second = MemorySlot("refresh")
         await feature.reminders.slot(second)
         #expect(second.completed == [true])
         #expect(stage.system.pending.count == 60)
@@ -224,16 +171,18 @@ struct RemindersRefreshTests {
         await feature.close()
     }
 
-    @Test("A slot whose time is taken back is given back at once, and the next survey goes on")
+    @Test(
+        "A slot whose time is taken back is given back at once, and the next reconciliation goes on"
+    )
     func expired() async throws {
         let feature = try await open()
         try await feature.quiet()
         feature.connection.hold()
         stage.store.put("b", [.daily("x", 10, 0)])
-        let slot = SlotInMemory()
+        let slot = MemorySlot("refresh")
         let given = Task { await feature.reminders.slot(slot) }
-        try await feature.until("it is in the middle") { feature.connection.held == 1 }
-        try await feature.until("it has its slot") {
+        try await eventually("it is in the middle") { feature.connection.held == 1 }
+        try await eventually("it has its slot") {
             slot.expire()
             return !slot.completed.isEmpty
         }
@@ -249,21 +198,21 @@ struct RemindersRefreshTests {
     func refused() async throws {
         scheduler.refuse(RepriseError(.refused, "notPermitted"))
         let feature = try await open()
-        try await feature.until("it is seen") {
+        try await eventually("it is seen") {
             await feature.reminders.diagnostics.refreshFault?.contains("notPermitted") == true
         }
         #expect(stage.system.pending.count == 60)
         await feature.close()
     }
 
-    @Test("A door that ends gives the time back that it still has")
+    @Test("A feature that ends gives the time back that it still has")
     func ends() async throws {
         let feature = try await open()
         try await feature.quiet()
         feature.connection.hold()
         stage.store.put("b", [.daily("x", 10, 0)])
-        try await feature.until("it is in the middle") { feature.connection.held == 1 }
-        let slot = SlotInMemory()
+        try await eventually("it is in the middle") { feature.connection.held == 1 }
+        let slot = MemorySlot("refresh")
         let given = Task { await feature.reminders.slot(slot) }
         await feature.close()
         feature.connection.release()

@@ -3,11 +3,12 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("The door for reminders")
+@Suite("The reminders feature")
 struct RemindersEngineTests {
     private let stage: RemindersFixture
 
@@ -60,7 +61,7 @@ struct RemindersEngineTests {
                 state.things["new"]?.reminders[0].title = "New"
             }
         }
-        try await feature.until("it is gone") {
+        try await eventually("it is gone") {
             !stage.system.pending.contains { $0.content.title == "A" }
         }
         try await feature.quiet()
@@ -79,7 +80,7 @@ struct RemindersEngineTests {
         let (changes, reads) = (stage.system.changes, stage.store.reads.count)
         #expect(changes == 60)
         stage.store.put("g3", [.daily("x", 9, 3, title: "New")])
-        try await feature.until("it is replaced") {
+        try await eventually("it is replaced") {
             stage.system.pending.count { $0.content.title == "New" } == 3
         }
         try await feature.quiet()
@@ -115,7 +116,9 @@ struct RemindersEngineTests {
         await next.close()
     }
 
-    @Test("Requests of the app's own are not touched, and leave so many places less")
+    @Test(
+        "Requests of the app's own are not touched, and leave so many places less",
+        .limit("schedules.places", "reminders.requests"))
     func foreign() async throws {
         for index in 0..<10 {
             stage.system.plant(
@@ -141,7 +144,7 @@ struct RemindersEngineTests {
         try await feature.quiet()
         stage.system.allow(no)
         await feature.reminders.foreground()
-        try await feature.until("nothing is pending") { stage.system.pending.isEmpty }
+        try await eventually("nothing is pending") { stage.system.pending.isEmpty }
         try await feature.quiet()
         #expect(feature.reminders.state == .notPermitted)
         #expect(await feature.reminders.diagnostics.permission == no)
@@ -149,14 +152,14 @@ struct RemindersEngineTests {
         #expect(await feature.reminders.diagnostics.tally.refused == 0)
         stage.system.allow(.provisional)
         await feature.reminders.foreground()
-        try await feature.until("all is pending") { stage.system.pending.count == 60 }
+        try await eventually("all is pending") { stage.system.pending.count == 60 }
         try await feature.quiet()
         #expect(feature.reminders.state == .quiet)
         await feature.close()
     }
 
     @Test(
-        "A request that the system refuses is recorded once and tried once a survey; the others are added"
+        "A request that the system refuses is recorded once and tried once a reconciliation; the others are added"
     )
     func refused() async throws {
         stage.store.put("a", [.daily("x", 9, 0), .daily("y", 10, 0, title: "No")])
@@ -180,7 +183,9 @@ struct RemindersEngineTests {
         await feature.close()
     }
 
-    @Test("A system that does not answer is asked again after a wait, and nothing is lost")
+    @Test(
+        "A system that does not answer is asked again after a wait, and nothing is lost",
+        .limit("reminders.system"))
     func unreachable() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
         stage.system.fail(RepriseError(.unreachable, "No answer."))
@@ -189,7 +194,7 @@ struct RemindersEngineTests {
         #expect(await feature.reminders.diagnostics.fault?.contains("No answer.") == true)
         #expect(await feature.reminders.diagnostics.tally.failures == 1)
         stage.system.fail(nil)
-        try await feature.until("it is asked again") {
+        try await eventually("it is asked again") {
             stage.time.advance(by: .milliseconds(500))
             return stage.system.pending.count == 60
         }
@@ -203,11 +208,11 @@ struct RemindersEngineTests {
         stage.store.put("a", [.daily("x", 9, 0)])
         stage.store.with { $0.loadFailures = 4 }
         let feature = try await stage.open()
-        try await feature.until("it has failed") {
+        try await eventually("it has failed") {
             await feature.reminders.diagnostics.tally.loadFailures == 1
         }
         #expect(feature.reminders.state == .loading)
-        try await feature.until("it is loaded") {
+        try await eventually("it is loaded") {
             stage.time.advance(by: .milliseconds(100))
             return feature.reminders.state == .ready
         }
@@ -217,6 +222,7 @@ struct RemindersEngineTests {
 
     @Test(
         "A store that throws or blocks when it is read is read again after a wait",
+        .limit("reminders.store"),
         arguments: [true, false])
     func reading(blocks: Bool) async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
@@ -225,25 +231,27 @@ struct RemindersEngineTests {
             state.readFailures = blocks ? 0 : 2
         }
         let feature = try await stage.open()
-        try await feature.until("it has failed twice") {
+        try await eventually("it has failed twice") {
             if blocks { stage.time.advance(by: .seconds(1)) }
             if !blocks { stage.time.advance(by: .milliseconds(300)) }
             return await feature.reminders.diagnostics.tally.failures >= 2
         }
         #expect(stage.system.pending.isEmpty)
         stage.store.unblock()
-        try await feature.until("it is planned") {
+        try await eventually("it is planned") {
             stage.time.advance(by: .milliseconds(300))
             return stage.system.pending.count == 60
         }
         await feature.close()
     }
 
-    @Test("A store that blocks for ever is not called more than four times")
+    @Test(
+        "A store that blocks for ever is not called more than four times",
+        .limit("reminders.abandoned"))
     func blocked() async throws {
         stage.store.with { $0.isBlocked = true }
         let feature = try await stage.open()
-        try await feature.until("it has failed often") {
+        try await eventually("it has failed often") {
             stage.time.advance(by: .seconds(30))
             return await feature.reminders.diagnostics.tally.failures >= 8
         }
@@ -265,7 +273,7 @@ struct RemindersEngineTests {
         stage.store.put("bare", [])
         stage.store.set("paused", .paused)
         stage.store.delete("deleted")
-        try await feature.until("two stay") { stage.system.delivered.count == 2 }
+        try await eventually("two stay") { stage.system.delivered.count == 2 }
         try await feature.quiet()
         let left = stage.system.delivered.map(\.request.content.title).sorted()
         #expect(left == ["active", "bare"])
@@ -278,15 +286,17 @@ struct RemindersEngineTests {
         let feature = try await stage.open()
         try await feature.quiet()
         stage.time.advance(by: .seconds(3_602))
-        try await feature.until("it is topped up") { stage.system.pending.count == 60 }
+        try await eventually("it is topped up") { stage.system.pending.count == 60 }
         #expect(stage.system.rung.count == 1)
-        try await feature.until("it says why") {
+        try await eventually("it says why") {
             await feature.reminders.diagnostics.cause == .rang
         }
         await feature.close()
     }
 
-    @Test("A request that the system is about to ring is not taken back; one that is long past is")
+    @Test(
+        "A request that the system is about to ring is not taken back; one that is long past is",
+        .limit("reminders.ringing"))
     func ringing() async throws {
         stage.store.put("a", [.daily("x", 9, 0, title: "Now")])
         let feature = try await stage.open()
@@ -306,7 +316,9 @@ struct RemindersEngineTests {
         await next.close()
     }
 
-    @Test("A calendar that is set, and another time zone, are noticed within a minute")
+    @Test(
+        "A calendar that is set, and another time zone, are noticed within a minute",
+        .limit("reminders.clocks"))
     func clocks() async throws {
         stage.store.put(
             "a",
@@ -320,7 +332,7 @@ struct RemindersEngineTests {
         try await feature.quiet()
         stage.time.jumpWall(by: .seconds(-3 * 86_400))
         stage.time.advance(by: .seconds(60))
-        try await feature.until("it is noticed") {
+        try await eventually("it is noticed") {
             await feature.reminders.diagnostics.cause == .clock
         }
         try await feature.quiet()
@@ -328,7 +340,7 @@ struct RemindersEngineTests {
         let changes = stage.system.changes
         stage.travel(to: try #require(TimeZone(identifier: "America/New_York")))
         stage.time.advance(by: .seconds(60))
-        try await feature.until("it is noticed") {
+        try await eventually("it is noticed") {
             await feature.reminders.diagnostics.cause == .zone
         }
         try await feature.quiet()
@@ -338,7 +350,7 @@ struct RemindersEngineTests {
     }
 
     @Test(
-        "Names and times that make no sense are refused",
+        "Names and times that make no sense are refused", .limit("reminders.snooze"),
         arguments: [Duration.zero, .seconds(31 * 86_400)])
     func refusedMarks(wait: Duration) async throws {
         let feature = try await stage.open()
@@ -352,7 +364,8 @@ struct RemindersEngineTests {
     }
 
     @Test(
-        "It runs once; a door that was cancelled runs again; one whose journal is taken over ends")
+        "It runs once; a feature that was cancelled runs again; one whose journal is taken over ends"
+    )
     func running() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
         let feature = try await stage.open()
@@ -366,7 +379,7 @@ struct RemindersEngineTests {
         let again = Task {
             try await feature.reminders.run(store: stage.store, notifications: feature.connection)
         }
-        try await feature.until("it runs") { feature.reminders.state == .ready }
+        try await eventually("it runs") { feature.reminders.state == .ready }
         try await feature.journal.write { db in
             try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
         }
@@ -375,12 +388,12 @@ struct RemindersEngineTests {
         await feature.close()
     }
 
-    @Test("What changes during a survey leads to one more, however much it is")
+    @Test("What changes during a reconciliation leads to one more, however much it is")
     func coalesces() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
         let feature = try await stage.open()
         feature.connection.hold()
-        try await feature.until("it is in the middle") { feature.connection.held == 1 }
+        try await eventually("it is in the middle") { feature.connection.held == 1 }
         for index in 0..<50 { stage.store.put("b\(index)", [.daily("x", 10, index)]) }
         feature.connection.release()
         try await feature.quiet()

@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -209,22 +210,12 @@ final class RemindersProcess: Sendable {
 
     /// Returns when nothing is under way, or the process is dead.
     func quiet(sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        try await until("it is quiet", sourceLocation: sourceLocation) {
+        try await eventually(
+            "it is quiet", every: .microseconds(200), sourceLocation: sourceLocation
+        ) {
             if connection.isDead { return true }
             return await reminders.isQuiet
         }
-    }
-
-    func until(
-        _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
-        _ condition: () async throws -> Bool
-    ) async throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < end {
-            if try await condition() { return }
-            try await Task.sleep(for: .microseconds(200))
-        }
-        Issue.record("It did not come to be: \(what)", sourceLocation: sourceLocation)
     }
 
     /// Ends in good order.

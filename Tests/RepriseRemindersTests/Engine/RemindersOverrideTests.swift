@@ -3,10 +3,11 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("The door for reminders, and what a person says about one of them")
+@Suite("The reminders feature, and what a person says about one of them")
 struct RemindersOverrideTests {
     private let stage: RemindersFixture
 
@@ -101,7 +102,9 @@ struct RemindersOverrideTests {
         await feature.close()
     }
 
-    @Test("A day that was skipped is still skipped when the calendar is set back to it")
+    @Test(
+        "A day that was skipped is still skipped when the calendar is set back to it",
+        .limit("reminders.skip"))
     func skippedDayComesAgain() async throws {
         stage.store.put("a", [.daily("y", 20, 0)])
         let feature = try await stage.open()
@@ -122,7 +125,9 @@ struct RemindersOverrideTests {
         await feature.close()
     }
 
-    @Test("Where there is no room for a mark, skips of days that are over make some, and no others")
+    @Test(
+        "Where there is no room for a mark, skips of days that are over make some, and no others",
+        .limit("reminders.marks"))
     func roomForMarks() async throws {
         stage.store.put("a", [.daily("y", 20, 0)])
         let feature = try await stage.open()

@@ -5,7 +5,7 @@ import RepriseReminders
 import Testing
 
 /// The five test cases of seed 002 (373–424), with notifications that the app has planned itself.
-@Suite("The seed's test cases on the phone", .serialized)
+@Suite("Case study badge and banner on the phone", .serialized)
 struct CaseStudyTests {
     @Test(
         "1 and 4: an active goal's reminder opens its question, from a running app and from a dead one",

@@ -3,6 +3,7 @@ import Goals
 import RepriseCore
 import ReprisePhone
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -21,7 +22,7 @@ struct GoalsPhone: Sendable {
     ) async throws {
         let folder = try TemporaryFolder()
         let phone = try await Phone.start(
-            in: folder.url.appendingPathComponent("p"), supervisor: .tool(.sibling("reprise")),
+            in: folder.url.appendingPathComponent("p"), supervisor: .tool(.sibling("reprise-lab")),
             rules: rules)
         do {
             let data = phone.folder.data(of: app).appendingPathComponent("goals")
@@ -44,7 +45,7 @@ struct GoalsPhone: Sendable {
     func install(_ arguments: [String] = []) async throws {
         try await phone.install(
             PhoneAppSpec(
-                id: Self.app, executable: URL.sibling("reprise").path,
+                id: Self.app, executable: URL.sibling("reprise-lab").path,
                 arguments: ["app", "reminders"] + arguments, backgroundTasks: ["goals.refresh"]))
     }
 
@@ -71,7 +72,7 @@ struct GoalsPhone: Sendable {
 
     /// What the system has been asked to ring.
     func pending(_ count: Int) async throws {
-        try await comesTrue("\(count) are pending") {
+        try await eventually("\(count) are pending") {
             try await phone.app().pending.count == count
         }
     }

@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -33,7 +34,9 @@ struct ActionWaitsTests {
         }
     }
 
-    @Test("What rings is right when it returns", arguments: ["later", "skip"])
+    @Test(
+        "What rings is right when it returns", .limit("taps.firstTap"),
+        arguments: ["later", "skip"])
     func rings(button: String) async throws {
         let stage = try RemindersFixture()
         let schedule = Schedule(.daily, at: [TimeOfDay(9, 0)])
@@ -48,14 +51,14 @@ struct ActionWaitsTests {
         await app.close()
     }
 
-    @Test("Pressed before the door runs, it is taken when the door has done it")
+    @Test("Pressed before the feature runs, it is taken when the feature has done it")
     func early() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
         let feature = try await feature(folder, nil, timekeeper: time)
         let pressed = Task { try await feature.reminders.received(press("log")) }
         let id = press("log").tapID
-        try await comesTrue("it is recorded") { try await feature.entry(id) != nil }
+        try await eventually("it is recorded") { try await feature.entry(id) != nil }
         let store = ScriptedStore(Self.goal)
         await feature.reminders.routingStarted(store)
         await feature.journal.setReady(.store)
@@ -64,7 +67,9 @@ struct ActionWaitsTests {
         await feature.journal.close()
     }
 
-    @Test("Where the door never runs it is taken after ten seconds, and stays to be done")
+    @Test(
+        "Where the feature never runs it is taken after ten seconds, and stays to be done",
+        .limit("taps.effect"))
     func bounded() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
@@ -75,12 +80,12 @@ struct ActionWaitsTests {
             return try await feature.reminders.received(press("log"))
         }
         let id = press("log").tapID
-        try await comesTrue("it is recorded") { try await feature.entry(id) != nil }
+        try await eventually("it is recorded") { try await feature.entry(id) != nil }
         let due = time.uptime() + .seconds(10)
-        try await comesTrue("it waits for ten seconds") { time.sleepers.contains(due) }
+        try await eventually("it waits for ten seconds") { time.sleepers.contains(due) }
         #expect(!isOver.value)
         time.advance(by: .seconds(10))
-        try await comesTrue("it waits no more") { isOver.value }
+        try await eventually("it waits no more") { isOver.value }
         #expect(try await pressed.value == id)
         #expect(try await feature.entry(id)?.state == .pending)
         await feature.journal.close()
@@ -102,7 +107,7 @@ struct ActionWaitsTests {
     }
 
     @Test(
-        "Through a second entrance, after it was done, it is taken at once; so is one that can never be done"
+        "By a second path, after it was done, it is taken at once; so is one that can never be done"
     )
     func again() async throws {
         let folder = try TemporaryFolder()
@@ -116,7 +121,9 @@ struct ActionWaitsTests {
         await feature.journal.close()
     }
 
-    @Test("Eight waits that were given up and do not come back are the most: no other is begun")
+    @Test(
+        "Eight waits that were given up and do not come back are the most: no other is begun",
+        .limit("taps.effectsLeft"))
     func givenUp() async throws {
         let folder = try TemporaryFolder()
         let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
@@ -135,7 +142,7 @@ struct ActionWaitsTests {
                 _ = try await feature.reminders.received(response)
                 isOver.announce(true)
             }
-            try await comesTrue("\(number) is taken") {
+            try await eventually("\(number) is taken") {
                 // For the ninth nobody moves the clock.
                 if number < 9 { time.advance(by: .seconds(1)) }
                 return isOver.value

@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -302,7 +303,9 @@ struct ReminderActionsTests {
         await feature.journal.close()
     }
 
-    @Test("Categories are made of the rules, and rules that cannot be used are refused")
+    @Test(
+        "Categories are made of the rules, and rules that cannot be used are refused",
+        .limit("taps.rules", "taps.snooze"))
     func categories() throws {
         var configuration = Reminders.Configuration()
         configuration.actions = [

@@ -2,6 +2,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -15,7 +16,7 @@ struct ReminderRoutesTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("A tap is handed over when store and screen are there, and ends when it is presented")
+    @Test("A tap is dispatched when store and screen are there, and ends when it is presented")
     func presented() async throws {
         let store = ScriptedStore(Self.goal)
         let feature = try await RoutingFixture(in: folder, store, ui: false)
@@ -29,7 +30,7 @@ struct ReminderRoutesTests {
         #expect(tap.source == .tap && tap.attempt == 1 && !tap.isTest)
         try await tap.presented()
         try await feature.ended(id, .applied, "active")
-        try await comesTrue("the log has it") {
+        try await eventually("the log has it") {
             try await feature.route(id) == ("active", 1, true)
         }
         try await tap.presented()
@@ -37,7 +38,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("The same tap through both entrances is one entry, handed over once")
+    @Test("The same tap by both paths is one entry, dispatched once")
     func twice() async throws {
         let store = ScriptedStore(Self.goal)
         let feature = try await RoutingFixture(in: folder, store)
@@ -56,7 +57,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("Killed between hand-over and presentation it is handed over again, and resolved anew")
+    @Test("Killed between dispatch and presentation it is dispatched again, and resolved anew")
     func killedBefore() async throws {
         let first = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
         let id = try await first.reminders.received(tap("a", info: Self.info))
@@ -74,7 +75,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("Killed after the app has said that it is presented, it is not handed over again")
+    @Test("Killed after the app has said that it is presented, it is not dispatched again")
     func killedAfter() async throws {
         let first = try await RoutingFixture(in: folder, ScriptedStore(Self.goal))
         let id = try await first.reminders.received(tap("a", info: Self.info))
@@ -162,7 +163,9 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("A store that throws is asked again until it answers, and the tap waits")
+    @Test(
+        "A store that throws is asked again until it answers, and the tap waits",
+        .limit("taps.waits"))
     func throwing() async throws {
         let store = ScriptedStore(Self.goal)
         store.answer { _ in
@@ -177,7 +180,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("A look-up that blocks does not hold up the taps behind it")
+    @Test("A look-up that blocks does not hold up the taps behind it", .limit("taps.slowLookUp"))
     func blocking() async throws {
         let latch = Latch()
         defer { latch.open() }
@@ -204,7 +207,7 @@ struct ReminderRoutesTests {
         try await feature.reminders.open(Route(sort: "goal", id: "g"))
         _ = try #require(await routes.next())
         try await feature.reminders.open(Route(sort: "goal", id: "g"))
-        try await comesTrue("it is in hand") {
+        try await eventually("it is in flight") {
             try await feature.journal.read { db in
                 try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM entry WHERE incarnation NOT NULL")
             } == 2
@@ -216,7 +219,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("A tap whose time is up expires")
+    @Test("A tap whose time is up expires", .limit("taps.life"))
     func expires() async throws {
         let time = ManualTimekeeper()
         let feature = try await RoutingFixture(
@@ -224,7 +227,7 @@ struct ReminderRoutesTests {
         ) { $0.timeToLive = .seconds(60) }
         let id = try await feature.reminders.received(tap("a", info: Self.info))
         time.advance(by: .seconds(61))
-        try await comesTrue("it expires") {
+        try await eventually("it expires") {
             try await feature.entry(id)?.state == .finished(.expired)
         }
         await feature.journal.close()

@@ -1,8 +1,9 @@
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import Testing
 
-@Suite("What a payload leads to")
+@Suite("Payload routing")
 struct RouteReaderTests {
     private func read(_ payload: String, readers: [RouteReader] = []) -> ReminderInfo.Reading {
         RouteReading(sort: "goal", readers: readers).read(info: Array(payload.utf8))
@@ -46,7 +47,7 @@ struct RouteReaderTests {
     private static let long = String(repeating: "x", count: 129)
 
     @Test(
-        "What is wrong with a payload is named",
+        "What is wrong with a payload is named", .limit("taps.route"),
         arguments: [
             ("", .notJSON), ("nonsense", .notJSON), ("[]", .notJSON), ("{\"a\":", .notJSON),
             ("{} {}", .notJSON), ("{}", .noRoute), (#"{"aps":{"alert":"news"}}"#, .noRoute),
@@ -80,7 +81,8 @@ struct RouteReaderTests {
         #expect(read(payload) == .malformed(malformation))
     }
 
-    @Test("A payload is read up to 4,096 bytes and 16 levels, and not beyond")
+    @Test(
+        "A payload is read up to 4,096 bytes and 16 levels, and not beyond", .limit("taps.payload"))
     func bounds() {
         let head = #"{"goalId":"g","x":""#
         let fill = String(repeating: "x", count: 4_096 - head.utf8.count - 2)
@@ -139,7 +141,7 @@ struct RouteReaderTests {
     }
 
     @Test(
-        "A deep link that leads nowhere says why",
+        "A deep link that leads nowhere says why", .limit("taps.link"),
         arguments: [
             ("", .noRoute), ("goal/g", .noRoute), ("https://goal/g", .noRoute),
             ("http:x://goal/g", .noRoute), ("my goals://goal/g", .noRoute),
@@ -156,7 +158,7 @@ struct RouteReaderTests {
             RouteReading(sort: "goal").read(RouteArrival(link: link)) == .malformed(malformation))
     }
 
-    @Test("What came in is in the journal as it came, whatever it is")
+    @Test("What came in is in the journal as it came, whatever it is", .limit("taps.reply"))
     func arrivals() throws {
         let infos = [
             #"{"a":[1,"é\u0000"]}"#, "no JSON", "[1]", String(repeating: "x", count: 5_000),

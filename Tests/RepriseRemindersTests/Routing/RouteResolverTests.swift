@@ -1,9 +1,10 @@
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("What a route turns out to be")
+@Suite("Route resolution")
 struct RouteResolverTests {
     private static let goal = Entity(
         id: "g", title: "Read", parts: [.init(id: "q", title: "Pages?")])
@@ -72,7 +73,9 @@ struct RouteResolverTests {
         #expect(store.finds == 0)
     }
 
-    @Test("An entity that changes during the look-up is looked up again, at most three times")
+    @Test(
+        "An entity that changes during the look-up is looked up again, at most three times",
+        .limit("taps.lookUpsAgain"))
     func changes() async throws {
         let resolver = RouteResolver(Reminders.Configuration())
         let store = ScriptedStore { _ in .found(Self.goal) }
@@ -115,7 +118,9 @@ struct RouteResolverTests {
         #expect(store.finds == 2)
     }
 
-    @Test("A store that blocks for ever costs its patience, and 64 such calls are the most")
+    @Test(
+        "A store that blocks for ever costs its timeout, and 64 such calls are the most",
+        .limit("reminders.lookUp", "taps.lookUp", "taps.abandoned"))
     func timeout() async throws {
         let time = ManualTimekeeper()
         var configuration = Reminders.Configuration()
@@ -130,7 +135,7 @@ struct RouteResolverTests {
         resolver.use(store)
         let route = RouteArrival(Route(sort: "goal", id: "g"))
         let calls = (0..<64).map { _ in Task { try await resolver.resolve(route) } }
-        try await comesTrue("all are asked") { time.sleepers.count == 64 }
+        try await eventually("all are asked") { time.sleepers.count == 64 }
         time.advance(by: .seconds(5))
         for call in calls {
             let error = await #expect(throws: RepriseError.self) { try await call.value }
@@ -158,12 +163,12 @@ struct RouteResolverTests {
         resolver.use(store)
         let route = RouteArrival(Route(sort: "goal", id: "g"))
         let call = Task { try await resolver.resolve(route) }
-        try await comesTrue("it is asked") { time.sleepers.count == 1 }
+        try await eventually("it is asked") { time.sleepers.count == 1 }
         time.advance(by: .seconds(5))
         await #expect(throws: RepriseError(.timedOut, "")) { try await call.value }
         #expect(resolver.abandoned == 1)
         latch.open()
-        try await comesTrue("it has returned") { resolver.abandoned == 0 }
+        try await eventually("it has returned") { resolver.abandoned == 0 }
     }
 
     @Test("Without a store the answer is to wait, and a store that throws is to be asked again")

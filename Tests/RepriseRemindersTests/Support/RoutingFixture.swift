@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseReminders
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -43,7 +44,7 @@ final class RoutingFixture: Sendable {
     func entry(_ id: EntryID) async throws -> Entry? { try await journal.entry(id) }
 
     func ended(_ id: EntryID, _ outcome: Outcome, _ reason: String) async throws {
-        try await comesTrue("\(id) ends as \(outcome): \(reason)") {
+        try await eventually("\(id) ends as \(outcome): \(reason)") {
             let entry = try await journal.entry(id)
             return entry?.state == .finished(outcome) && entry?.reason?.hasPrefix(reason) == true
         }

@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
@@ -74,7 +75,7 @@ struct GuardedServer: Sendable {
     }
 }
 
-@Suite("Who may come in")
+@Suite("Authentication")
 struct AccessControlTests {
     let folder: TemporaryFolder
     let path: String
@@ -119,7 +120,9 @@ struct AccessControlTests {
         }
     }
 
-    @Test("what comes in one packet with the hello waits for the token, and is then done in order")
+    @Test(
+        "what comes in one packet with the hello waits for the token, and is then done in order",
+        .limit("access.verifying"))
     func together() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -279,7 +282,7 @@ struct AccessControlTests {
         }
     }
 
-    @Test("bad questions for a token are told what is wrong")
+    @Test("bad questions for a token are told what is wrong", .limit("access.developmentToken"))
     func developmentInput() async throws {
         try await GuardedServer.with({ $0.access = .tokens(.development) }) { server in
             for query in [

@@ -3,6 +3,7 @@ import JWTKit
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -80,6 +81,7 @@ struct KeyTests {
 
     @Test(
         "what is no key is refused, and said without its text",
+        .limit("access.keySet", "access.keyName", "access.secret"),
         arguments: [
             "", "hunter2", "c2hvcnQ=", "{}", #"{"keys":[]}"#, #"{"keys":7}"#, #"{"keys":[7]}"#,
             #"{"keys":[{"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"}]}"#,
@@ -94,7 +96,7 @@ struct KeyTests {
         if text.count > 6 { #expect(error?.description.contains(text) == false) }
     }
 
-    @Test("two keys with one name, and too many keys, are refused")
+    @Test("two keys with one name, and too many keys, are refused", .limit("access.keySet"))
     func ambiguous() async throws {
         let one = try Self.jwk(forge.curve, kid: "a")
         let other = try Self.jwk(ES256PrivateKey(), kid: "a")
@@ -155,7 +157,7 @@ struct KeyTests {
     }
 }
 
-@Suite("Keys that somebody else keeps")
+@Suite("Keys from a URL")
 struct RemoteKeyTests {
     /// A key set on somebody's server, without the server.
     final class HTTPPublisher: Sendable {
@@ -220,7 +222,9 @@ struct RemoteKeyTests {
         #expect(publisher.fetches == 1)
     }
 
-    @Test("a token of a new key makes them be fetched again, at most every 30 s")
+    @Test(
+        "a token of a new key makes them be fetched again, at most every 30 s",
+        .limit("access.fetch"))
     func rotation() async throws {
         let old = try forge.token()
         let fresh = try await secondToken()
@@ -260,7 +264,9 @@ struct RemoteKeyTests {
         #expect(await code(old) == .unauthorized)
     }
 
-    @Test("a key that vanishes stops to count after ten minutes even if no other is used")
+    @Test(
+        "a key that vanishes stops to count after ten minutes even if no other is used",
+        .limit("access.keysStay"))
     func stale() async throws {
         let old = try forge.token { $0.expires = $0.expires.advanced(by: .seconds(3_600)) }
         #expect(await code(old) == nil)
@@ -292,7 +298,9 @@ struct RemoteKeyTests {
         #expect(publisher.fetches == 3)
     }
 
-    @Test("without any keys it says that it cannot tell, and asks again after 5 s")
+    @Test(
+        "without any keys it says that it cannot tell, and asks again after 5 s",
+        .limit("access.fetch"))
     func none() async throws {
         publisher.fail()
         let token = try forge.token()

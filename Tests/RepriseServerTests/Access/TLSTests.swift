@@ -5,6 +5,7 @@ import NIOSSL
 import RepriseCore
 import RepriseNIO
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -93,34 +94,34 @@ struct TLSTests {
         }
     }
 
-    @Test("a fetcher believes whom a dialer believes, and says what is wrong")
+    @Test("a transport believes whom a dialer believes, and says what is wrong")
     func fetches() async throws {
         let files = try authority.certify()
         let other = try TestAuthority()
         try await GuardedServer.with({ $0.tls = files }) { server in
             let url = "https://localhost:\(server.address.port)/readyz"
-            let answer = try await NIOFetcher(authorities: authority.path)
-                .get(url, headers: [:], limit: 1_000)
+            let answer = try await NIOTransport(authorities: authority.path)
+                .fetch(HTTPCall(url: url), limit: 1_000)
             #expect(answer.status == 200)
             #expect(answer.headers["content-type"] == "application/json")
             for authorities in [nil, other.path] {
                 let error = await failure {
-                    try await NIOFetcher(authorities: authorities)
-                        .get(url, headers: [:], limit: 1_000)
+                    try await NIOTransport(authorities: authorities)
+                        .fetch(HTTPCall(url: url), limit: 1_000)
                 }
                 #expect(error?.code == .untrusted, "\(String(describing: error))")
             }
             let missing = await failure {
-                try await NIOFetcher(authorities: "/nowhere.pem")
-                    .get(url, headers: [:], limit: 1_000)
+                try await NIOTransport(authorities: "/nowhere.pem")
+                    .fetch(HTTPCall(url: url), limit: 1_000)
             }
             #expect(missing?.code == .badConfiguration)
         }
         try await GuardedServer.with({ _ in }) { server in
             let url = "https://localhost:\(server.address.port)/readyz"
             let error = await failure {
-                try await NIOFetcher(authorities: authority.path)
-                    .get(url, headers: [:], limit: 1_000)
+                try await NIOTransport(authorities: authority.path)
+                    .fetch(HTTPCall(url: url), limit: 1_000)
             }
             #expect(error?.code == .unreachable)
         }
@@ -215,7 +216,7 @@ struct TLSTests {
         }
     }
 
-    @Test("a connection that never shakes hands is closed in time")
+    @Test("a connection that never shakes hands is closed in time", .limit("access.tls"))
     func silentHandshake() async throws {
         let files = try authority.certify()
         try await GuardedServer.with({

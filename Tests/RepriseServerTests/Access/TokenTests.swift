@@ -2,6 +2,7 @@ import Foundation
 import JWTKit
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -209,7 +210,9 @@ struct TokenTests {
         #expect(try await answer(json(["exp": "1.8e9"]))?.code == nil)
     }
 
-    @Test("too many claims or audiences are refused before they cost anything")
+    @Test(
+        "too many claims or audiences are refused before they cost anything",
+        .limit("access.fields"))
     func many() async throws {
         let claims = (0..<200).map { #""c\#($0)":0"# }.joined(separator: ",")
         #expect(try await answer(json(raw: claims))?.code == .unauthorized)
@@ -219,7 +222,7 @@ struct TokenTests {
         #expect(try await answer(json(["x": nested]))?.code == .unauthorized)
     }
 
-    @Test("a huge token is refused before it is read")
+    @Test("a huge token is refused before it is read", .limit("access.token", "access.leeway"))
     func huge() throws {
         let large = String(repeating: "a", count: WireLimits.tokenBytes)
         #expect(throws: RepriseError.self) { try AccessToken("a.\(large).a") }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -10,7 +11,8 @@ import Testing
 @Suite("Bounds of the accounts", .timeLimit(.minutes(1)))
 struct AccountBoundTests {
     @Test(
-        "a channel of 100,000 members takes no more, and those who are there can still be changed")
+        "a channel of 100,000 members takes no more, and those who are there can still be changed",
+        .limit("accounts.members"))
     func members() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         let room = try ChannelName("room")
@@ -35,7 +37,8 @@ struct AccountBoundTests {
     }
 
     @Test(
-        "a user makes 10,000 channels, and the next one is refused; an admin makes more, and others do"
+        "a user makes 10,000 channels, and the next one is refused; an admin makes more, and others do",
+        .limit("accounts.channelsMade")
     )
     func channelsMade() async throws {
         let test = try await AccountsUnderTest()
@@ -65,7 +68,8 @@ struct AccountBoundTests {
     }
 
     @Test(
-        "the channels of one maker have a million members together, whoever adds them; who joins by himself, or an admin adds, comes in"
+        "the channels of one maker have a million members together, whoever adds them; who joins by himself, or an admin adds, comes in",
+        .limit("accounts.channelsMade")
     )
     func membersMade() async throws {
         let test = try await AccountsUnderTest()
@@ -105,7 +109,7 @@ struct AccountBoundTests {
                 head: 0)
         }
         await #expect(throws: RepriseError(.malformed, "")) {
-            try await test.accounts.setDevice(
+            try await test.accounts.devices.set(
                 RegisteredDevice(id: EntryID("d"), platform: "i\0os", lastSeen: now),
                 of: UserID("ada"))
         }
@@ -113,9 +117,11 @@ struct AccountBoundTests {
         await test.remove()
     }
 
-    @Test("65,536 changes wait for the disk, one more is refused and stores nothing")
+    @Test(
+        "65,536 changes wait for the disk, one more is refused and stores nothing",
+        .limit("accounts.queue"))
     func waiting() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
         let pool = try DatabasePool(path: folder.path + "/waiting.sqlite")

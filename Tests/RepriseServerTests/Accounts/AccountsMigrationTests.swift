@@ -89,7 +89,7 @@ struct AccountsMigrationTests {
         let (bob, room) = (try UserID("bob"), channel("room"))
         let member = try #require(try await push.accounts.member(bob, in: room))
         #expect(member.role == .owner && member.joined == 3)
-        let device = try #require(try await push.accounts.devices(of: bob).first)
+        let device = try #require(try await push.accounts.devices.all(of: bob).first)
         #expect(device.pushToken?.text == "aabb" && device.subscription == nil)
         let position = try await push.accounts.positions(of: room, first: bob, limit: 1)[0]
         #expect(position.read == 4 && position.delivered == 6)

@@ -1,5 +1,7 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Synchronization
 
@@ -10,13 +12,14 @@ final class AccountsUnderTest: Sendable {
         let user: UserID?
     }
 
-    let folder = TestFolder()
+    let folder: TemporaryFolder
     private let implicitChannels: Bool
     private let open = Mutex<Accounts?>(nil)
     private let heard = Mutex<[Change]>([])
 
     init(implicitChannels: Bool = false) async throws {
         self.implicitChannels = implicitChannels
+        folder = try TemporaryFolder()
         try await reopen()
     }
 

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -19,7 +21,9 @@ struct BackupTests {
         "a backup under writes has every message stored before it, whole, and is consistent with its accounts",
         .timeLimit(.minutes(1)))
     func underWrites() async throws {
-        let (data, copy, restored) = (TestFolder(), TestFolder(), TestFolder())
+        let (data, copy, restored) = (
+            try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
+        )
         let log = try SQLiteMessageLog.open(at: data.path)
         let accounts = try Accounts.open(at: data.path, implicitChannels: false)
         try await accounts.setChannel(
@@ -34,7 +38,7 @@ struct BackupTests {
         }
         while try await log.state(of: room).head < 200 { await Task.yield() }
         let before = try await log.state(of: room)
-        let report = try await blocking { try Backup.make(of: data.path, to: copy.path) }
+        let report = try await onThread { try Backup.make(of: data.path, to: copy.path) }
         let after = try await log.state(of: room).head
         writing.cancel()
         try? await writing.value
@@ -43,7 +47,7 @@ struct BackupTests {
         await accounts.close()
         await log.close()
 
-        let put = try await blocking { try Backup.restore(from: copy.path, to: restored.path) }
+        let put = try await onThread { try Backup.restore(from: copy.path, to: restored.path) }
         #expect(put.messages == report.messages)
         let newLog = try SQLiteMessageLog.open(at: restored.path)
         let newAccounts = try Accounts.open(at: restored.path, implicitChannels: false)
@@ -61,7 +65,7 @@ struct BackupTests {
 
     @Test("positions and joinings beyond the copied log are cut back to it")
     func cutBack() async throws {
-        let (data, copy) = (TestFolder(), TestFolder())
+        let (data, copy) = (try TemporaryFolder(), try TemporaryFolder())
         let log = try SQLiteMessageLog.open(at: data.path)
         let accounts = try Accounts.open(at: data.path, implicitChannels: false)
         _ = try await log.append([message(room), message(room)])
@@ -91,7 +95,7 @@ struct BackupTests {
                     """)
         }
         try former.close()
-        _ = try await blocking { try Backup.make(of: data.path, to: copy.path) }
+        _ = try await onThread { try Backup.make(of: data.path, to: copy.path) }
         let queue = try DatabaseQueue(path: copy.path + "/accounts.sqlite")
         let push = try await queue.read { db in
             try Row.fetchAll(
@@ -125,7 +129,9 @@ struct BackupTests {
 
     @Test("nothing is overwritten, nothing half is left, and a folder without a log is no backup")
     func refusals() async throws {
-        let (data, copy, empty) = (TestFolder(), TestFolder(), TestFolder())
+        let (data, copy, empty) = (
+            try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
+        )
         let log = try SQLiteMessageLog.open(at: data.path)
         _ = try await log.append([message(room)])
         await log.close()
@@ -153,7 +159,9 @@ struct BackupTests {
 
     @Test("a damaged backup is not restored, and the data folder stays empty")
     func damaged() async throws {
-        let (data, copy, restored) = (TestFolder(), TestFolder(), TestFolder())
+        let (data, copy, restored) = (
+            try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
+        )
         let log = try SQLiteMessageLog.open(at: data.path)
         let body = "\"" + String(repeating: "x", count: 3_000) + "\""
         _ = try await log.append((0..<50).map { _ in message(room, body: body) })
@@ -174,7 +182,7 @@ struct BackupTests {
 
     @Test("two restores of one backup have two epochs, and none is the backup's or the original's")
     func epochs() async throws {
-        let folders = (0..<4).map { _ in TestFolder() }
+        let folders = try (0..<4).map { _ in try TemporaryFolder() }
         let log = try SQLiteMessageLog.open(at: folders[0].path)
         _ = try await log.append([message(room)])
         await log.close()

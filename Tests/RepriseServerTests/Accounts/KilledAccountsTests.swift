@@ -1,6 +1,8 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -11,17 +13,26 @@ struct KilledAccountsTests {
         "have every position that was said to be stored, and none that nobody moved",
         .timeLimit(.minutes(2)))
     func kills() async throws {
-        var random = SeededLogRandom()
+        var random = SeededGenerator()
         print("killed accounts: REPRISE_SEED=\(random.seed)")
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var told: [String: Int64] = [:]
         for round in 0..<20 {
             let pause = UInt32.random(in: 0...25_000, using: &random)
-            let said = try await blocking {
+            let lines = try await onThread {
+                let process = try ChildProcess(.sibling("log-workload"), ["move", folder.path])
+                var lines: [String] = []
                 // One of them at least has said something, however slow the machine is.
-                try runAndKill(in: folder, after: pause, untilTold: round == 0)
+                repeat {
+                    lines.append(try #require(process.readLine(), "it has ended: \(lines)"))
+                } while round == 0 && Self.positions(in: lines).isEmpty
+                usleep(pause)
+                process.signal(SIGKILL)
+                lines += process.restOfLines()
+                #expect(process.wait() == .signal(SIGKILL))
+                return lines
             }
-            for (user, read) in said {
+            for (user, read) in Self.positions(in: lines) {
                 #expect(read > told[user, default: 0], "a position went back")
                 told[user] = read
             }
@@ -41,31 +52,9 @@ struct KilledAccountsTests {
     }
 
     /// The last position of each user that the process said was stored.
-    private func runAndKill(
-        in folder: TestFolder, after pause: UInt32, untilTold: Bool
-    ) throws -> [String: Int64] {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = KilledWriterTests.workload
-        process.arguments = ["move", folder.path]
-        process.standardOutput = pipe
-        try process.run()
-        var first = Data()
-        repeat {
-            let more = pipe.fileHandleForReading.availableData
-            try #require(!more.isEmpty, "the process has ended: \(first.count) bytes")
-            first += more
-        } while untilTold && positions(in: first).isEmpty
-        usleep(pause)
-        kill(process.processIdentifier, SIGKILL)
-        let rest = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return positions(in: first + rest)
-    }
-
-    private func positions(in output: Data) -> [String: Int64] {
+    private static func positions(in lines: [String]) -> [String: Int64] {
         var told: [String: Int64] = [:]
-        for line in String(decoding: output, as: UTF8.self).split(separator: "\n") {
+        for line in lines {
             let words = line.split(separator: " ")
             guard words.count == 2, let read = Int64(words[1]) else { continue }
             told[String(words[0])] = read

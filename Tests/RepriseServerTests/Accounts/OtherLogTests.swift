@@ -2,6 +2,8 @@ import Foundation
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
 import Testing
@@ -10,7 +12,7 @@ import Testing
 @Suite("Accounts beside another log", .timeLimit(.minutes(1)))
 struct OtherLogTests {
     /// Starts a server, and stops it once it is ready.
-    private func start(_ folder: TestFolder, isRestored: Bool = false) async throws {
+    private func start(_ folder: TemporaryFolder, isRestored: Bool = false) async throws {
         var configuration = ServerConfiguration(port: 0, data: folder.path)
         configuration.isRestored = isRestored
         let (ready, isReady) = AsyncStream<Void>.makeStream()
@@ -28,7 +30,7 @@ struct OtherLogTests {
 
     @Test("a server refuses to start with them, and with --restored takes the log as theirs")
     func refuses() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         defer { folder.remove() }
         try await start(folder)
         try await start(folder)
@@ -47,7 +49,9 @@ struct OtherLogTests {
 
     @Test("a backup that is restored knows its log")
     func restored() async throws {
-        let (folder, backup, place) = (TestFolder(), TestFolder(), TestFolder())
+        let (folder, backup, place) = (
+            try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
+        )
         defer { for folder in [folder, backup, place] { folder.remove() } }
         try await start(folder)
         try Backup.make(of: folder.path, to: backup.path)

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -39,11 +40,11 @@ struct PositionTests {
                 position
                     == ServerFrame.Position(user: ada, read: expected.0, delivered: expected.1))
         }
-        #expect(try await accounts.delivered(to: phone, of: ada, in: room) == 5)
-        #expect(try await accounts.delivered(to: tablet, of: ada, in: room) == 9)
+        #expect(try await accounts.devices.delivered(to: phone, of: ada, in: room) == 5)
+        #expect(try await accounts.devices.delivered(to: tablet, of: ada, in: room) == 9)
         let unknown = EntryID.random()
         _ = try await accounts.move(move(ada, device: unknown, delivered: 12))
-        #expect(try await accounts.delivered(to: unknown, of: ada, in: room) == 0)
+        #expect(try await accounts.devices.delivered(to: unknown, of: ada, in: room) == 0)
         await test.remove()
     }
 
@@ -71,7 +72,9 @@ struct PositionTests {
         await test.remove()
     }
 
-    @Test("that come together are committed together, and all of them are stored")
+    @Test(
+        "that come together are committed together, and all of them are stored",
+        .limit("accounts.transaction"))
     func grouped() async throws {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
@@ -116,7 +119,9 @@ struct PositionTests {
         await test.remove()
     }
 
-    @Test("a user has 100 devices at most: the one not seen for longest makes room")
+    @Test(
+        "a user has 100 devices at most: the one not seen for longest makes room",
+        .limit("accounts.devices"))
     func deviceLimit() async throws {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
@@ -126,11 +131,11 @@ struct PositionTests {
             try await accounts.sawDevice(id, of: ada, at: time)
             _ = try await accounts.move(move(ada, device: id, delivered: 3))
         }
-        #expect(try await accounts.devices(of: ada).map(\.id) == ids.dropFirst().reversed())
-        #expect(try await accounts.delivered(to: ids[0], of: ada, in: room) == 0)
-        #expect(try await accounts.delivered(to: ids[1], of: ada, in: room) == 3)
-        #expect(try await accounts.removeDevice(ids[1], of: ada))
-        #expect(try await accounts.removeDevice(ids[1], of: ada) == false)
+        #expect(try await accounts.devices.all(of: ada).map(\.id) == ids.dropFirst().reversed())
+        #expect(try await accounts.devices.delivered(to: ids[0], of: ada, in: room) == 0)
+        #expect(try await accounts.devices.delivered(to: ids[1], of: ada, in: room) == 3)
+        #expect(try await accounts.devices.remove(ids[1], of: ada))
+        #expect(try await accounts.devices.remove(ids[1], of: ada) == false)
         await test.remove()
     }
 
@@ -141,15 +146,15 @@ struct PositionTests {
         let token = try PushToken("very-secret")
         let phone = EntryID.random()
         for user in [ada, bob] {
-            try await accounts.setDevice(
+            try await accounts.devices.set(
                 RegisteredDevice(id: phone, platform: "ios", pushToken: token, lastSeen: now),
                 of: user)
         }
-        #expect(try await accounts.devices(of: ada).map(\.pushToken) == [nil])
-        let device = try #require(try await accounts.devices(of: bob).first)
+        #expect(try await accounts.devices.all(of: ada).map(\.pushToken) == [nil])
+        let device = try #require(try await accounts.devices.all(of: bob).first)
         #expect(device.pushToken == token)
         try await accounts.sawDevice(phone, of: bob, at: now)
-        #expect(try await accounts.devices(of: bob).first?.pushToken == token)
+        #expect(try await accounts.devices.all(of: bob).first?.pushToken == token)
         var dumped = ""
         dump(device, to: &dumped)
         for text in ["\(device)", String(reflecting: device), dumped] {

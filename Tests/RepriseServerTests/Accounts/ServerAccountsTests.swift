@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -53,13 +54,13 @@ struct ServerAccountsTests {
             PositionMove(channel: room, user: bob, device: nil, read: 4, delivered: 5))
         let device = RegisteredDevice(
             id: .random(), platform: "ios", pushToken: try PushToken("secret"), lastSeen: now)
-        try await test.accounts.setDevice(device, of: bob)
+        try await test.accounts.devices.set(device, of: bob)
         try await test.reopen()
         #expect(try await test.accounts.channel(room) == made)
         #expect(try await test.accounts.member(bob, in: room) == member)
         #expect(try await test.accounts.memberCount(of: room) == 2)
         #expect(try await test.accounts.positions(of: room, first: bob, limit: 9) == [position])
-        #expect(try await test.accounts.devices(of: bob) == [device])
+        #expect(try await test.accounts.devices.all(of: bob) == [device])
         await test.remove()
     }
 
@@ -108,7 +109,8 @@ struct ServerAccountsTests {
     }
 
     @Test(
-        "keep when a member joined, count members, and page through them and the channels by name")
+        "keep when a member joined, count members, and page through them and the channels by name",
+        .limit("http.listPages"))
     func members() async throws {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -16,16 +18,16 @@ struct StoredFormsTests {
         return StoredForms(try FormsCatalogue(Array(text.utf8)), at: now)
     }
 
-    @Test("survive the server, ten former ones with the current one")
+    @Test("survive the server, ten former ones with the current one", .limit("accounts.catalogues"))
     func survive() async throws {
         let under = try await AccountsUnderTest()
         for version in 1...13 {
-            _ = try await under.accounts.setForms(try forms(version), of: company)
+            _ = try await under.accounts.forms.set(try forms(version), of: company)
         }
         try await under.reopen()
-        #expect(try await under.accounts.forms(of: company) == (try forms(13)))
+        #expect(try await under.accounts.forms.current(of: company) == (try forms(13)))
         #expect(
-            try await under.accounts.formsVersions(of: company)
+            try await under.accounts.forms.versions(of: company)
                 == (3...13).reversed().map { "\($0)" })
         await under.remove()
     }
@@ -34,11 +36,11 @@ struct StoredFormsTests {
     func goBack() async throws {
         let under = try await AccountsUnderTest()
         for version in [1, 2, 3, 1] {
-            _ = try await under.accounts.setForms(try forms(version), of: company)
+            _ = try await under.accounts.forms.set(try forms(version), of: company)
         }
-        #expect(try await under.accounts.formsVersions(of: company) == ["1", "3", "2"])
-        #expect(try await under.accounts.forms(of: company) == (try forms(1)))
-        let again = try await under.accounts.setForms(try forms(1), of: company)
+        #expect(try await under.accounts.forms.versions(of: company) == ["1", "3", "2"])
+        #expect(try await under.accounts.forms.current(of: company) == (try forms(1)))
+        let again = try await under.accounts.forms.set(try forms(1), of: company)
         #expect(again == .unchanged(try forms(1)))
         await under.remove()
     }
@@ -47,13 +49,13 @@ struct StoredFormsTests {
     func race() async throws {
         let under = try await AccountsUnderTest()
         let accounts = under.accounts
-        let first = try await accounts.setForms(try forms(0), of: company)
+        let first = try await accounts.forms.set(try forms(0), of: company)
         let (company, tag) = (company, first.current.tag)
         let all = try (1...20).map(forms)
         let winners = await withTaskGroup(of: Bool.self) { group in
             for forms in all {
                 group.addTask {
-                    let change = try? await accounts.setForms(
+                    let change = try? await accounts.forms.set(
                         forms, of: company, if: .oneOf([tag]))
                     return change != nil
                 }
@@ -61,29 +63,31 @@ struct StoredFormsTests {
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(winners == 1)
-        #expect(try await accounts.formsVersions(of: company).count == 2)
+        #expect(try await accounts.forms.versions(of: company).count == 2)
         await under.remove()
     }
 
     @Test("are in a backup, and back with it")
     func backup() async throws {
-        let (data, copy, restored) = (TestFolder(), TestFolder(), TestFolder())
+        let (data, copy, restored) = (
+            try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
+        )
         let log = try SQLiteMessageLog.open(at: data.path)
         let accounts = try Accounts.open(at: data.path, implicitChannels: false)
-        _ = try await accounts.setForms(try forms(7), of: company)
+        _ = try await accounts.forms.set(try forms(7), of: company)
         _ = try Backup.make(of: data.path, to: copy.path)
         await accounts.close()
         await log.close()
         _ = try Backup.restore(from: copy.path, to: restored.path)
         let again = try Accounts.open(at: restored.path, implicitChannels: false)
-        #expect(try await again.forms(of: company) == (try forms(7)))
+        #expect(try await again.forms.current(of: company) == (try forms(7)))
         await again.close()
         for folder in [data, copy, restored] { folder.remove() }
     }
 
     @Test("find their place in accounts of the former version, whose rows stay")
     func migrate() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         try await accounts.setChannel(
             company, ChannelSettings(title: "kept"), by: .open, at: now, head: 0)
@@ -96,8 +100,8 @@ struct StoredFormsTests {
         }
         try queue.close()
         accounts = try Accounts.open(at: folder.path, implicitChannels: false)
-        _ = try await accounts.setForms(try forms(1), of: company)
-        #expect(try await accounts.forms(of: company)?.version == "1")
+        _ = try await accounts.forms.set(try forms(1), of: company)
+        #expect(try await accounts.forms.current(of: company)?.version == "1")
         #expect(try await accounts.channel(company)?.settings.title == "kept")
         await accounts.close()
         folder.remove()

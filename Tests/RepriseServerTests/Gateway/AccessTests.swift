@@ -1,10 +1,11 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
 
-@Suite("What a user may do")
+@Suite("Rights of a user")
 struct AccessTests {
     let general = channel()
 
@@ -119,7 +120,9 @@ struct AccessTests {
         }
     }
 
-    @Test("a connection asks about 32 channels in a turn, and then it is the turn of others")
+    @Test(
+        "a connection asks about 32 channels in a turn, and then it is the turn of others",
+        .limit("server.permissionQueries"))
     func turns() async throws {
         var limits = ServerLimits()
         limits.logReaders = 1

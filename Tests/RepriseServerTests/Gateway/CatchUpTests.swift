@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -231,7 +232,9 @@ struct CatchUpTests {
         }
     }
 
-    @Test("a thousand channels in one frame are subscribed, and the next one is refused")
+    @Test(
+        "a thousand channels in one frame are subscribed, and the next one is refused",
+        .limit("wire.channels"))
     func manyChannels() async throws {
         try await RunningServer.with { server in
             let client = try await server.client()

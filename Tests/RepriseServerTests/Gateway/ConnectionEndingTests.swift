@@ -1,9 +1,10 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
-@Suite("How a connection ends")
+@Suite("Connection endings")
 struct ConnectionEndingTests {
     static let text: UInt8 = 0x81
 
@@ -107,7 +108,7 @@ struct ConnectionEndingTests {
         }
     }
 
-    @Test("no hello in time ends with 4002")
+    @Test("no hello in time ends with 4002", .limit("server.handshake"))
     func noHello() async throws {
         var limits = ServerLimits()
         limits.handshake = .milliseconds(200)
@@ -117,7 +118,9 @@ struct ConnectionEndingTests {
         }
     }
 
-    @Test("a silent peer is pinged, and one that does not answer ends with 4000")
+    @Test(
+        "a silent peer is pinged, and one that does not answer ends with 4000",
+        .limit("server.idle"))
     func idle() async throws {
         var limits = ServerLimits()
         limits.pingAfter = .milliseconds(100)
@@ -143,7 +146,9 @@ struct ConnectionEndingTests {
         }
     }
 
-    @Test("one connection more than the limit ends with 4101, and its place is free again")
+    @Test(
+        "one connection more than the limit ends with 4101, and its place is free again",
+        .limit("server.connections"))
     func tooManyConnections() async throws {
         var limits = ServerLimits()
         limits.connections = 2
@@ -157,13 +162,13 @@ struct ConnectionEndingTests {
             try await second.socket.send(TestClient.frame(0x88, [0x03, 0xe8]))
             #expect(try await second.next() == .close(1_000))
             #expect(try await second.next() == .ended)
-            try await untilTrue("the place is free") { server.connections == 1 }
+            try await eventually("the place is free") { server.connections == 1 }
             _ = try await server.client()
             _ = first
         }
     }
 
-    @Test("a peer that reads nothing while bytes wait ends with 4001")
+    @Test("a peer that reads nothing while bytes wait ends with 4001", .limit("server.notReading"))
     func notReading() async throws {
         var limits = ServerLimits()
         limits.notReading = .milliseconds(400)
@@ -174,7 +179,7 @@ struct ConnectionEndingTests {
             let client = try await server.client(receiveBuffer: 4_096)
             try await client.send(
                 .subscribe([.init(channel: channel(), epoch: nil, coverage: Coverage())]))
-            try await untilTrue("the connection is given up") { server.connections == 0 }
+            try await eventually("the connection is given up") { server.connections == 0 }
         }
     }
 

@@ -1,13 +1,15 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
 @Suite("Slow readers")
 struct DemotionTests {
     @Test(
-        "who stops reading and goes on later gets everything exactly once, and is held no memory for"
+        "who stops reading and goes on later gets everything exactly once, and is held no memory for",
+        .limit("server.unsent")
     )
     func stopAndGoOn() async throws {
         var limits = ServerLimits()
@@ -46,7 +48,9 @@ struct DemotionTests {
         }
     }
 
-    @Test("a publisher beyond its publishes in flight is not read, and loses none")
+    @Test(
+        "a publisher beyond its publishes in flight is not read, and loses none",
+        .limit("server.waitingRequests", "server.publishesInFlight"))
     func publishesInFlight() async throws {
         var limits = ServerLimits()
         limits.publishesInFlight = 8

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import NIOCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -46,7 +47,9 @@ struct DescriptorTests {
         }
     }
 
-    @Test("a warning that a peer can cause is logged once, and then with a count")
+    @Test(
+        "a warning that a peer can cause is logged once, and then with a count",
+        .limit("server.warnings"))
     func warnings() {
         let lines = LogLines()
         let clock = ManualTimekeeper()
@@ -78,7 +81,7 @@ struct DescriptorTests {
     private static func withServer(
         limits: String, _ body: (Int, Int32, () -> String) async throws -> Void
     ) async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         defer { folder.remove() }
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
@@ -93,7 +96,7 @@ struct DescriptorTests {
         let number = process.processIdentifier
         defer { kill(number, SIGKILL) }
         let text = { (try? String(contentsOfFile: $0, encoding: .utf8)) ?? "" }
-        try await untilTrue("it is ready", within: .seconds(20)) { text(output).contains("\n") }
+        try await eventually("it is ready", within: .seconds(20)) { text(output).contains("\n") }
         let ready = text(output)
         let address = try #require(
             ready.firstMatch(of: /http:\/\/127\.0\.0\.1:([0-9]+)/), "\(text(error))")

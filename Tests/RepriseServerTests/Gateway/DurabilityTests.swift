@@ -1,11 +1,12 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import ServiceLifecycle
 import Testing
 
-@Suite("Promise 1 at the server: recorded before handled")
+@Suite("Guarantee 1 at the server: recorded before handled")
 struct DurabilityTests {
     @Test("what was acknowledged is there after a restart, with the same epoch and sequences")
     func restart() async throws {

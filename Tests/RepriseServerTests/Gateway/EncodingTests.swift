@@ -1,6 +1,7 @@
 import NIOCore
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 

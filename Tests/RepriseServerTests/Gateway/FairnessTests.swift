@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
@@ -109,7 +110,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("no more read the log at a time than there are readers")
+    @Test("no more read the log at a time than there are readers", .limit("server.readers"))
     func readers() async throws {
         var limits = ServerLimits()
         limits.logReaders = 3

@@ -2,7 +2,7 @@ import NIOCore
 import RepriseServer
 import Testing
 
-@Suite("When an HTTP connection reads on, and when it ends")
+@Suite("HTTP connection machine")
 struct HTTPConnectionMachineTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -18,7 +19,9 @@ struct HTTPConnectionTests {
 
     // MARK: Answers that are not read
 
-    @Test("answers that nobody reads cost the memory of one, and their connections are closed")
+    @Test(
+        "answers that nobody reads cost the memory of one, and their connections are closed",
+        .limit("http.pipelining", "http.notReading", "http.systemBuffer"))
     func unread() async throws {
         var limits = ServerLimits()
         limits.notReading = .seconds(2)
@@ -40,7 +43,7 @@ struct HTTPConnectionTests {
                 most = max(most, Self.residentBytes() - before)
             }
             #expect(most < 150 << 20, "\(most >> 20) MiB for 100 connections")
-            try await untilTrue("those that take nothing are closed") {
+            try await eventually("those that take nothing are closed") {
                 server.gateway.httpConnectionCount == 1
             }
         }
@@ -78,7 +81,9 @@ struct HTTPConnectionTests {
         }
     }
 
-    @Test("beyond the bound for what waits in all, whoever has waited longest is closed")
+    @Test(
+        "beyond the bound for what waits in all, whoever has waited longest is closed",
+        .limit("http.unsent"))
     func unreadInAll() async throws {
         var limits = ServerLimits()
         limits.httpUnsentBytes = 14 << 20
@@ -91,7 +96,7 @@ struct HTTPConnectionTests {
                 sockets.append(socket)
                 _ = try await socket.receive()
             }
-            try await untilTrue("some are closed") { server.gateway.httpConnectionCount < 4 }
+            try await eventually("some are closed") { server.gateway.httpConnectionCount < 4 }
             let last = sockets.removeLast()
             var count = 0
             while count < 100_000, let bytes = try await last.receive() { count += bytes.count }
@@ -224,7 +229,7 @@ struct HTTPConnectionTests {
         }
     }
 
-    @Test("a head beyond its bounds is refused with 431", arguments: [1, 300])
+    @Test("a head beyond its bounds is refused with 431", .limit("http.head"), arguments: [1, 300])
     func largeHead(fields: Int) async throws {
         try await RunningServer.with { server in
             let socket = try PlainSocket(port: server.port)
@@ -273,7 +278,9 @@ struct HTTPConnectionTests {
         }
     }
 
-    @Test("a connection whose refused body was not read ends, however slowly the body comes")
+    @Test(
+        "a connection whose refused body was not read ends, however slowly the body comes",
+        .limit("http.lingering"))
     func refusedBody() async throws {
         var limits = ServerLimits()
         limits.httpLingering = .milliseconds(500)
@@ -287,7 +294,9 @@ struct HTTPConnectionTests {
         }
     }
 
-    @Test("a body that comes more slowly than the least rate is refused, and its connection ends")
+    @Test(
+        "a body that comes more slowly than the least rate is refused, and its connection ends",
+        .limit("http.bodyRate"))
     func slowBody() async throws {
         var limits = ServerLimits()
         limits.httpLingering = .milliseconds(500)
@@ -306,7 +315,7 @@ struct HTTPConnectionTests {
         }
     }
 
-    @Test("a later request whose head does not end is closed in time")
+    @Test("a later request whose head does not end is closed in time", .limit("http.headTime"))
     func slowHead() async throws {
         var limits = ServerLimits()
         limits.handshake = .milliseconds(300)
@@ -351,7 +360,8 @@ struct HTTPConnectionTests {
     // MARK: Too many
 
     @Test(
-        "beyond the bound of an address it gets no connection, and others do; a WebSocket is not counted"
+        "beyond the bound of an address it gets no connection, and others do; a WebSocket is not counted",
+        .limit("http.connections")
     )
     func perAddress() async throws {
         var limits = ServerLimits()
@@ -367,13 +377,15 @@ struct HTTPConnectionTests {
             #expect(try await !Self.isServed(PlainSocket(port: server.port)))
             #expect(try await Self.isServed(PlainSocket(port: server.port, from: "127.0.0.2")))
             open.removeLast()
-            try await untilTrue("it is counted out") { server.gateway.httpConnectionCount == 2 }
+            try await eventually("it is counted out") { server.gateway.httpConnectionCount == 2 }
             #expect(try await Self.isServed(PlainSocket(port: server.port)))
             #expect(webSockets.count == 2)
         }
     }
 
-    @Test("beyond the bound for all nobody gets a connection until one ends")
+    @Test(
+        "beyond the bound for all nobody gets a connection until one ends",
+        .limit("http.connections"))
     func inAll() async throws {
         var limits = ServerLimits()
         limits.httpConnections = 2
@@ -384,7 +396,7 @@ struct HTTPConnectionTests {
             #expect(try await Self.isServed(try #require(second)))
             #expect(try await !Self.isServed(PlainSocket(port: server.port, from: "127.0.0.3")))
             second = nil
-            try await untilTrue("it is counted out") { server.gateway.httpConnectionCount == 1 }
+            try await eventually("it is counted out") { server.gateway.httpConnectionCount == 1 }
             #expect(try await Self.isServed(PlainSocket(port: server.port, from: "127.0.0.3")))
         }
     }

@@ -1,16 +1,19 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
-@Suite("What comes before welcome, and before a close frame")
+@Suite("Frames before welcome and before close")
 struct LeavingTests {
     private static func hello(bytes: Int) -> [UInt8] {
         let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
         return hello + [UInt8](repeating: 0x20, count: bytes - hello.count)
     }
 
-    @Test("before welcome a frame has 16,384 bytes, and so have fragments together")
+    @Test(
+        "before welcome a frame has 16,384 bytes, and so have fragments together",
+        .limit("wire.beforeWelcome"))
     func beforeWelcome() async throws {
         try await RunningServer.with { server in
             let fitting = try await server.client(hello: false)
@@ -96,7 +99,8 @@ struct LeavingTests {
         }
     }
 
-    @Test("a peer's close frame waits for the answers, but not for ever")
+    @Test(
+        "a peer's close frame waits for the answers, but not for ever", .limit("server.closeFrame"))
     func notForEver() async throws {
         var limits = ServerLimits()
         limits.shutdown = .milliseconds(400)  // half of it is waited
@@ -109,7 +113,7 @@ struct LeavingTests {
                 TestClient.frame(0x81, RFC6455Cases.publish()) + RFC6455Cases.closeFrame(1_000))
             #expect(try await client.next() == .ended)
             #expect(ContinuousClock.now - began < .seconds(2))
-            try await untilTrue("the connection is gone") { server.connections == 0 }
+            try await eventually("the connection is gone") { server.connections == 0 }
         }
     }
 }

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -8,7 +9,8 @@ struct LimitTests {
     let general = channel()
 
     @Test(
-        "one connection of a user too many is the one that is refused; when another ends it may come"
+        "one connection of a user too many is the one that is refused; when another ends it may come",
+        .limit("server.connectionsOfUser")
     )
     func connectionsPerUser() async throws {
         var limits = ServerLimits()
@@ -25,14 +27,15 @@ struct LimitTests {
             #expect(try await first.everythingSoFar().isEmpty, "those that work go on")
             try await second.socket.send(TestClient.frame(0x88, [0x03, 0xe8]))
             _ = try await second.ending()
-            try await untilTrue("it is counted out") { server.connections == 2 }
+            try await eventually("it is counted out") { server.connections == 2 }
             _ = try await server.client(as: "ada")
             #expect(try await ben.everythingSoFar().isEmpty)
         }
     }
 
     @Test(
-        "who publishes too fast is told how long to wait, on all connections together; an admin is not"
+        "who publishes too fast is told how long to wait, on all connections together; an admin is not",
+        .limit("server.publishes", "http.rate")
     )
     func publishRate() async throws {
         var limits = ServerLimits()
@@ -100,7 +103,7 @@ struct LimitTests {
         }
     }
 
-    @Test("who asks for channels without end is told to wait")
+    @Test("who asks for channels without end is told to wait", .limit("server.subscribes"))
     func subscribeRate() async throws {
         var limits = ServerLimits()
         limits.channelsPerConnection = 5
@@ -147,7 +150,7 @@ struct LimitTests {
             try await client.send(
                 .subscribe([.init(channel: general, epoch: nil, coverage: .init())]))
             try await server.fill(general, messages: 600, bytes: 20_000)
-            try await untilTrue("it is ended") { server.connections == 0 }
+            try await eventually("it is ended") { server.connections == 0 }
         }
     }
 }

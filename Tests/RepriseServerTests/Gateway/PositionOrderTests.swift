@@ -4,7 +4,7 @@ import RepriseWire
 import Synchronization
 import Testing
 
-@Suite("What is told of positions never goes back", .timeLimit(.minutes(1)))
+@Suite("Order of told positions", .timeLimit(.minutes(1)))
 struct PositionOrderTests {
     let general = channel()
 

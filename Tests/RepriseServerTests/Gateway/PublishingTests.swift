@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -121,7 +122,9 @@ struct PublishingTests {
         }
     }
 
-    @Test("a body beyond the limit is refused as too large, one at the limit is stored")
+    @Test(
+        "a body beyond the limit is refused as too large, one at the limit is stored",
+        .limit("wire.body"))
     func bodySize() async throws {
         try await RunningServer.with { server in
             let client = try await server.client()

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
@@ -109,7 +110,9 @@ struct ReceiptTests {
         }
     }
 
-    @Test("in a channel with many members only the user's own connections are told")
+    @Test(
+        "in a channel with many members only the user's own connections are told",
+        .limit("server.receiptReceivers"))
     func large() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 2)

@@ -2,6 +2,8 @@ import Foundation
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
 import Synchronization
@@ -21,7 +23,7 @@ struct RunningServer: Sendable {
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
-        let folder = TestFolder()  // of the accounts
+        let folder = try TemporaryFolder()  // of the accounts
         defer { folder.remove() }
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
         let server = Server(
@@ -75,26 +77,6 @@ extension RunningServer {
             }
             _ = try await gateway.committer.commit(batch)
         }
-    }
-}
-
-/// A JSON string of so many bytes.
-func json(bytes: Int) -> [UInt8] {
-    [UInt8(ascii: "\"")] + [UInt8](repeating: UInt8(ascii: "x"), count: max(0, bytes - 2))
-        + [UInt8(ascii: "\"")]
-}
-
-/// Waits for something that must become true soon.
-func untilTrue(
-    _ what: Comment, within limit: Duration = .seconds(10), _ condition: () -> Bool
-) async throws {
-    let deadline = ContinuousClock.now + limit
-    while !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record(what)
-            return
-        }
-        try await Task.sleep(for: .milliseconds(2))
     }
 }
 

@@ -2,6 +2,8 @@ import Foundation
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
 import Synchronization
@@ -24,7 +26,7 @@ struct ShutdownTests {
                         tally.change { $0.endings.append(ending) }
                     }
                 }
-                try await untilTrue("all of them publish") {
+                try await eventually("all of them publish") {
                     tally.now.publishers == 16 && tally.now.acknowledged.count > 200
                 }
                 tally.change { $0.began = .now }
@@ -85,7 +87,8 @@ struct ShutdownTests {
     }
 
     @Test(
-        "a client that does not answer the close frame, and a request that does not end, are cut off"
+        "a client that does not answer the close frame, and a request that does not end, are cut off",
+        .limit("server.shutdown")
     )
     func stubborn() async throws {
         var limits = ServerLimits()
@@ -111,7 +114,7 @@ struct ShutdownTests {
     @Test("a port in use is a typed error with its remedy")
     func portInUse() async throws {
         try await RunningServer.with { first in
-            let folder = TestFolder()
+            let folder = try TemporaryFolder()
             defer { folder.remove() }
             let second = Server(
                 configuration: ServerConfiguration(port: first.port, data: folder.path),
@@ -126,7 +129,7 @@ struct ShutdownTests {
         "a host that is not of this machine is a typed error",
         arguments: ["192.0.2.1", "no.such.host.invalid"])
     func foreignHost(_ host: String) async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         defer { folder.remove() }
         let server = Server(
             configuration: ServerConfiguration(host: host, port: 0, data: folder.path),

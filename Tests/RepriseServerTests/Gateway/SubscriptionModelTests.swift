@@ -1,4 +1,5 @@
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -16,7 +17,7 @@ struct SubscriptionModelTests {
         var read: (ServerSubscriptionMachine.Read, UInt32, LogChannelState)?
         var isComplete = false
         let epoch: Epoch
-        var generator: SeededLogRandom
+        var generator: SeededGenerator
 
         mutating func step() {
             switch Int.random(in: 0..<10, using: &generator) {
@@ -96,7 +97,7 @@ struct SubscriptionModelTests {
     @Test("whatever the order, each missing sequence comes exactly once", arguments: 0..<8)
     func exactlyOnce(_ block: UInt64) throws {
         for seed in block * 500..<(block + 1) * 500 {
-            var generator = SeededLogRandom(seed: seed)
+            var generator = SeededGenerator(seed: seed)
             var coverage = Coverage()
             let head = Int64.random(in: 0...30, using: &generator)
             for _ in 0..<Int.random(in: 0...3, using: &generator) where head > 0 {

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import ServiceLifecycle
 import Synchronization
@@ -14,7 +15,9 @@ struct TakeoverTests {
         try await client.send(AccessTests.publish(id: try EntryID(id)))
     }
 
-    @Test("its older connection ends with 4104, and what that still carries is not stored")
+    @Test(
+        "its older connection ends with 4104, and what that still carries is not stored",
+        .limit("server.connectionsOfDevice"))
     func stale() async throws {
         try await RunningServer.with { server in
             let device = EntryID.random()
@@ -114,7 +117,7 @@ struct TakeoverTests {
                 }
                 var codes: [UInt16?] = []
                 while codes.count < 47, let code = try await group.next() { codes.append(code) }
-                try await untilTrue("one is left") { server.connections == 1 }
+                try await eventually("one is left") { server.connections == 1 }
                 await server.group.triggerGracefulShutdown()
                 return codes
             }

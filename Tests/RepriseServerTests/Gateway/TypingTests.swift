@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -66,7 +67,9 @@ struct TypingTests {
         }
     }
 
-    @Test("in a channel with too many subscribers nobody is told who types")
+    @Test(
+        "in a channel with too many subscribers nobody is told who types",
+        .limit("server.typingReceivers"))
     func crowd() async throws {
         var limits = ServerLimits()
         limits.typingSubscribers = 0

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import ServiceLifecycle
 import Testing
@@ -61,7 +62,7 @@ struct UpgradeTrapTests {
             let client = try await server.client()
             client.socket.endSending()
             #expect(try await client.next() == .ended)
-            try await untilTrue("no connection is left") { server.connections == 0 }
+            try await eventually("no connection is left") { server.connections == 0 }
         }
     }
 
@@ -110,7 +111,7 @@ struct UpgradeTrapTests {
     }
 
     @Test(
-        "6: a connection that makes no request is closed in time",
+        "6: a connection that makes no request is closed in time", .limit("http.idle"),
         arguments: ["", "GET /v1/conn", "GET / HTTP/1.1\r\nHost: a\r\nX: "])
     func silenceBeforeTheUpgrade(_ beginning: String) async throws {
         var limits = ServerLimits()
@@ -183,7 +184,7 @@ struct UpgradeTrapTests {
         await server.group.triggerGracefulShutdown()
         let ending = try await client.ending()
         #expect(ending.0 == .goingAway)
-        try await untilTrue("it is counted out") { server.connections == 0 }
+        try await eventually("it is counted out") { server.connections == 0 }
     }
 
     @Test("8: frames of every length arrive framed once, unmasked and whole")

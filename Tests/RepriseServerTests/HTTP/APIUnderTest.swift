@@ -5,6 +5,8 @@ import HummingbirdTesting
 import NIOCore
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 
 /// The routes over a log of their own, without a socket.
@@ -40,7 +42,7 @@ func withAPI(
     services configure: (inout HTTPServices) -> Void = { _ in },
     _ test: @escaping @Sendable (APIUnderTest) async throws -> Void
 ) async throws {
-    let folder = TestFolder()
+    let folder = try TemporaryFolder()
     let log = try given ?? SQLiteMessageLog.open(at: folder.path)
     let committer = Committer(log: log, limits: queue) { _ in }
     let running = Task { await committer.run() }

@@ -4,6 +4,7 @@ import Hummingbird
 import HummingbirdTesting
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
@@ -107,7 +108,7 @@ struct LiveHTTPTests {
         }
     }
 
-    @Test("gives up on a body that comes too slowly")
+    @Test("gives up on a body that comes too slowly", .limit("http.bodyTime"))
     func slow() async throws {
         var limits = HTTPLimits()
         limits.messageTime = .milliseconds(100)
@@ -125,7 +126,9 @@ struct LiveHTTPTests {
         }
     }
 
-    @Test("gives up on a stream that comes too slowly; what came before is stored and answered")
+    @Test(
+        "gives up on a stream that comes too slowly; what came before is stored and answered",
+        .limit("http.bodyTime"))
     func slowStream() async throws {
         var limits = HTTPLimits()
         limits.streamTime = .milliseconds(300)

@@ -5,6 +5,8 @@ import NIOCore
 import NIOHTTP1
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
 import Testing
@@ -377,7 +379,7 @@ final class OpenAPIExchanges {
         limits: HTTPLimits = HTTPLimits(), _ configure: (inout HTTPServices) -> Void,
         _ body: (Int) async throws -> Void
     ) async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         defer { folder.remove() }
         let log = try SQLiteMessageLog.open(at: folder.path)
         issuer = try TokenIssuer(key: try await DevelopmentKey.open(in: folder.path))

@@ -3,7 +3,7 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-@Suite("What the hub decides")
+@Suite("Hub decisions")
 struct HubDecisionTests {
     let room: ChannelName
     let hall: ChannelName
@@ -105,15 +105,15 @@ struct HubDecisionTests {
 
     // MARK: Letters
 
-    @Test("one turn is scheduled for all that waits, and letters keep their order")
-    func letters() {
-        var box = Mailbox<String>(waitingBytes: 100)
+    @Test("one turn is scheduled for all that waits, and events keep their order")
+    func events() {
+        var box = ShardQueue<String>(waitingBytes: 100)
         let first = box.post("a")
         #expect(first)
         let schedules = box.post(live: "b", bytes: 10, of: [room])
         #expect(!schedules)
-        let (letters, missed) = box.open()
-        #expect(letters == ["a", "b"])
+        let (events, missed) = box.open()
+        #expect(events == ["a", "b"])
         #expect(missed.isEmpty)
         let again = box.post("c")
         #expect(again)
@@ -121,11 +121,11 @@ struct HubDecisionTests {
 
     @Test("live events beyond the bound are left out and their channels named; one run always fits")
     func missed() {
-        var box = Mailbox<String>(waitingBytes: 100)
+        var box = ShardQueue<String>(waitingBytes: 100)
         _ = box.post(live: "huge", bytes: 500, of: [room])
         _ = box.post(live: "more", bytes: 1, of: [hall])
-        let (letters, missed) = box.open()
-        #expect(letters == ["huge"])
+        let (events, missed) = box.open()
+        #expect(events == ["huge"])
         #expect(missed == [hall])
     }
 

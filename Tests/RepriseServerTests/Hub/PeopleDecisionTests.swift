@@ -1,9 +1,11 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("What is decided about people")
+@Suite("Decisions about people")
 struct PeopleDecisionTests {
     let room = channel("room")
     let hall = channel("hall")
@@ -45,7 +47,9 @@ struct PeopleDecisionTests {
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .seconds(2)) != nil)
     }
 
-    @Test("typing ends ten seconds after it was said last, for each by itself")
+    @Test(
+        "typing ends ten seconds after it was said last, for each by itself",
+        .limit("server.typing"))
     func typingExpires() {
         var board = TypingBoard(limit: 5)
         _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
@@ -80,7 +84,7 @@ struct PeopleDecisionTests {
         #expect(board.ticked(now: .seconds(10)).map(\.channel) == [hall])
     }
 
-    @Test("beyond the bound nobody more is told, and who types goes on")
+    @Test("beyond the bound nobody more is told, and who types goes on", .limit("server.typists"))
     func typingIsBounded() {
         var board = TypingBoard(limit: 2)
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .zero) != nil)
@@ -93,7 +97,9 @@ struct PeopleDecisionTests {
 
     // MARK: Receipts
 
-    @Test("one move of a channel is under way, and what comes meanwhile becomes one more")
+    @Test(
+        "one move of a channel is under way, and what comes meanwhile becomes one more",
+        .limit("server.receipts"))
     func receipts() {
         var desk = ReceiptCoalescer()
         let first = desk.arrived(.init(channel: room, read: 3))
@@ -109,7 +115,9 @@ struct PeopleDecisionTests {
         #expect(desk.moved(in: room) == nil, "the user may not read it any more")
     }
 
-    @Test("a position is told at once, and then the newest once a tick")
+    @Test(
+        "a position is told at once, and then the newest once a tick", .limit("server.receiptsSent")
+    )
     func news() {
         func telling(_ read: Int64, _ except: UInt64?) -> PositionUpdates.Telling {
             .init(
@@ -130,7 +138,9 @@ struct PeopleDecisionTests {
         #expect(news.moved(telling(7, 7)) == telling(7, 7), "at once again")
     }
 
-    @Test("beyond the bound of what is remembered in a tick each move is told at once")
+    @Test(
+        "beyond the bound of what is remembered in a tick each move is told at once",
+        .limit("server.receiptsSent"))
     func manyNews() throws {
         func telling(_ user: UserID, _ read: Int64) -> PositionUpdates.Telling {
             .init(
@@ -152,7 +162,7 @@ struct PeopleDecisionTests {
         arguments: 0..<20)
     func toldPositions(round: Int) {
         var told = ToldPositions(limit: 64)
-        var random = SeededLogRandom(seed: UInt64(round))
+        var random = SeededGenerator(seed: UInt64(round))
         var last: [UserID: ServerFrame.Position] = [:]
         let users = (0..<8).map { user("u\($0)") }
         for step in 0..<400 {
@@ -170,7 +180,9 @@ struct PeopleDecisionTests {
         }
     }
 
-    @Test("what was told is remembered for a minute, and as many as there is room for")
+    @Test(
+        "what was told is remembered for a minute, and as many as there is room for",
+        .limit("server.receiptsRemembered"))
     func toldPositionsAreForgotten() {
         func position(_ read: Int64, _ name: String = "ada") -> ServerFrame.Position {
             ServerFrame.Position(user: user(name), read: read, delivered: 0)
@@ -255,7 +267,9 @@ struct PeopleDecisionTests {
         #expect(desk.arrived("b", in: room) == nil, "it is forgotten when it changes")
     }
 
-    @Test("what is remembered is bounded, and asked again when it is needed")
+    @Test(
+        "what is remembered is bounded, and asked again when it is needed",
+        .limit("server.permissions"))
     func rememberedGrants() throws {
         var desk = AuthorizationCache<String, Int>(remembered: 4)
         for number in 0..<20 {
@@ -297,26 +311,6 @@ struct PeopleDecisionTests {
         #expect(slots.ended() == nil)
         #expect(slots.ended() == nil)
         #expect(slots.asked(9) == 9)
-    }
-
-    @Test("a line keeps its order however it is used", arguments: 0..<4 as Range<UInt64>)
-    func line(_ seed: UInt64) {
-        var generator = SeededLogRandom(seed: seed)
-        var (line, model) = (FIFOQueue<Int>(), [Int]())
-        for number in 0..<2_000 {
-            switch Int.random(in: 0..<10, using: &generator) {
-            case 0...4:
-                line.join(number)
-                model.append(number)
-            case 5...8: #expect(line.next() == (model.isEmpty ? nil : model.removeFirst()))
-            default:
-                let index = model.indices.randomElement(using: &generator)
-                let chosen = index.map { model.remove(at: $0) }
-                #expect(line.leave { $0 == chosen } == chosen)
-            }
-            #expect(line.count == model.count)
-            #expect(line.first == model.first)
-        }
     }
 
     @Test("a rate allows its burst at once, then its pace, and says how long to wait")

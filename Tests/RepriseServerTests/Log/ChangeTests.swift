@@ -1,5 +1,7 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -214,9 +216,9 @@ struct ChangeTests {
         }
     }
 
-    @Test("beyond the bound, what was buried first counts as come")
+    @Test("beyond the bound, what was buried first counts as come", .limit("log.awaited"))
     func awaitedBound() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var configuration = SQLiteMessageLog.Configuration()
         configuration.awaitedMessages = 2
         let log = try SQLiteMessageLog.open(at: folder.path, configuration)
@@ -250,7 +252,7 @@ struct ChangeTests {
         _ = try await store.append([first])
         struct Failure: Error {}
         #expect(throws: RepriseError.self) {
-            try store.sqlite.appendNow(
+            try store.sqlite.stepped.append(
                 [change(.deletes(first.id), by: ada), change(.deletes(.random()), by: ada)],
                 now: WallTime(milliseconds: 1)
             ) { _ in throw Failure() }

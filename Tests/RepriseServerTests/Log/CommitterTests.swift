@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
@@ -10,33 +11,17 @@ struct CommitterTests {
 
     init() throws { room = try ChannelName("room") }
 
-    /// What came out of a committer, in order.
-    final class Record: Sendable {
-        private let lines = Mutex<[String]>([])
-        var all: [String] { lines.withLock { $0 } }
-        func add(_ line: String) { lines.withLock { $0.append(line) } }
-    }
-
-    /// Waits until `condition` holds; the commits run on other threads.
-    func eventually(_ condition: () -> Bool) async throws {
-        for _ in 0..<20_000 {
-            if condition() { return }
-            await Task.yield()
-        }
-        try #require(condition(), "it never came to that")
-    }
-
     @Test("hands events to subscribers before it answers, and neither before the commit")
     func order() async throws {
         let log = ScriptedLog()
-        let record = Record()
+        let record = Seen<String>()
         let committer = Committer(log: log) { events in record.add("out \(events.map(\.seq))") }
         log.hold()
         let running = Task { await committer.run() }
         committer.submit([message(room), message(room)]) { result in
             record.add("reply \((try? result.get())?.count ?? -1)")
         }
-        try await eventually { log.heldCount == 1 }
+        try await eventually("a commit is held") { log.heldCount == 1 }
         #expect(record.all.isEmpty)
         log.letThrough()
         committer.shutdown()
@@ -47,12 +32,12 @@ struct CommitterTests {
     @Test("stores in one commit what arrived during the one before, and answers each its own")
     func groupCommit() async throws {
         let log = ScriptedLog()
-        let record = Record()
+        let record = Seen<String>()
         let committer = Committer(log: log) { _ in }
         log.hold()
         let running = Task { await committer.run() }
         committer.submit([message(room)]) { _ in record.add("first") }
-        try await eventually { log.heldCount == 1 }
+        try await eventually("a commit is held") { log.heldCount == 1 }
         for size in [2, 1, 3] {
             committer.submit((0..<size).map { _ in message(room) }) { result in
                 let seqs = (try? result.get())?.compactMap { $0.event?.seq } ?? []
@@ -66,7 +51,9 @@ struct CommitterTests {
         #expect(record.all == ["first", "[2, 3]", "[4]", "[5, 6, 7]"])
     }
 
-    @Test("keeps a transaction within its bounds and never splits a submission")
+    @Test(
+        "keeps a transaction within its bounds and never splits a submission",
+        .limit("log.transaction"))
     func batchBounds() async throws {
         var limits = Committer.Limits()
         limits.batchMessages = 3
@@ -82,14 +69,16 @@ struct CommitterTests {
         #expect(log.batches.map(\.count) == [3, 1, 4, 2, 1])
     }
 
-    @Test("refuses at once what its queue has no room for, and takes the next when there is room")
+    @Test(
+        "refuses at once what its queue has no room for, and takes the next when there is room",
+        .limit("log.queue"))
     func fullQueue() async throws {
         var limits = Committer.Limits()
         limits.waitingMessages = 2
         limits.waitingBytes = 50
         let log = ScriptedLog()
         let committer = Committer(log: log, limits: limits) { _ in }
-        let record = Record()
+        let record = Seen<String>()
         let submit = { (name: String, body: String) in
             committer.submit([message(room, body: body)]) { result in
                 switch result {
@@ -104,7 +93,7 @@ struct CommitterTests {
         #expect(record.all == ["c full"])
         log.hold()
         let running = Task { await committer.run() }
-        try await eventually { log.heldCount == 1 }
+        try await eventually("a commit is held") { log.heldCount == 1 }
         submit("d", "\"" + String(repeating: "x", count: 60) + "\"")
         submit("e", "1")
         log.letThrough()
@@ -118,7 +107,7 @@ struct CommitterTests {
     )
     func failedCommit() async throws {
         let log = ScriptedLog()
-        let record = Record()
+        let record = Seen<String>()
         let committer = Committer(log: log) { events in record.add("out \(events.count)") }
         let running = Task { await committer.run() }
         log.fail(with: RepriseError(.diskFull, "full"))
@@ -141,7 +130,7 @@ struct CommitterTests {
         arguments: [true, false])
     func shutdown(byCancelling: Bool) async throws {
         let log = ScriptedLog()
-        let record = Record()
+        let record = Seen<String>()
         let committer = Committer(log: log) { _ in }
         log.hold()
         let running = Task { await committer.run() }
@@ -150,7 +139,7 @@ struct CommitterTests {
                 record.add("\(name) \((try? result.get())?.count ?? -1)")
             }
         }
-        try await eventually { log.heldCount == 1 }
+        try await eventually("a commit is held") { log.heldCount == 1 }
         if byCancelling { running.cancel() } else { committer.shutdown() }
         await #expect(throws: RepriseError(.closed, "")) {
             try await committer.commit([message(room)])

@@ -1,10 +1,12 @@
 import Foundation
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import Testing
 
-@Suite("Who can read the data folder's files")
+@Suite("File modes of a data folder")
 struct FolderModeTests {
-    private static func modes(in folder: TestFolder) throws -> [String: Int] {
+    private static func modes(in folder: TemporaryFolder) throws -> [String: Int] {
         var modes: [String: Int] = [:]
         for name in folder.names {
             let attributes = try FileManager.default.attributesOfItem(
@@ -18,7 +20,7 @@ struct FolderModeTests {
         "this user alone, also in a folder that others can look into, and of files that a former version made",
         arguments: [false, true])
     func modes(isOld: Bool) async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o755])

@@ -2,46 +2,24 @@
     import Foundation
     import RepriseCore
     import RepriseServer
+    import RepriseTestSupport
+    import RepriseTesting
     import RepriseWire
     import Testing
 
     /// A real full disk: a file system of a few megabytes in memory, which only root can mount.
-    @Suite("On a full disk", .enabled(if: geteuid() == 0))
+    @Suite("On a full disk", .enabled(if: TemporaryDisk.canMount))
     struct FullDiskTests {
-        private func run(_ tool: String, _ arguments: String...) throws -> Int32 {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: tool)
-            process.arguments = arguments
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            process.waitUntilExit()
-            return process.terminationStatus
-        }
-
         @Test(
             "nothing is acknowledged, nothing is lost, and the log goes on by itself when space returns"
         )
         func recovers() async throws {
-            let disk = TestFolder()
-            try FileManager.default.createDirectory(
-                atPath: disk.path, withIntermediateDirectories: true)
-            let options = "size=4m"
-            let status = try run("/bin/mount", "-t", "tmpfs", "-o", options, "tmpfs", disk.path)
-            guard status == 0 else { return disk.remove() }
-            defer {
-                _ = try? run("/bin/umount", "-l", disk.path)
-                disk.remove()
-            }
-            try await fillAndRecover(disk)
-        }
-
-        private func fillAndRecover(_ disk: TestFolder) async throws {
+            let disk = try TemporaryDisk(kibibytes: 4_096)
             let room = try ChannelName("room")
-            let log = try SQLiteMessageLog.open(at: disk.path + "/data")
+            let log = try SQLiteMessageLog.open(at: disk.folder.path + "/data")
             let committer = Committer(log: log) { _ in }
             let running = Task { await committer.run() }
-            let ballast = URL(fileURLWithPath: disk.path + "/ballast")
-            try Data(count: 2 << 20).write(to: ballast)
+            disk.fill(mebibytes: 2)
             let body = "\"" + String(repeating: "x", count: 20_000) + "\""
             var (stored, refused) = ([EntryID](), [EntryID]())
             while refused.count < 5 {
@@ -54,7 +32,7 @@
                     refused.append(id)
                 }
             }
-            try FileManager.default.removeItem(at: ballast)
+            try disk.makeRoom()
             #expect(await committer.isReady())
             for id in refused {
                 // Unknown became known: whether it was stored after all or not, the same id stores

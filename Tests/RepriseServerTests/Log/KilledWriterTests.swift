@@ -1,6 +1,8 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -16,51 +18,49 @@ struct KilledWriterTests {
         let channel: String
         let seq: Int64
         let id: String
+
+        init(channel: String, seq: Int64, id: String) {
+            (self.channel, self.seq, self.id) = (channel, seq, id)
+        }
+
+        init?(line: String) {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count == 3, let seq = Int64(words[1]) else { return nil }
+            self.init(channel: words[0], seq: seq, id: words[2])
+        }
     }
 
     @Test(
         "has stored every message it acknowledged, once, in a channel without holes, and knows each by its id",
         .timeLimit(.minutes(2)))
     func kills() async throws {
-        var random = SeededLogRandom()
+        var random = SeededGenerator()
         print("killed writer: REPRISE_SEED=\(random.seed)")
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var acknowledged: [Acknowledged] = []
         for _ in 0..<Self.kills {
             // The first acknowledgement takes 40 ms on a machine that does other things, too.
             let pause = UInt32.random(in: 0...120_000, using: &random)
-            acknowledged += try await blocking { try runAndKill(in: folder, after: pause) }
+            let lines = try await onThread {
+                let writer = try ChildProcess(
+                    .sibling("log-workload"), ["write", folder.path, "\(Self.idsPerRun)"])
+                // The first line says that the log is open: the lock of the one that was killed is
+                // gone.
+                let first = try #require(writer.readLine(), "the writer did not start")
+                usleep(pause)
+                writer.signal(SIGKILL)
+                let rest = writer.restOfLines()
+                #expect(writer.wait() == .signal(SIGKILL))
+                return [first] + rest
+            }
+            acknowledged += lines.compactMap(Acknowledged.init(line:))
         }
         #expect(acknowledged.count > Self.kills)
         try await check(acknowledged, in: folder)
         folder.remove()
     }
 
-    private func runAndKill(
-        in folder: TestFolder, after pause: UInt32
-    ) throws -> [Acknowledged] {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = Self.workload
-        process.arguments = ["write", folder.path, "\(Self.idsPerRun)"]
-        process.standardOutput = pipe
-        try process.run()
-        // The first line says that the log is open: the lock of the one that was killed is gone.
-        let first = pipe.fileHandleForReading.availableData
-        try #require(!first.isEmpty, "the writer did not start")
-        usleep(pause)
-        kill(process.processIdentifier, SIGKILL)
-        let rest = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == SIGKILL)
-        return String(decoding: first + rest, as: UTF8.self).split(separator: "\n").compactMap {
-            let words = $0.split(separator: " ").map(String.init)
-            guard words.count == 3, let seq = Int64(words[1]) else { return nil }
-            return Acknowledged(channel: words[0], seq: seq, id: words[2])
-        }
-    }
-
-    private func check(_ acknowledged: [Acknowledged], in folder: TestFolder) async throws {
+    private func check(_ acknowledged: [Acknowledged], in folder: TemporaryFolder) async throws {
         var configuration = SQLiteMessageLog.Configuration()
         configuration.idsPerRun = Self.idsPerRun
         let log = try SQLiteMessageLog.open(at: folder.path, configuration)
@@ -91,24 +91,12 @@ struct KilledWriterTests {
                     channel: try ChannelName($0.channel), id: try EntryID($0.id), body: [0x31])
             })
         #expect(again == stored.map { .duplicate(seq: $0.seq) }, "an id is forgotten")
-        let sealed = try log.dumpNow().filter { $0.hasPrefix("id ") }
+        let sealed = try log.stepped.dump().filter { $0.hasPrefix("id ") }
         #expect(
             Set(sealed.map { $0.split(separator: " ")[2] }).count == sealed.count, "sealed twice")
         print(
             "killed writer: \(acknowledged.count) acknowledged, \(stored.count) stored, \(sealed.count) sealed"
         )
         await log.close()
-    }
-
-    /// The executable that the package builds beside the tests.
-    static var workload: URL {
-        #if os(Linux)
-            let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        #else
-            let tests =
-                Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
-                ?? URL(fileURLWithPath: CommandLine.arguments[0])
-        #endif
-        return tests.deletingLastPathComponent().appendingPathComponent("log-workload")
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -12,7 +13,8 @@ struct KnownIDsTests {
     private static let perRun = 16_384
 
     @Test(
-        "stay known in sealed runs, over restarts and trims, for 30 days and while their messages are stored"
+        "stay known in sealed runs, over restarts and trims, for 30 days and while their messages are stored",
+        .limit("log.ids")
     )
     func lifeOfIDs() async throws {
         let clock = TestClock()
@@ -45,7 +47,8 @@ struct KnownIDsTests {
     }
 
     @Test(
-        "are sealed a few a commit, and each is known between any two, also when the log is opened there"
+        "are sealed a few a commit, and each is known between any two, also when the log is opened there",
+        .limit("log.idRuns")
     )
     func slices() async throws {
         let perRun = 512
@@ -72,7 +75,7 @@ struct KnownIDsTests {
         }
         try file.close()
         #expect(sealed >= perRun + 4, "the run after the first is being sealed")
-        let lines = try store.sqlite.dumpNow()
+        let lines = try store.sqlite.stepped.dump()
         #expect(lines.count { $0.hasPrefix("run ") } == 1)
         let run = lines.filter { $0.hasPrefix("id 1 ") }.map { $0.split(separator: " ")[2] }
         #expect(run == ids.prefix(perRun).map(\.text).sorted().map { $0[...] })

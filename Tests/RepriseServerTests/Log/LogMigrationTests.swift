@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -64,7 +66,7 @@ struct LogMigrationTests {
     @Test(
         "keeps every message, its range, its epoch and its ids, and counts its bytes from then on")
     func migrates() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
         let former = try DatabaseQueue(path: folder.path + "/messages.sqlite")

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
@@ -67,7 +69,7 @@ extension LogUnderTestStore {
 
 /// A store on disk.
 final class SQLiteStore: LogUnderTestStore {
-    let folder = TestFolder()
+    let folder: TemporaryFolder
     private let configuration: SQLiteMessageLog.Configuration
     private let open = Mutex<SQLiteMessageLog?>(nil)
 
@@ -79,6 +81,7 @@ final class SQLiteStore: LogUnderTestStore {
         configuration.clock = clock
         configure(&configuration)
         self.configuration = configuration
+        folder = try TemporaryFolder()
     }
 
     var log: any MessageLog { sqlite }
@@ -122,24 +125,6 @@ final class SQLiteStore: LogUnderTestStore {
         await close()
         folder.remove()
     }
-}
-
-/// A folder of its own for one test.
-struct TestFolder: Sendable {
-    let path: String
-
-    init() {
-        path =
-            FileManager.default.temporaryDirectory
-            .appendingPathComponent("reprise-log-\(EntryID.random())").path
-    }
-
-    /// What lies in it, sorted.
-    var names: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
-    }
-
-    func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 
 /// A clock that stands until a test moves it.
@@ -188,39 +173,5 @@ func message(
 extension AppendResult {
     var refusal: RefusalCode? {
         if case .refused(let code, _) = self { code } else { nil }
-    }
-}
-
-/// A generator whose seed is printed, so that what failed can be run again with `REPRISE_SEED`.
-struct SeededLogRandom: RandomNumberGenerator {
-    let seed: UInt64
-    private var state: UInt64
-
-    init() {
-        let given = ProcessInfo.processInfo.environment["REPRISE_SEED"].flatMap { UInt64($0) }
-        self.init(seed: given ?? UInt64.random(in: 0...UInt64(UInt32.max)))
-    }
-
-    init(seed: UInt64) {
-        self.seed = seed
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-        return word ^ word >> 31
-    }
-}
-
-/// Runs what blocks on a thread of its own, because Swift's pool has few and the code under test
-/// needs them.
-func blocking<Value: Sendable>(
-    _ body: @escaping @Sendable () throws -> Value
-) async throws -> Value {
-    try await withCheckedThrowingContinuation { done in
-        Thread.detachNewThread { done.resume(with: Result(catching: body)) }
     }
 }

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -158,7 +159,9 @@ struct MessageLogTests {
         }
     }
 
-    @Test("keeps a page within its bounds, but never empty", arguments: LogUnderTest.all)
+    @Test(
+        "keeps a page within its bounds, but never empty", .limit("server.page"),
+        arguments: LogUnderTest.all)
     func pageBounds(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
             let large = "\"" + String(repeating: "x", count: 998) + "\""

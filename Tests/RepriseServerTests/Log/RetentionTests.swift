@@ -1,6 +1,7 @@
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -31,6 +32,7 @@ struct RetentionTests {
 
     @Test(
         "takes the oldest away by count, age and bytes; the channel's own word comes before the server's",
+        .limit("log.retention"),
         arguments: rules)
     func table(policy: RetentionPolicy, own: RetentionPolicy?, floor: Int64) async throws {
         let clock = TestClock()

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -24,7 +26,7 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
-    @Test("is opened by one server at a time")
+    @Test("is opened by one server at a time", .limit("log.busy"))
     func oneOwner() async throws {
         let store = try SQLiteStore()
         try await store.reopen()
@@ -69,7 +71,7 @@ struct SQLiteMessageLogTests {
 
     @Test("a folder without a log was not restored: it is refused, and left without one")
     func nothingRestored() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var configuration = SQLiteMessageLog.Configuration()
         configuration.isRestored = true
         #expect(throws: RepriseError(.notAJournal, "")) {
@@ -92,9 +94,26 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
+    @Test("refuses messages whose channel a medium has emptied: they would be missing in silence")
+    func emptiedChannels() async throws {
+        let folder = try TemporaryFolder()
+        let log = try SQLiteMessageLog.open(at: folder.path)
+        for name in ["a", "b", "c"] {
+            try await log.append([
+                NewMessage(channel: try ChannelName(name), id: .random(), body: [0x31])
+            ])
+        }
+        await log.close()
+        try open(folder.path)
+        let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
+        try await queue.write { try $0.execute(sql: "DELETE FROM channels WHERE name = 'b'") }
+        try queue.close()
+        #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+    }
+
     @Test("refuses a file that is not SQLite, cut, or of another program, and moves nothing aside")
     func foreignFiles() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
         let file = folder.path + "/messages.sqlite"
@@ -113,7 +132,7 @@ struct SQLiteMessageLogTests {
 
     @Test("says what is wrong with a folder that is a file, or a file that is a folder")
     func wrongKind() throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try Data("hello".utf8).write(to: URL(fileURLWithPath: folder.path))
         #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
         folder.remove()
@@ -127,7 +146,7 @@ struct SQLiteMessageLogTests {
     func readOnly() throws {
         // Root may write anywhere except where nobody may.
         #expect(throws: RepriseError(.notWritable, "")) { try open("/proc/reprise-log") }
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o500])

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -16,7 +17,7 @@ struct TilingTests {
     @Test(
         "tile whatever is missing, through trims, holes and restarts", arguments: LogUnderTest.all)
     func tiling(_ kind: LogUnderTest) async throws {
-        var random = SeededLogRandom()
+        var random = SeededGenerator()
         print("tiling: REPRISE_SEED=\(random.seed)")
         let room = try ChannelName("room")
         let other = try ChannelName("other")
@@ -34,7 +35,7 @@ struct TilingTests {
 
     private func change(
         _ model: inout Model, _ store: any LogUnderTestStore, _ room: ChannelName,
-        _ random: inout SeededLogRandom
+        _ random: inout SeededGenerator
     ) async throws {
         let dice = Int.random(in: 0..<10, using: &random)
         if dice == 0 { try await store.reopen() }
@@ -57,7 +58,7 @@ struct TilingTests {
 
     private func check(
         _ model: Model, _ store: any LogUnderTestStore, _ room: ChannelName,
-        _ random: inout SeededLogRandom
+        _ random: inout SeededGenerator
     ) async throws {
         let missing = coverage(model, &random).complement(through: model.head)
         let limit = Int.random(in: 1...40, using: &random)
@@ -92,7 +93,7 @@ struct TilingTests {
         return (events, gone)
     }
 
-    private func coverage(_ model: Model, _ random: inout SeededLogRandom) -> Coverage {
+    private func coverage(_ model: Model, _ random: inout SeededGenerator) -> Coverage {
         var coverage = Coverage()
         for _ in 0..<Int.random(in: 0...5, using: &random) {
             let after = Int64.random(in: 0...model.head, using: &random)

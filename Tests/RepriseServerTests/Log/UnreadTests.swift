@@ -1,9 +1,11 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("What is unread in a log")
+@Suite("Unread counts of a log")
 struct UnreadTests {
     let room: ChannelName
     let ada: UserID
@@ -46,11 +48,12 @@ struct UnreadTests {
 
     @Test(
         "asked again it looks only at what is new or was read since, and always says what counting anew would say",
+        .limit("log.unread", "log.unreadCache"),
         arguments: 0..<4)
     func again(round: Int) async throws {
         let store = try SQLiteStore()
         try await store.reopen()
-        var random = SeededLogRandom(seed: UInt64(round))
+        var random = SeededGenerator(seed: UInt64(round))
         // Long enough that counts are remembered.
         _ = try await store.append((0..<1_500).map { said(by: $0 % 97 == 0 ? bob : ada) })
         var mine = try await store.everything(in: room).events
@@ -103,7 +106,9 @@ struct UnreadTests {
         await store.remove()
     }
 
-    @Test("is counted up to 10,000", arguments: LogUnderTest.all)
+    @Test(
+        "is counted up to 10,000", .limit("log.unread", "log.unreadCache", "push.badge"),
+        arguments: LogUnderTest.all)
     func bound(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
             _ = try await store.append((0..<10_100).map { _ in said(by: bob) })

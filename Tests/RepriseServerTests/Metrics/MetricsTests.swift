@@ -2,6 +2,7 @@ import Foundation
 import Metrics
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -169,7 +170,9 @@ struct MetricsTests {
         #expect(read.value("_9_lives__", ["a_b": "1"]) == 1)
     }
 
-    @Test("what is made beyond the limit works, is not shown, and is counted")
+    @Test(
+        "what is made beyond the limit works, is not shown, and is counted",
+        .limit("server.metrics"))
     func bounded() throws {
         let registry = MetricsRegistry(limit: 3)
         for number in 0..<10 {
@@ -245,25 +248,11 @@ struct MetricsTests {
             let file = folder.url.appending(path: "metrics.txt")
             try await Self.get("/metrics", of: server)
                 .write(to: file, atomically: true, encoding: .utf8)
-            let (status, words) = try Self.check(file)
+            let (status, words) = try await Command.run(
+                Command.python.path,
+                [Command.root.appending(path: "scripts/check-metrics").path, file.path])
             #expect(status == 0, "\(words)")
         }
-    }
-
-    private static func check(_ file: URL) throws -> (status: Int32, words: String) {
-        let root = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let process = Process()
-        let output = Pipe()
-        // Made by `make setup`, with the parser in it.
-        process.executableURL = root.appending(path: ".build/python/bin/python")
-        process.arguments = [root.appending(path: "scripts/check-metrics").path, file.path]
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let words = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: words, as: UTF8.self))
     }
 
     /// The body of an answer, over a connection of its own.

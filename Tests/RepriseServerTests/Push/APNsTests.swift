@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -99,7 +100,9 @@ struct APNsTests {
         }
     }
 
-    @Test("an id of more than 64 bytes goes by its hash, of which two are never alike")
+    @Test(
+        "an id of more than 64 bytes goes by its hash, of which two are never alike",
+        .limit("push.collapse"))
     func collapse() {
         let (long, other) = (String(repeating: "a", count: 65), String(repeating: "a", count: 66))
         #expect(APNsProvider.collapse(String(repeating: "a", count: 64)).count == 64)
@@ -107,7 +110,9 @@ struct APNsTests {
         #expect(APNsProvider.collapse(long) != APNsProvider.collapse(other))
     }
 
-    @Test("an answer of 4,096 bytes is read, and of a longer one no reason is believed")
+    @Test(
+        "an answer of 4,096 bytes is read, and of a longer one no reason is believed",
+        .limit("push.answer"))
     func longAnswer() async throws {
         try await APNsUnderTest.with { test in
             for (extra, isRead) in [(0, true), (1, false)] {
@@ -201,7 +206,9 @@ struct APNsTests {
         }
     }
 
-    @Test("one token serves for 50 minutes, and the next is never made within 20")
+    @Test(
+        "one token serves for 50 minutes, and the next is never made within 20",
+        .limit("push.apnsToken"))
     func tokens() async throws {
         try await APNsUnderTest.with { test in
             for _ in 0..<3 {
@@ -276,7 +283,9 @@ struct APNsTests {
         }
     }
 
-    @Test("Retry-After is read as seconds and as a date, and not believed beyond an hour")
+    @Test(
+        "Retry-After is read as seconds and as a date, and not believed beyond an hour",
+        .limit("push.retryAfter"))
     func retryAfter() async throws {
         try await APNsUnderTest.with { test in
             let now = test.clock.wall()
@@ -299,7 +308,7 @@ struct APNsTests {
     }
 }
 
-@Suite("What is sent to Apple")
+@Suite("APNs requests")
 struct APNsPayloadTests {
     private func json(
         _ title: String, _ body: String
@@ -318,6 +327,7 @@ struct APNsPayloadTests {
 
     @Test(
         "at most 4,096 bytes, cut between two characters as people count them",
+        .limit("push.payload", "push.title"),
         arguments: ["a", "é", "e\u{301}", "👩‍👩‍👧‍👦", "🇩🇪", "\"", "\n", "漢"])
     func cut(character: String) throws {
         for count in [100, 900, 1_000, 4_000, 5_000, 20_000] {
@@ -340,7 +350,8 @@ struct APNsPayloadTests {
         #expect(bytes.count <= 4_096 && alert["body"] == "a…")
     }
 
-    @Test("no change of direction leaves the text, and none is in a title")
+    @Test(
+        "no change of direction leaves the text, and none is in a title", .limit("push.directions"))
     func directions() throws {
         let (_, alert) = try json("\u{202e}evil\u{200f}", "a\u{202e}b\u{2067}c\u{202c}")
         #expect(alert["title"] == "evil")

@@ -3,15 +3,17 @@ import Foundation
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("The token that says who we are to Apple, over a restart", .timeLimit(.minutes(2)))
+@Suite("Apple's provider token over a restart", .timeLimit(.minutes(2)))
 struct APNsTokenTests {
-    let folder = TestFolder()
+    let folder: TemporaryFolder
 
     init() throws {
+        folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true)
     }

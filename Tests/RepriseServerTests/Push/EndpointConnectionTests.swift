@@ -3,11 +3,12 @@ import Foundation
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("Where pushes to browsers connect to", .timeLimit(.minutes(1)))
+@Suite("Addresses of push endpoints", .timeLimit(.minutes(1)))
 struct EndpointConnectionTests {
     /// Counts who connects to this machine, and says nothing.
     private final class Listener: Sendable {
@@ -72,10 +73,7 @@ struct EndpointConnectionTests {
             test.service.listens(at: "https://push.example.org:\(listener.port)")
             let browser = test.service.subscribe("b1")
             async let outcome = test.provider.send(test.push(to: browser))
-            let deadline = ContinuousClock.now + .seconds(20)
-            while listener.connections() == 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            try await eventually("it is dialled") { listener.connections() > 0 }
             _ = await outcome
         }
         #expect(listener.connections() > 0)
@@ -100,7 +98,9 @@ struct EndpointConnectionTests {
         }
     }
 
-    @Test("a name is looked up again after a minute, and the next address is tried when one fails")
+    @Test(
+        "a name is looked up again after a minute, and the next address is tried when one fails",
+        .limit("push.lookUp"))
     func lookedUpAgain() async throws {
         let (clock, names) = (ManualTimekeeper(), Names())
         let clients = names.clients(clock)
@@ -136,7 +136,8 @@ struct EndpointConnectionTests {
     }
 
     @Test(
-        "connections are kept for 1,000 push services, and a name server that says nothing is waited for five seconds"
+        "connections are kept for 1,000 push services, and a name server that says nothing is waited for five seconds",
+        .limit("push.lookUp")
     )
     func bounds() async throws {
         let (clock, names) = (ManualTimekeeper(), Names())
@@ -158,8 +159,7 @@ struct EndpointConnectionTests {
             return []
         }
         let asked = Task { try await silent.use(for: "slow") { _, _ in } }
-        let deadline = ContinuousClock.now + .seconds(20)
-        while clock.sleepers.isEmpty, ContinuousClock.now < deadline { await Task.yield() }
+        try await eventually("it looks up") { !clock.sleepers.isEmpty }
         #expect(clock.sleepers == [clock.uptime() + .seconds(5)])
         clock.advance(by: .seconds(5))
         await #expect(throws: RepriseError(.timedOut, "")) { try await asked.value }

@@ -1,14 +1,17 @@
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
 /// How a message is read while it is pushed: docs/limits.md, Push.
-@Suite("Bounds of walks and of messages in hand", .timeLimit(.minutes(1)))
+@Suite("Bounds of scans and of messages in flight", .timeLimit(.minutes(1)))
 struct FanOutScanTests {
-    @Test("a walk over a channel's members has 16 messages, the next one the next")
+    @Test(
+        "a scan over a channel's members has 16 messages, the next one the next",
+        .limit("push.scanMessages"))
     func messages() async throws {
         try await withPush { push in
             try await push.make(members: ["ada"])
@@ -26,7 +29,7 @@ struct FanOutScanTests {
             }
             for number in 1...40 { try await push.publish("m\(number)") }
             try await push.pass(.seconds(8))
-            try await push.becomes("all is queued") {
+            try await eventually("all is queued") {
                 try await other.read {
                     try Int64.fetchOne($0, sql: "SELECT max(through) FROM walked")
                 }
@@ -41,7 +44,9 @@ struct FanOutScanTests {
         }
     }
 
-    @Test("a message that is pushed is kept for a second: so long its deletion is overlooked")
+    @Test(
+        "a message that is pushed is kept for a second: so long its deletion is overlooked",
+        .limit("push.contents"))
     func kept() async throws {
         try await withPush(RecordingProvider(concurrency: 1)) { push in
             push.provider.holds()
@@ -51,12 +56,12 @@ struct FanOutScanTests {
             // Nearly no time passes between its being read and its being pushed.
             try await push.pass(.milliseconds(4_500))
             try await push.until(pushes: 1, step: .milliseconds(10))
-            try await push.becomes("it is under way") { push.provider.held == 1 }
+            try await eventually("it is under way") { push.provider.held == 1 }
             try await push.publish(
                 "gone", body: "null", change: .deletes(try EntryID("m1")), isNoted: false)
             push.clock.advance(by: .milliseconds(500))
             push.provider.release(1)
-            try await push.becomes("it is pushed from memory") { push.provider.held == 1 }
+            try await eventually("it is pushed from memory") { push.provider.held == 1 }
             #expect(push.provider.pushes.count == 2)
             push.clock.advance(by: .milliseconds(600))
             push.provider.release(1)

@@ -3,7 +3,7 @@ import NIOEmbedded
 import RepriseServer
 import Testing
 
-@Suite("What several pushes write in one turn")
+@Suite("Coalesced writes of pushes")
 struct GatheredWritesTests {
     private let channel = EmbeddedChannel(handler: GatheredWrites())
 

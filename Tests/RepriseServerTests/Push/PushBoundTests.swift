@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -13,7 +14,9 @@ import Testing
 struct PushBoundTests {
     private static let bob = UserID(unchecked: "bob")
 
-    @Test("a user has 10,000 mutes and no more; one of them can still be changed")
+    @Test(
+        "a user has 10,000 mutes and no more; one of them can still be changed",
+        .limit("push.mutes"))
     func mutes() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
@@ -26,18 +29,18 @@ struct PushBoundTests {
         }
         try other.close()
         let accounts = test.accounts
-        try await accounts.setMute(Mute(.user(try UserID("ada"))), of: Self.bob, at: now)
+        try await accounts.mutes.set(Mute(.user(try UserID("ada"))), of: Self.bob, at: now)
         await #expect(throws: RepriseError(.full, "")) {
-            try await accounts.setMute(Mute(.user(try UserID("eve"))), of: Self.bob, at: now)
+            try await accounts.mutes.set(Mute(.user(try UserID("eve"))), of: Self.bob, at: now)
         }
         let until = now.advanced(by: .seconds(60))
-        try await accounts.setMute(
+        try await accounts.mutes.set(
             Mute(.user(try UserID("ada")), until: until), of: Self.bob, at: now)
-        #expect(try await accounts.mutes(of: Self.bob, at: now).count == 10_000)
+        #expect(try await accounts.mutes.all(of: Self.bob, at: now).count == 10_000)
         await test.remove()
     }
 
-    @Test("of a user's channels 10,000 count for the badge")
+    @Test("of a user's channels 10,000 count for the badge", .limit("push.badgeChannels"))
     func badgeChannels() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
@@ -54,13 +57,15 @@ struct PushBoundTests {
             }
         }
         try other.close()
-        let starts = try await test.accounts.unreadStarts([(Self.bob, channels: nil)])
+        let starts = try await test.accounts.positions.unreadStarts([(Self.bob, channels: nil)])
         #expect(starts.map(\.count) == [10_000])
         #expect(starts.first?.last?.0.text == "room-109999")
         await test.remove()
     }
 
-    @Test("users are counted together until their channels are too many, the last one's with them")
+    @Test(
+        "users are counted together until their channels are too many, the last one's with them",
+        .limit("push.badgeQuery"))
     func badgeStarts() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         let users = (0..<4).map { UserID(unchecked: "user-\($0)") }
@@ -71,7 +76,7 @@ struct PushBoundTests {
             }
         }
         for (limit, counted) in [(1, 1), (3, 1), (4, 2), (7, 3), (.max, 4)] {
-            let starts = try await test.accounts.unreadStarts(
+            let starts = try await test.accounts.positions.unreadStarts(
                 users.map { ($0, channels: nil) }, atMost: limit)
             #expect(starts.count == counted && starts.allSatisfy { $0.count == 3 })
         }
@@ -86,7 +91,8 @@ struct PushBoundTests {
             key: try PushKey.read(url.path, setting: "--vapid-key"), subject: "mailto:me@a.org")
     }
 
-    @Test("a push service gets one token for six hours, and then another")
+    @Test(
+        "a push service gets one token for six hours, and then another", .limit("push.vapidToken"))
     func vapidAge() throws {
         var vapid = try Self.vapid()
         let clock = ManualTimekeeper()
@@ -97,7 +103,9 @@ struct PushBoundTests {
         #expect(try vapid.authorization(for: "https://a.example", clock: clock) != first)
     }
 
-    @Test("tokens for 1,000 push services are kept; with one more all are made anew")
+    @Test(
+        "tokens for 1,000 push services are kept; with one more all are made anew",
+        .limit("push.vapidToken"))
     func vapidTokens() throws {
         var vapid = try Self.vapid()
         let clock = ManualTimekeeper()
@@ -110,28 +118,31 @@ struct PushBoundTests {
         #expect(try vapid.authorization(for: "https://0.example", clock: clock) != first)
     }
 
-    @Test("a server that ends waits for a push under way, and writes down what became of it")
+    @Test(
+        "a server that ends waits for a push under way, and writes down what became of it",
+        .limit("push.shutdown"))
     func ending() async throws {
         let push = try PushUnderTest()
-        try await push.accounts.beginPush(.apns) { _ in 0 }
+        try await push.accounts.pushQueue.scans.begin(.apns) { _ in 0 }
         try await push.make(members: ["bob"])
         try await push.register("phone", of: "bob")
         try await push.publish("m1", isNoted: false)
         let provider = HeldProvider()
         let dispatcher = PushDispatcher(
-            provider, accounts: push.accounts, log: push.log, metrics: push.metrics,
-            clock: push.clock, logger: RunningServer.logger)
+            provider, queue: push.accounts.pushQueue,
+            unread: UnreadCounts(positions: push.accounts.positions, log: push.log),
+            log: push.log, metrics: push.metrics, clock: push.clock, logger: RunningServer.logger)
         let running = Task { await dispatcher.run() }
         let deadline = ContinuousClock.now + .seconds(20)
         while provider.asked == 0, ContinuousClock.now < deadline {
             try await push.pass(.seconds(1))
         }
         #expect(provider.asked == 1)
-        #expect(try await push.accounts.queuedPushes(.apns) == 1)
+        #expect(try await push.accounts.pushQueue.count(.apns) == 1)
         await dispatcher.stop()
         provider.letGo()
         await running.value
-        #expect(try await push.accounts.queuedPushes(.apns) == 0)
+        #expect(try await push.accounts.pushQueue.count(.apns) == 0)
         await push.end()
     }
 }

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -43,19 +44,22 @@ struct PushCrashTests {
         await push.end()
     }
 
-    @Test("a walk that was cut off goes on behind the last member whose pushes are queued")
+    @Test(
+        "a scan that was cut off goes on behind the last member whose pushes are queued",
+        .limit("push.scanMembers"))
     func cutScan() async throws {
         let push = try PushUnderTest()
-        try await push.accounts.beginPush(.apns) { _ in 0 }
+        try await push.accounts.pushQueue.scans.begin(.apns) { _ in 0 }
         let names = (0..<1_200).map { "user-\(1_000 + $0)" }
         try await push.make(members: names)
         for name in names { try await push.register("d-\(name)", of: name) }
         try await push.publish("m1", isNoted: false)
-        var scan = try #require(try await push.accounts.fanOutScan(.apns, in: channel("room")))
+        var scan = try #require(
+            try await push.accounts.pushQueue.scans.scan(.apns, in: channel("room")))
         let candidate = PushCandidate(
             seq: 1, id: try EntryID("m1"), from: nil,
             expires: push.clock.wall().advanced(by: .seconds(3_600)))
-        let added = try await push.accounts.stepPush(
+        let added = try await push.accounts.pushQueue.scans.step(
             &scan, .apns, to: 1, [candidate], now: push.clock.wall())
         #expect(added == PushLimits.membersPerStep && scan.target == 1)
         await push.kill()

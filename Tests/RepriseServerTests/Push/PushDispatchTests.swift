@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -29,28 +30,29 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("answers are written down 256 together while others are under way")
+    @Test(
+        "answers are written down 256 together while others are under way", .limit("push.answers"))
     func settledTogether() async throws {
         try await withHeld(pushes: 300) { push in
             push.provider.release(255)
-            try await push.becomes("255 are answered") { push.count("sent") == 255 }
-            #expect(try await push.accounts.queuedPushes(.apns) == 300)
+            try await eventually("255 are answered") { push.count("sent") == 255 }
+            #expect(try await push.accounts.pushQueue.count(.apns) == 300)
             push.provider.release(1)
-            try await push.becomes("256 are written down") {
-                try await push.accounts.queuedPushes(.apns) == 44
+            try await eventually("256 are written down") {
+                try await push.accounts.pushQueue.count(.apns) == 44
             }
         }
     }
 
-    @Test("answers are written down after 50 ms while others are under way")
+    @Test("answers are written down after 50 ms while others are under way", .limit("push.answers"))
     func settledWithin() async throws {
         try await withHeld(pushes: 10) { push in
             push.provider.release(8)
-            try await push.becomes("8 are answered") { push.count("sent") == 8 }
-            #expect(try await push.accounts.queuedPushes(.apns) == 10)
+            try await eventually("8 are answered") { push.count("sent") == 8 }
+            #expect(try await push.accounts.pushQueue.count(.apns) == 10)
             push.clock.advance(by: .milliseconds(50))
-            try await push.becomes("8 are written down") {
-                try await push.accounts.queuedPushes(.apns) == 2
+            try await eventually("8 are written down") {
+                try await push.accounts.pushQueue.count(.apns) == 2
             }
         }
     }
@@ -69,7 +71,7 @@ struct PushDispatchTests {
             }
             try await push.publish("m1")
             try await push.until(pushes: count)
-            try await push.becomes("all are under way") { provider.held == count }
+            try await eventually("all are under way") { provider.held == count }
             try await body(push)
         }
     }
@@ -88,7 +90,7 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("what is read, deleted, expired or left meanwhile is not pushed")
+    @Test("what is read, deleted, expired or left meanwhile is not pushed", .limit("push.life"))
     func stale() async throws {
         // Down, so that everything waits in the queue.
         let provider = RecordingProvider { _, _ in .unavailable(.seconds(120), "down") }
@@ -148,8 +150,8 @@ struct PushDispatchTests {
             try await push.publish("m1")
             try await push.until(pushes: 2)
             try await push.untilQueueIsEmpty()
-            let bob = try await push.accounts.devices(of: try UserID("bob"))
-            let eve = try await push.accounts.devices(of: try UserID("eve"))
+            let bob = try await push.accounts.devices.all(of: try UserID("bob"))
+            let eve = try await push.accounts.devices.all(of: try UserID("eve"))
             #expect(bob.map(\.pushToken) == [nil])
             #expect(eve.map { $0.pushToken?.text } == ["beef"], "she has named it since it died")
             push.provider.answer { _, _ in .accepted }
@@ -166,8 +168,9 @@ struct PushDispatchTests {
             try await push.make(members: ["bob"])
             try await push.publish("m1")
             try await push.pass(.seconds(7))
-            try await push.becomes("m1 is walked") {
-                try await push.accounts.fanOutScan(.apns, in: channel("room"))?.through == 1
+            try await eventually("m1 is scanned") {
+                try await push.accounts.pushQueue.scans.scan(.apns, in: channel("room"))?.through
+                    == 1
             }
             try await push.register("phone", of: "bob")
             try await push.publish("m2")
@@ -231,7 +234,9 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("a device gets no more than its share at once; the rest comes later, and none is lost")
+    @Test(
+        "a device gets no more than its share at once; the rest comes later, and none is lost",
+        .limit("push.deviceRate"))
     func rate() async throws {
         try await withPush { push in
             try await push.make(members: ["bob"])

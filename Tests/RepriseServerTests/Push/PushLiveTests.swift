@@ -1,9 +1,11 @@
 import Crypto
 import Foundation
+import GRDB
 import Logging
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
@@ -23,7 +25,7 @@ struct PushLiveTests {
         let apple = try await FakePushServer.start(certificate) { apns.answer($0) }
         let service = try await FakePushServer.start(certificate) { web.answer($0) }
         web.listens(at: service.url)
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         var configuration = ServerConfiguration(port: 0, data: folder.path)
         configuration.push = try settings(apns, apple, service, authority)
         let (ready, isReady) = AsyncStream<Gateway>.makeStream()
@@ -44,18 +46,23 @@ struct PushLiveTests {
             .write(to: authority.folder.url.appendingPathComponent("AuthKey.p8"))
         await server.reload()
         // What was stored before pushing began is not pushed: so it is to have begun.
-        try await Task.sleep(for: .milliseconds(500))
+        let queue = try DatabaseQueue(path: folder.path + "/accounts.sqlite")
+        try await eventually("both services push") {
+            let sql = "SELECT count(*) FROM push_services"
+            return try await queue.read { try Int.fetchOne($0, sql: sql) } == 2
+        }
+        try queue.close()
         _ = try await gateway.committer.commit([
             NewMessage(
                 channel: channel("room"), id: try EntryID("m1"), from: try UserID("ada"),
                 body: Array(#"{"text":"Hello"}"#.utf8))
         ])
-        try await untilTrue("both are pushed") { apns.takenCount == 1 && web.takenCount == 1 }
+        try await eventually("both are pushed") { apns.takenCount == 1 && web.takenCount == 1 }
         #expect(String(decoding: apns.taken[0].payload, as: UTF8.self).contains("Hello"))
         #expect(
             web.taken[0].text.map { String(decoding: $0, as: UTF8.self) }?.contains("Hello") == true
         )
-        try await untilTrue("it is counted") {
+        try await eventually("it is counted") {
             gateway.metrics.text().contains(#"outcome="sent",service="apns"} 1"#)
         }
         await group.triggerGracefulShutdown()
@@ -96,12 +103,12 @@ struct PushLiveTests {
         try await accounts.setMember(
             bob, role: .member, joined: 0, in: channel("room"), at: now)
         apns.install("aabb")
-        try await accounts.setDevice(
+        try await accounts.devices.set(
             RegisteredDevice(
                 id: try EntryID("phone"), platform: "ios", pushToken: try PushToken("aabb"),
                 lastSeen: now), of: bob)
         let browser = web.subscribe("b1")
-        try await accounts.setDevice(
+        try await accounts.devices.set(
             RegisteredDevice(
                 id: try EntryID("web"), platform: "web",
                 subscription: try WebPushSubscription(
@@ -111,7 +118,7 @@ struct PushLiveTests {
 
     @Test("a server with a key that cannot be used does not start, and says why")
     func badKey() async throws {
-        let folder = TestFolder()
+        let folder = try TemporaryFolder()
         defer { folder.remove() }
         var configuration = ServerConfiguration(port: 0, data: folder.path)
         configuration.push.apns = APNsSettings(

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -24,7 +25,9 @@ struct PushMachineTests {
         return machine
     }
 
-    @Test("walks a channel when its message has had its time; what comes together goes together")
+    @Test(
+        "scans a channel when its message has had its time; what comes together goes together",
+        .limit("push.grace"))
     func grace() {
         var machine = machine()
         let room = channel("room")
@@ -41,7 +44,7 @@ struct PushMachineTests {
         #expect(machine.wake(now: .seconds(20)) == nil, "nothing is left to do")
     }
 
-    @Test("a walk goes on step by step, and pauses while too much is queued")
+    @Test("a scan goes on step by step, and pauses while too much is queued", .limit("push.queued"))
     func pauses() {
         var machine = machine()
         let room = channel("room")
@@ -57,7 +60,9 @@ struct PushMachineTests {
         #expect(machine.next(now: wait).contains(.scan(room, through: 1)))
     }
 
-    @Test("has no more under way than it may, and holds no push twice")
+    @Test(
+        "has no more under way than it may, and holds no push twice",
+        .limit("push.queuePage", "push.inFlight"))
     func concurrency() {
         var machine = machine(concurrency: 2)
         machine.othersQueued(dueAfter: .zero, now: .zero)
@@ -73,7 +78,7 @@ struct PushMachineTests {
     }
 
     @Test(
-        "what an answer makes of a push",
+        "what an answer makes of a push", .limit("push.attempts"),
         arguments: [
             (PushOutcome.accepted, 0, PushMachine.Acknowledgement.pushed),
             (.refused("x"), 0, .dropped(.refused)),
@@ -100,7 +105,9 @@ struct PushMachineTests {
             machine.answered(outcome, attempts: attempts, now: .zero, jitter: 0.5) == expected)
     }
 
-    @Test("after five failures in a row nothing is sent, then one, and after its success all")
+    @Test(
+        "after five failures in a row nothing is sent, then one, and after its success all",
+        .limit("push.failures"))
     func circuit() {
         var machine = machine(concurrency: 10)
         machine.othersQueued(dueAfter: .zero, now: .zero)
@@ -151,7 +158,9 @@ struct PushMachineTests {
         #expect(machine.next(now: .zero) == [.postpone(1, .milliseconds(900)), .send(2)])
     }
 
-    @Test("of 10,000 push services that fail one more is as if none did")
+    @Test(
+        "of 10,000 push services that fail one more is as if none did",
+        .limit("push.failingServices"))
     func manyLanes() {
         var machine = machine()
         func fails(_ lane: Int) {
@@ -170,7 +179,8 @@ struct PushMachineTests {
     }
 
     @Test(
-        "two channels are walked at a time, and 65,536 messages are noted: then all are looked at")
+        "two channels are scanned at a time, and 65,536 messages are noted: then all are looked at",
+        .limit("push.noted", "push.scans"))
     func scans() {
         var machine = machine()
         for number in 0..<65_536 {
@@ -213,7 +223,7 @@ struct PushMachineTests {
         #expect(machine.next(now: .seconds(2)) == [.load(PushLimits.page)])
     }
 
-    @Test("what waits for a slow provider is read again before it is sent")
+    @Test("what waits for a slow provider is read again before it is sent", .limit("push.inMemory"))
     func freshness() {
         var machine = machine(concurrency: 1)
         machine.othersQueued(dueAfter: .zero, now: .zero)

@@ -3,13 +3,16 @@ import Foundation
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("A provider that is in trouble, or brings us into it", .timeLimit(.minutes(2)))
+@Suite("Failing push providers", .timeLimit(.minutes(2)))
 struct PushTroubleTests {
-    @Test("who hangs is given up, who cuts an answer in its middle too; both are asked again")
+    @Test(
+        "who hangs is given up, who cuts an answer in its middle too; both are asked again",
+        .limit("push.provider"))
     func apns() async throws {
         try await APNsUnderTest.with(answer: .milliseconds(300)) { test in
             for answer in [FakeAnswer.hang, .cutInBody] {
@@ -24,7 +27,9 @@ struct PushTroubleTests {
         }
     }
 
-    @Test("a browser's service that hangs, cuts, redirects or answers nonsense takes no push")
+    @Test(
+        "a browser's service that hangs, cuts, redirects or answers nonsense takes no push",
+        .limit("push.answer"))
     func webPush() async throws {
         // Only who hangs is waited for: the others have the time that ships, however busy the
         // machine is.

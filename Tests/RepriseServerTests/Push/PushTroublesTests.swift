@@ -1,11 +1,13 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import Testing
 
-@Suite("What the log is told of push services")
+@Suite("Log lines about push services")
 struct PushTroublesTests {
     @Test(
-        "three that are down are three lines, not one a push; each change is one more, and what lasts is said every ten minutes"
+        "three that are down are three lines, not one a push; each change is one more, and what lasts is said every ten minutes",
+        .limit("push.failureLog")
     )
     func once() {
         var troubles = PushTroubles()
@@ -30,7 +32,7 @@ struct PushTroublesTests {
         #expect(troubles.ended(.refused("413"), lane: "d", now: .seconds(607)) == nil)
     }
 
-    @Test("so many are remembered; then all are told again")
+    @Test("so many are remembered; then all are told again", .limit("push.failureLog"))
     func bounded() {
         var troubles = PushTroubles(limit: 2)
         for lane in ["a", "b", "c", "a"] {

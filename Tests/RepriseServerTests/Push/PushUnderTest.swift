@@ -1,12 +1,13 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
 
 /// A dispatcher over a real log and real accounts, in manual time.
 final class PushUnderTest {
-    let folder = TestFolder()
+    let folder: TemporaryFolder
     let clock = ManualTimekeeper()
     private(set) var provider: RecordingProvider
     private(set) var log: SQLiteMessageLog
@@ -17,13 +18,14 @@ final class PushUnderTest {
 
     init(_ provider: RecordingProvider = RecordingProvider()) throws {
         self.provider = provider
+        folder = try TemporaryFolder()
         log = try Self.openLog(folder, clock)
         accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
     }
 
     private static func openLog(
-        _ folder: TestFolder, _ clock: ManualTimekeeper, isRestored: Bool = false
+        _ folder: TemporaryFolder, _ clock: ManualTimekeeper, isRestored: Bool = false
     ) throws -> SQLiteMessageLog {
         var configuration = SQLiteMessageLog.Configuration()
         configuration.clock = clock
@@ -36,9 +38,10 @@ final class PushUnderTest {
         _ metrics: ServerMetrics, _ clock: ManualTimekeeper
     ) -> PushDispatcher {
         let dispatcher = PushDispatcher(
-            provider, accounts: accounts, log: log, metrics: metrics, clock: clock,
-            logger: RunningServer.logger)
-        accounts.onPushQueued(
+            provider, queue: accounts.pushQueue,
+            unread: UnreadCounts(positions: accounts.positions, log: log), log: log,
+            metrics: metrics, clock: clock, logger: RunningServer.logger)
+        accounts.pushQueue.onQueued(
             PushQueued(
                 services: [provider.service], clock: clock,
                 told: { _, _ in dispatcher.othersQueued() }))
@@ -51,9 +54,8 @@ final class PushUnderTest {
         running = Task { await dispatcher.run() }
         let service = provider.service
         let accounts = accounts
-        let deadline = ContinuousClock.now + .seconds(10)
-        while try await !accounts.hasBegunPush(service), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(1))
+        try await eventually("it has begun") {
+            try await accounts.pushQueue.scans.hasBegun(service)
         }
     }
 
@@ -99,7 +101,7 @@ final class PushUnderTest {
     func register(
         _ device: String, of user: String, token: String? = nil
     ) async throws {
-        try await accounts.setDevice(
+        try await accounts.devices.set(
             RegisteredDevice(
                 id: try EntryID(device), platform: "ios",
                 pushToken: try PushToken(token ?? "aa" + device.utf8.map { "\($0)" }.joined()),
@@ -164,20 +166,11 @@ final class PushUnderTest {
         }
     }
 
-    /// Waits until something is so, and lets no time pass for what is tested.
-    func becomes(_ what: Comment, _ condition: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await !condition() {
-            try #require(ContinuousClock.now < deadline, what)
-            try await Task.sleep(for: .milliseconds(2))
-        }
-    }
-
     /// Waits, while time passes, until no push waits; gives up once none has left for 20 s.
     func untilQueueIsEmpty(step: Duration = .milliseconds(250)) async throws {
         var (known, deadline) = (-1, ContinuousClock.now)
         while true {
-            let left = try await accounts.queuedPushes(provider.service)
+            let left = try await accounts.pushQueue.count(provider.service)
             if left == 0 { return }
             if left != known { (known, deadline) = (left, ContinuousClock.now + .seconds(20)) }
             guard ContinuousClock.now < deadline else {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -28,16 +29,17 @@ struct UnreadCountsTests {
         "are what a recount says, through messages, edits, deletions, trimming, reading, leaving, joining again, restarts and a new epoch",
         arguments: [100_000, 4])
     func random(limit: Int) async throws {
-        var seeded = SeededLogRandom()
+        var seeded = SeededGenerator()
         let push = try PushUnderTest()
         for room in Self.rooms { try await push.make(room, members: Self.people) }
-        var counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: limit)
+        var counts = UnreadCounts(positions: push.accounts.positions, log: push.log, limit: limit)
         var ids: [(room: String, id: String)] = []
         for step in 0..<450 {
             if step % 150 == 149 {
                 await push.kill()
                 try push.reopen(isRestored: step % 300 == 299)
-                counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: limit)
+                counts = UnreadCounts(
+                    positions: push.accounts.positions, log: push.log, limit: limit)
             }
             try await Self.change(push, step, &ids, &seeded)
             for name in Self.people where Bool.random(using: &seeded) {
@@ -53,7 +55,7 @@ struct UnreadCountsTests {
 
     private static func change(
         _ push: PushUnderTest, _ step: Int, _ ids: inout [(room: String, id: String)],
-        _ seeded: inout SeededLogRandom
+        _ seeded: inout SeededGenerator
     ) async throws {
         let room = rooms[Int.random(in: 0..<rooms.count, using: &seeded)]
         let name = people[Int.random(in: 0..<people.count, using: &seeded)]
@@ -97,7 +99,7 @@ struct UnreadCountsTests {
     func concurrent() async throws {
         let push = try PushUnderTest()
         for room in Self.rooms { try await push.make(room, members: Self.people) }
-        let counts = UnreadCounts(accounts: push.accounts, log: push.log)
+        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log)
         let (log, accounts) = (push.log, push.accounts)
         let users = try Self.people.map { try UserID($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -156,7 +158,7 @@ struct UnreadCountsTests {
             (0..<9_000).map {
                 NewMessage(channel: channel("room-\($0)"), id: .random(), body: [0x31])
             })
-        let counts = UnreadCounts(accounts: accounts, log: log)
+        let counts = UnreadCounts(positions: accounts.positions, log: log)
         let clock = ContinuousClock()
         var began = clock.now
         let all = try await counts.count(of: bob)
@@ -180,7 +182,9 @@ struct UnreadCountsTests {
         await push.end()
     }
 
-    @Test("no user is begun with beyond so many channels in one read; the others are in the next")
+    @Test(
+        "no user is begun with beyond so many channels in one read; the others are in the next",
+        .limit("push.badgeQuery"))
     func together() async throws {
         let push = try PushUnderTest()
         for room in Self.rooms {
@@ -190,9 +194,10 @@ struct UnreadCountsTests {
         let users = try Self.people.map { try UserID($0) }
         let asked = users.map { ($0, channels: [ChannelName]?.none) }
         for (limit, found) in [(6, 1), (7, 2), (13, 3)] {
-            #expect(try await push.accounts.unreadStarts(asked, atMost: limit).count == found)
+            #expect(
+                try await push.accounts.positions.unreadStarts(asked, atMost: limit).count == found)
         }
-        let counts = UnreadCounts(accounts: push.accounts, log: push.log, readAtOnce: 6)
+        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log, readAtOnce: 6)
         await counts.prepare(Set(users))
         #expect(await counts.recounts == 3)
         for user in users { #expect(try await counts.count(of: user) == 6) }
@@ -200,13 +205,15 @@ struct UnreadCountsTests {
         await push.end()
     }
 
-    @Test("only so many are kept, and those that were not asked for the longest go")
+    @Test(
+        "only so many are kept, and those that were not asked for the longest go",
+        .limit("push.badgeCache"))
     func room() async throws {
         let push = try PushUnderTest()
         let people = (0..<40).map { "user-\($0)" }
         try await push.make(members: people)
         try await push.publish("m1")
-        let counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: 20)
+        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log, limit: 20)
         for name in people {
             #expect(try await counts.count(of: try UserID(name)) == 1)
             #expect(await counts.keptChannels <= 20)
@@ -220,11 +227,12 @@ struct UnreadCountsTests {
     }
 }
 
-@Suite("Which channels of a log have changed")
+@Suite("Changed channels of a log")
 struct ChannelChangesTests {
-    @Test("is what was noted since, or that it is not known any more")
+    @Test(
+        "is what was noted since, or that it is not known any more", .limit("push.changedChannels"))
     func model() {
-        var seeded = SeededLogRandom()
+        var seeded = SeededGenerator()
         var changes = ChannelChanges(limit: 8)
         var noted: [String] = []
         let names = (0..<12).map { "c\($0)" }

@@ -4,6 +4,7 @@ import NIOCore
 import RepriseCore
 import RepriseFakes
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -95,7 +96,7 @@ struct WebPushTests {
         }
     }
 
-    @Test("a long text is cut to one record, which the browser can open")
+    @Test("a long text is cut to one record, which the browser can open", .limit("push.payload"))
     func long() async throws {
         try await WebPushUnderTest.with { test in
             let browser = test.service.subscribe("b1")
@@ -217,7 +218,9 @@ struct WebPushTests {
         }
     }
 
-    @Test("an endpoint has 2,048 bytes; a longer one is refused as too large")
+    @Test(
+        "an endpoint has 2,048 bytes; a longer one is refused as too large", .limit("push.endpoint")
+    )
     func longEndpoint() throws {
         let start = "https://a.example/"
         func subscription(_ bytes: Int) throws -> WebPushSubscription {
@@ -252,7 +255,7 @@ enum RFC8291 {
     }
 }
 
-@Suite("Sealing for browsers")
+@Suite("Web Push encryption")
 struct WebPushSealTests {
     @Test("the example of RFC 8291 comes out byte for byte")
     func vector() throws {
@@ -281,20 +284,14 @@ struct WebPushSealTests {
         for text in texts {
             let sealed = try WebPushSeal.seal(Array(text.utf8), for: subscription)
             #expect(sealed.count <= 4_096)
-            let process = Process()
-            let output = Pipe()
-            process.executableURL = python
-            process.arguments = [
-                root.appending(path: "Tests/Support/push/open.py").path, RFC8291.receiverKey,
-                RFC8291.secret, Data(sealed).base64EncodedString(),
-            ]
-            process.standardOutput = output
-            process.standardError = output
-            try process.run()
-            let bytes = output.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            #expect(process.terminationStatus == 0)
-            #expect(String(decoding: bytes, as: UTF8.self) == text)
+            let (status, words) = try await Command.run(
+                python.path,
+                [
+                    root.appending(path: "Tests/Support/push/open.py").path, RFC8291.receiverKey,
+                    RFC8291.secret, Data(sealed).base64EncodedString(),
+                ])
+            #expect(status == 0)
+            #expect(words == text)
         }
     }
 

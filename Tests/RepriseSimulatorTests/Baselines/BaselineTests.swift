@@ -16,17 +16,17 @@ struct BaselineTests {
         }
     }
 
-    @Test("The simulation convicts each by itself, and shows the trace", arguments: Baseline.all)
+    @Test("The simulation detects each by itself, and shows the trace", arguments: Baseline.all)
     func convicted(_ baseline: Baseline) throws {
         let detection = try #require(baseline.detect(choosingFrom: 1))
         #expect(detection.shrunk.faults.count < detection.whole.faults.count)
-        #expect(detection.lines.contains { $0.what.contains("BROKEN PROMISE") })
+        #expect(detection.lines.contains { $0.what.contains("VIOLATED INVARIANT") })
         print(baseline.account(of: detection))
     }
 
     /// Else it might be the workload that nobody can pass.
     @Test(
-        "The same workload convicts no machine of ours, over as many seeds as convicted the seed's",
+        "The same workload detects no machine of ours, over as many seeds as detected the seed's",
         arguments: Workloads.controls.map(\.name))
     func control(_ name: String) throws {
         let control = try #require(Workloads.named(name))
@@ -73,10 +73,10 @@ struct BaselineTests {
 
     /// A row that no longer convicts gets a new seed from
     /// ``Baseline/detect(seeds:by:choosingFrom:)``.
-    @Test("Every command of docs/baselines.md shows a broken promise")
+    @Test("Every command of docs/reliability/baselines.md shows a violated invariant")
     func documented() throws {
         let page = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../../docs/baselines.md").standardizedFileURL
+            .appending(path: "../../../docs/reliability/baselines.md").standardizedFileURL
         let text = try String(contentsOf: page, encoding: .utf8)
         let commands = text.matches(of: /--workload (seed-[0-9a-z-]+) (--trace [^`|]*)`/)
         #expect(commands.count >= 15)
@@ -88,7 +88,7 @@ struct BaselineTests {
         }
     }
 
-    /// What `reprise simulate` makes of its options.
+    /// What `reprise-lab simulate` makes of its options.
     private func schedule(of workload: any Workload, _ options: String) throws -> FaultSchedule {
         let words = options.split(separator: " ").map(String.init)
         func value(_ option: String) -> String? {

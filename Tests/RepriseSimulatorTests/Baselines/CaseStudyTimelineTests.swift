@@ -2,7 +2,7 @@ import RepriseSimulator
 import Testing
 
 /// The machines play what their documents tell: a transcription that fails here is a straw man.
-@Suite("Baselines: the seeds' own timelines")
+@Suite("Baselines: the case studies' timelines")
 struct CaseStudyTimelineTests {
     // MARK: Seed 000
 

@@ -7,7 +7,7 @@ struct ChainsWorkloadTests {
     private let workload = ChainsWorkload()
 
     @Test(
-        "no seed breaks a promise: kills at every write, power losses, failing disks, two owners, calendars, versions, workers that fail and hang"
+        "no seed violates an invariant: kills at every write, power losses, failing disks, two owners, calendars, versions, workers that fail and hang"
     )
     func honest() {
         for seed: UInt64 in 1..<61 {
@@ -18,7 +18,7 @@ struct ChainsWorkloadTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             (Mutation.chainStepBeforeOutcome, Promise.order, 4),
             (.chainIntentsApart, .recorded, 2), (.chainKeyPerAttempt, .once, 4),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RepriseSimulator
 
-@Suite("The witness of access")
+@Suite("The checker of access")
 struct AccessCheckerTests {
     @Test(
         "a membership whose sync failed counts from when it was asked for, if it is found after a restart"

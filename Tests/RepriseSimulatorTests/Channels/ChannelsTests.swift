@@ -6,7 +6,7 @@ import Testing
 struct ChannelsTests {
     private let workload = ChannelsWorkload()
 
-    @Test("no seed breaks a promise, whatever goes wrong between devices and server")
+    @Test("no seed violates an invariant, whatever goes wrong between devices and server")
     func honest() {
         let detection = workload.detection(seeds: 1..<101)
         #expect(
@@ -37,9 +37,9 @@ struct ChannelsTests {
     }
 
     /// The search begins a little before the seed that convicted it when this was written
-    /// (`reprise simulate --mutation`).
+    /// (`reprise-lab simulate --mutation`).
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             (Mutation.keepMemoryAfterFailedCommit, 1),
             (.widenPrev, 2),

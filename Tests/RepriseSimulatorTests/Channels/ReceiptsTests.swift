@@ -12,7 +12,7 @@ struct ReceiptsTests {
             detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
-    @Test("a wrong driver is convicted", arguments: [Mutation.echoBeforeDurable, .positionsGoBack])
+    @Test("a wrong driver is detected", arguments: [Mutation.echoBeforeDurable, .positionsGoBack])
     func mutation(_ mutation: Mutation) {
         #expect(
             workload.detection(of: mutation, seeds: 1..<60) != nil,

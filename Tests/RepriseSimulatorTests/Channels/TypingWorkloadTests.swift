@@ -19,7 +19,7 @@ struct TypingWorkloadTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             Mutation.typingForEver, .typingOutlivesConnection, .typingUnticked,
         ])

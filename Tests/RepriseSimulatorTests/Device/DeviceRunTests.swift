@@ -154,7 +154,7 @@ struct DeviceTrialTests {
     }
 
     @Test(
-        "each wrong driver is convicted",
+        "each wrong driver is detected",
         arguments: [
             Mutation.keepMemoryAfterFailedCommit, .widenPrev, .silenceCompletes,
             .subscribeFromHighest, .coverageApart, .storeDuplicates, .ignoreEpoch,

@@ -22,7 +22,7 @@ struct CampaignTests {
         #expect(found.violation.promise == .recorded)
         #expect(found.shrunk.faults.count <= 1 && found.shrunk.devices == 1)
         #expect(found.shrunk.messages < found.whole.messages)
-        #expect(found.lines.last?.what.contains("BROKEN PROMISE") == true)
+        #expect(found.lines.last?.what.contains("VIOLATED INVARIANT") == true)
         let options = found.shrunk.options(reducedFrom: found.whole)
         #expect(options.hasPrefix("--trace \(found.whole.seed) --devices 1 --messages"))
         let replayed = Relay().run(found.shrunk, mutation: .acknowledgeBeforeCommit)

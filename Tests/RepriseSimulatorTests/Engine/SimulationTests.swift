@@ -118,7 +118,7 @@ struct SimulationTests {
         #expect(left == nil)
     }
 
-    @Test("a loop in which no time passes is a broken promise, not a hang")
+    @Test("a loop in which no time passes is a violated invariant, not a hang")
     func loop() {
         let simulation = Self.simulation()
         func again() { simulation.after(.zero) { again() } }

@@ -9,7 +9,7 @@ struct FormsWorkloadTests {
     private let large = FormsWorkload(size: .large)
 
     @Test(
-        "no seed breaks a promise: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
+        "no seed violates an invariant: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
     )
     func honest() {
         let detection = workload.detection(seeds: 1..<41)
@@ -47,7 +47,7 @@ struct FormsWorkloadTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             (Mutation.grantAfterRender, Promise.durable), (.forgetGrant, .once),
             (.openGateAtHandshake, .released), (.acknowledgeOnSend, .acknowledged),

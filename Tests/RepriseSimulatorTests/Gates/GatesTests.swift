@@ -7,7 +7,7 @@ struct GatesTests {
     private let workload = GatesWorkload()
 
     @Test(
-        "no seed breaks a promise: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
+        "no seed violates an invariant: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
     )
     func honest() {
         let detection = workload.detection(seeds: 1..<101)
@@ -16,7 +16,7 @@ struct GatesTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             Mutation.acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
             .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,

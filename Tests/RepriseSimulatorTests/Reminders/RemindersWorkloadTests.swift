@@ -7,7 +7,7 @@ struct RemindersWorkloadTests {
     private let workload = RemindersWorkload()
 
     @Test(
-        "no seed breaks a promise: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
+        "no seed violates an invariant: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
     )
     func honest() {
         let detection = workload.detection(seeds: 1..<31)
@@ -16,7 +16,7 @@ struct RemindersWorkloadTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             (Mutation.additionsFirst, Promise.bounded), (.deliveredStays, .accounted),
             (.changesMeanwhileForgotten, .accounted), (.pendingRemembered, .accounted),

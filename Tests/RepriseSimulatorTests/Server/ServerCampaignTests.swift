@@ -27,7 +27,7 @@ struct ServerCampaignTests {
     }
 
     @Test(
-        "a wrong driver is convicted",
+        "a wrong driver is detected",
         arguments: [
             Mutation.fanOutBeforeCommit, .acknowledgeBeforeCommitOnServer,
             .keepHeadsAfterFailedCommit, .forgetIDs, .registerAfterRead, .silentDoubt,

@@ -40,8 +40,8 @@ public struct SandboxPath: Hashable, Sendable, Codable, CustomStringConvertible 
         let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
         guard parts.count <= WorkerLimits.pathParts else { throw refused("It has too many parts") }
-        guard parts.allSatisfy({ !$0.isEmpty && $0.utf8.count <= 255 }) else {
-            throw refused("Each of its parts has 1 to 255 bytes")
+        guard parts.allSatisfy({ (1...WorkerLimits.pathPart).contains($0.utf8.count) }) else {
+            throw refused("Each of its parts has 1 to \(WorkerLimits.pathPart) bytes")
         }
         guard !parts.contains(where: { $0 == "." || $0 == ".." }) else {
             throw refused("It climbs")

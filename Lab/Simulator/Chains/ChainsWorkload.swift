@@ -1,0 +1,104 @@
+import Foundation
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// Chains on the shipping tables, whose tasks have effects that somebody counts: the invariants of
+/// the feature, whatever goes wrong.
+///
+/// The rows of chains have no model, so whatever tier is asked for, the shipping journal is played;
+/// in tier `model` small runs share open ones.
+package struct ChainsWorkload: Workload {
+    package init() {}
+
+    package let name = "chains"
+    package let summary = "chains of tasks: parallel, waiting, retried, undone, of several versions"
+
+    /// Within how long everything ends once nothing is wrong any more.
+    private static let timeout: Duration = .seconds(3_000)
+    /// A calendar that went back while the device had no power: no clock can tell, and waits are
+    /// that much longer.
+    private static let undetectable: Duration = .seconds(90_000)
+
+    package func schedule(seed: UInt64) -> FaultSchedule {
+        ChainsMix.isLarge(seed)
+            ? FaultSchedule.draw(seed: seed, kinds: Self.kinds)
+            : FaultSchedule.draw(
+                seed: seed, kinds: Self.kinds, length: (.seconds(20), .seconds(120)), size: .small)
+    }
+
+    private static let kinds: [(kind: Fault.Kind, weight: Int)] = [
+        (.killDevice, 8), (.powerLossDevice, 4), (.suspend, 3), (.secondOwner, 3),
+        (.diskFull, 2), (.syncFails, 4), (.clockJump, 3), (.clockDrift, 1),
+        (.gateCloses, 6), (.handlerThrows, 3), (.handlerHangs, 2), (.handlerLate, 3),
+    ]
+
+    /// For small runs; in the large ones, and in the other tiers, each launch opens its files.
+    private static let stock = JournalStock(kinds: ChainsKinds.all, schemas: [Chains.schema])
+
+    package func play(_ simulation: Simulation, on tier: Tier) {
+        let schedule = simulation.schedule
+        let mix = ChainsMix(schedule.seed)
+        if mix.isLarge { simulation.had(.large) }
+        var random = simulation.random("messages")
+        let messages = (0..<schedule.messages).map { ChainsMessage($0, schedule, mix, &random) }
+        let folder = Self.folder(tier).appendingPathComponent(
+            "reprise-chains-\(schedule.seed)-\(EntryID.random())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let devices = (0..<schedule.devices).map { index in
+            let disk = SimulatedDisk(simulation, name: "device \(index)")
+            return ChainsDevice(
+                simulation, index: index, disk: disk,
+                store: GRDBStore(
+                    simulation, at: folder.appendingPathComponent("\(index)"), disk: disk,
+                    schemas: [Chains.schema],
+                    stock: tier == .model && !mix.isLarge ? Self.stock : nil))
+        }
+        play(simulation, devices, messages)
+        for device in devices { device.end() }
+    }
+
+    /// In memory, where the machine has a place for that.
+    private static func folder(_ tier: Tier) -> URL {
+        switch tier {
+        case .real(let url), .compared(let url): return url
+        case .model:
+            let memory = "/dev/shm"
+            return FileManager.default.isWritableFile(atPath: memory)
+                ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+        }
+    }
+
+    private func play(
+        _ simulation: Simulation, _ devices: [ChainsDevice], _ messages: [ChainsMessage]
+    ) {
+        let schedule = simulation.schedule
+        let injector = FaultInjector(simulation, network: nil, devices: devices.map(\.machine))
+        for device in devices { device.process.start() }
+        for message in messages {
+            simulation.after(message.at) { devices[message.device].arrives(message) }
+        }
+        injector.schedule { fault in devices[fault.target % devices.count].inflict(fault) }
+        // Those who sleep for weeks are waited for.
+        let end = schedule.faults.reduce(schedule.length) {
+            $1.kind == .suspend ? max($0, $1.at + $1.length) : $0
+        }
+        simulation.run(until: end)
+        injector.heal()
+        for device in devices { device.heal() }
+        for number in 0..<20 {
+            simulation.after(.seconds(60) * (number + 1)) {
+                for device in devices where device.checker.someWaitForReply {
+                    device.replies(number)
+                }
+            }
+        }
+        simulation.run(until: simulation.now + Self.timeout)
+        if schedule.faults.contains(where: { $0.kind == .clockJump || $0.kind == .clockDrift }) {
+            simulation.run(until: simulation.now + Self.undetectable)
+            for device in devices { device.replies(20) }
+            simulation.run(until: simulation.now + Self.timeout)
+        }
+        for device in devices { device.look(isEnd: true) }
+    }
+}

@@ -1,0 +1,126 @@
+/// A driver that is wrong on purpose, at the seam between machine and driver.
+///
+/// Each must be detected: a proof that the proof can fail. None of it is in shipping code.
+package enum Mutation: String, CaseIterable, Hashable, Sendable {
+    // The device's channels.
+    case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
+    case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
+    case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
+    case outboxForgetsPredecessor, orderedGoesOn, orderedBeyondHoles
+    case snapshotUnwritten, snapshotTakenEarly
+    // The journal's entries.
+    case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
+    case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
+    case keepBooksAfterFailedCommit
+    // The server.
+    case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
+    case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
+    case serverSkipsSync, earlySyncComplete, deletionKeepsBody, shutdownUnanswered
+    case olderConnectionsStay
+    // People.
+    case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
+    // Typing.
+    case typingForEver, typingOutlivesConnection, typingUnticked
+    // Receipts.
+    case echoBeforeDurable, positionsGoBack
+    // Forms.
+    case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
+    case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents,
+        postponedAtOnce
+    // Reminders.
+    case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
+    case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
+    // Chains.
+    case chainStepBeforeOutcome, chainIntentsApart, chainKeyPerAttempt, chainStepAfterAny
+    case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
+    case chainDefinitionUnchecked, chainRetryForgetsFailures, chainParkedSilently
+    case chainNextForgotten, chainAbandonedCounts
+
+    /// What the wrong driver does.
+    package var text: String {
+        switch self {
+        case .keepMemoryAfterFailedCommit: "after a failed commit memory is believed"
+        case .widenPrev: "an event behind a hole accounts for the hole as well"
+        case .silenceCompletes: "30 s of silence end a catch-up"
+        case .subscribeFromHighest: "the device asks from its highest sequence on"
+        case .coverageApart: "coverage is committed before its messages"
+        case .storeDuplicates: "an event that is covered is stored again"
+        case .ignoreEpoch: "a new epoch is overlooked"
+        case .liveBeforeDurable: "live is said before the last messages are durable"
+        case .lossesForgotten: "what is lost is not written down"
+        case .cursorBeforeEffect: "a reader moves on before its handler ran"
+        case .handingUnwritten: "a reader dispatches what was not marked as in flight"
+        case .effectApart: "an effect has a transaction of its own, apart from the cursor"
+        case .outboxNewID: "an unanswered message is sent again with a new id"
+        case .outboxEndsWhenSent: "a message is finished once it is sent"
+        case .outboxForgetsPredecessor: "a message does not say which one it comes after"
+        case .snapshotUnwritten: "a snapshot is asked for before its position is written down"
+        case .snapshotTakenEarly: "the subscription goes on before the snapshot is stored"
+        case .orderedGoesOn: "a reader in order goes on behind a message that has failed"
+        case .orderedBeyondHoles: "a reader in order does not wait at a hole"
+        case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
+        case .ignoreIncarnation: "a former owner's commits are taken"
+        case .skipSync: "the device commits without a sync"
+        case .forgetInterrupted: "what was in flight at a kill stays in flight"
+        case .endBeforeHandler: "an entry is finished when it is dispatched"
+        case .acceptedApart: "the counter has a transaction of its own"
+        case .expireInDoubt: "entries expire although the calendar is doubted"
+        case .ignoreClosedGate: "entries are dispatched although their gate is closed"
+        case .sleepReleases: "three seconds open a gate"
+        case .keepBooksAfterFailedCommit: "after a failed commit the counters are believed"
+        case .fanOutBeforeCommit: "subscribers get events before the commit"
+        case .acknowledgeBeforeCommitOnServer: "publishers are answered before the commit"
+        case .keepHeadsAfterFailedCommit: "after a failed commit the server's heads are believed"
+        case .forgetIDs: "a restart forgets which ids are known"
+        case .registerAfterRead: "a subscriber is entered after its catch-up was read"
+        case .silentDoubt: "after a failed commit nobody looks at the log"
+        case .trimWithoutFloor: "retention takes messages and leaves the floor"
+        case .restoreKeepsEpoch: "a restored backup keeps its epoch"
+        case .serverSkipsSync: "the server commits without a sync"
+        case .earlySyncComplete: "sync_complete follows the first page"
+        case .removalUntold: "connections are not told that a membership has ended"
+        case .joinedForgotten: "who joins is sent what was before"
+        case .deskKeepsAnswers: "an answer from before a change of rights is believed"
+        case .renewalIgnored: "the app is not asked for a fresh token when one ends"
+        case .typingForEver: "a device does not look at the clock while somebody types"
+        case .typingOutlivesConnection: "who types is shown when the connection is gone"
+        case .typingUnticked: "the server does not look at the clock while somebody types"
+        case .echoBeforeDurable: "a receipt is echoed before it is durable"
+        case .positionsGoBack: "the receipt that came last counts, not the farthest"
+        case .grantAfterRender: "a form is granted to the page before that is durable"
+        case .forgetGrant: "nobody asks whether a form was granted before the process died"
+        case .openGateAtHandshake: "the handshake opens the gate, before the page has a catalogue"
+        case .acknowledgeOnSend: "an event is finished when it is sent to the page"
+        case .keepPageMessagesOfFormerSession: "what a former page said counts for the next"
+        case .capsForgotten: "nobody counts how often a form was shown"
+        case .postponedAtOnce: "what a page gave back until its time comes to it at once"
+        case .keepWhatThePageHad: "what a page had when it died is given to no other"
+        case .logOutKeepsEvents: "what waits stays when the user logs out"
+        case .additionsFirst: "requests are added before others are removed"
+        case .deliveredStays: "notifications of what is gone are left standing"
+        case .changesMeanwhileForgotten: "what changes during a reconciliation leads to no other"
+        case .pendingRemembered: "what is pending is remembered, not asked"
+        case .pausedStays: "what is paused is reminded of"
+        case .endBeforePresented: "a tap is finished when the app gets it"
+        case .presentedAgain: "nobody asks whether a tap was presented before the process died"
+        case .lookUpOnce: "what changes during a look-up is not looked up again"
+        case .markApart: "a snooze has a transaction of its own, apart from its action"
+        case .answerAgain: "nobody asks the app's store whether it has an answer already"
+        case .chainStepBeforeOutcome: "the next step begins before the outcome is durable"
+        case .chainIntentsApart: "an outcome and the intents after it are two transactions"
+        case .chainKeyPerAttempt: "each attempt at a task has a key of its own"
+        case .chainStepAfterAny: "a step is done when one of its tasks is"
+        case .chainFailedForgotten: "a chain that fails is removed"
+        case .chainCancelForgetsRunning: "a chain that is cancelled forgets what runs"
+        case .chainUndoInOrderOfStart: "effects are taken back in the order in which they came"
+        case .chainDefinitionUnchecked: "nobody asks whether a definition has changed"
+        case .chainRetryForgetsFailures: "a failure is not written down"
+        case .chainParkedSilently: "what cannot go on is dropped, and the chain not suspended"
+        case .chainNextForgotten: "the end of a chain does not begin the next of its name"
+        case .chainAbandonedCounts: "what a worker says that was given up counts"
+        case .deletionKeepsBody: "the log keeps the body of what is deleted"
+        case .olderConnectionsStay: "a device's older connections go on when it says hello again"
+        case .shutdownUnanswered: "a shutdown does not wait for what was accepted"
+        }
+    }
+}

@@ -1,0 +1,37 @@
+/// What a run can break: the promises of DESIGN §1, and what follows from them.
+package enum Promise: String, CaseIterable, Hashable, Sendable {
+    /// What was accepted survives.
+    case recorded
+    /// Released by a signal: nothing is dispatched while its gate is closed.
+    case released
+    /// An entry is finished when its handler has succeeded, not before; one that fails comes again
+    /// or is visibly dead.
+    case acknowledged
+    /// An effect takes place once where that is possible, and as often as declared elsewhere.
+    case once
+    /// The ledger balances, and agrees with those who count outside of it.
+    case accounted
+    /// What a device publishes in a channel is stored in the order in which it was recorded.
+    case order
+    /// Queues, frames and retries stay within their limits.
+    case bounded
+    /// Nobody gets what is not for him, and who may have it gets it.
+    case access
+    /// Coverage is what was applied or told gone; answers tile what is missing.
+    case coverage
+    /// Nothing leaves the server before it is durable.
+    case durable
+    /// Who has a working network and an open gate is complete within a bound of time.
+    case alive
+    /// The model of the store does what the real one does (tier c).
+    case agreement
+}
+
+/// A promise that was broken, and how.
+package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
+    package var promise: Promise
+    package var what: String
+    package var at: Duration
+
+    package var description: String { "\(promise.rawValue): \(what)" }
+}

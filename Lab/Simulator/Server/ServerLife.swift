@@ -1,0 +1,387 @@
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+/// What a server remembers from its start to its death: the committer, the hub and the connections,
+/// in virtual time.
+final class ServerLife {
+    typealias Reply = (Result<[AppendResult], RepriseError>) -> Void
+    typealias Queue = CommitQueue<Reply>
+
+    /// What waits for the event loop; there is one of these.
+    enum LoopEvent {
+        case live([SimulatedRun])
+        case uncertain(Set<ChannelName>)
+        case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
+        case read(by: Int, ReadAnswer)
+        case identified(Int, Result<Principal, RepriseError>)
+        case replace(Int, by: Int)
+        case olderEnded(Int)
+        case access(to: Int, [AccessAnswer])
+        case accessChanged(SimulatedAccounts.Seat)
+    }
+
+    /// What a user may do in a channel; nil: it could not be found out.
+    struct AccessAnswer {
+        let question: ServerConnection.Cache.Question
+        let grant: Grant?
+    }
+
+    /// What was read, for which subscription.
+    struct ReadAnswer {
+        let channel: ChannelName
+        let ticket: UInt32
+        var content: ServerSubscriptionMachine.Answer
+        var page: [SimulatedFrame] = []
+    }
+
+    unowned let server: SimulatedServer
+    let connectionLimits: ServerConnectionMachine.Limits
+    var queue: Queue
+    var roster = DeviceRoster<Int>()
+    private(set) var isStoring = false
+    /// How many submissions were taken in and are not answered.
+    private(set) var unanswered = 0
+    /// Who comes is sent away.
+    var isQuiescing = false
+    private var box: ShardQueue<LoopEvent>
+    private var heartbeats: Heartbeats<Int>
+    private var isBeating = false
+    private var connections: [Int: ServerConnection] = [:]
+    /// Those that have ended: what was asked for them is still answered.
+    private var former: [ServerConnection] = []
+    private var subscribers: [ChannelName: [ServerSubscription]] = [:]
+    private var unflushed: [ServerConnection] = []
+    private var calendar: WallClockGuard
+
+    init(_ server: SimulatedServer) {
+        self.server = server
+        let limits = server.settings.limits
+        connectionLimits = ServerConnectionMachine.Limits(
+            handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
+            idle: limits.idle, notReading: limits.notReading,
+            closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
+            publishesInFlight: limits.publishesInFlight)
+        queue = Queue(limits: server.settings.commits)
+        box = ShardQueue(waitingBytes: server.settings.waitingBytes)
+        heartbeats = Heartbeats(
+            interval: limits.heartbeat, now: server.process.clock.uptime())
+        calendar = WallClockGuard(stored: nil, now: server.process.clock.clockReading())
+    }
+
+    var process: SimulatedProcess { server.process }
+    var simulation: Simulation { server.simulation }
+    var now: Duration { process.clock.uptime() }
+    var mutation: Mutation? { simulation.mutation }
+
+    func begin() { keepHouse() }
+
+    /// The process has died; nothing is said to anybody.
+    func ended() {
+        for connection in inOrder {
+            server.observer(.ended(connection: connection.id))
+        }
+        former += inOrder
+        connections = [:]
+        subscribers = [:]
+        unflushed = []
+    }
+
+    func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
+        simulation.after(server.random.latency(from, to), on: process, work)
+    }
+
+    // MARK: Committing
+
+    func submit(_ messages: [NewMessage], reply: @escaping Reply) {
+        let counted: Reply = { [unowned self] result in
+            unanswered -= 1
+            reply(result)
+        }
+        if let error = queue.add(.init(messages: messages, reply: counted)) {
+            return reply(.failure(error))
+        }
+        unanswered += 1
+        storeNext()
+    }
+
+    private func storeNext() {
+        guard !isStoring else { return }
+        let batch = queue.take()
+        guard !batch.isEmpty else { return }
+        isStoring = true
+        answerTooEarly(batch)
+        later(.microseconds(50), .milliseconds(30)) { [self] in commit(batch) }
+    }
+
+    private func commit(_ batch: [Queue.Submission]) {
+        let messages = batch.flatMap(\.messages)
+        guard process.survives("a commit of \(messages.count) messages") else { return }
+        let actions: [Queue.Action]
+        do {
+            let results = try server.store.append(messages, now: process.clock.wall()) {
+                server.disk.commit()
+            }
+            simulation.trace(server.name, "has stored \(Self.text(results))")
+            for (message, result) in zip(messages, results) {
+                if case .duplicate = result { server.observer(.came(message.id)) }
+                if !result.events.isEmpty { server.observer(.durable(result.events)) }
+            }
+            queue.logAnswered(hasFailed: false)
+            actions = Queue.stored(batch, results)
+        } catch {
+            simulation.trace(server.name, "could not store \(messages.count) messages: \(error)")
+            server.observer(.uncertain(messages.map(\.id)))
+            queue.logAnswered(hasFailed: true)
+            actions = Queue.failed(batch, error)
+        }
+        later(.microseconds(10), .milliseconds(20)) { [self] in
+            guard perform(actions) else { return }
+            isStoring = false
+            storeNext()
+        }
+    }
+
+    /// - Returns: false if the server died of it.
+    private func perform(_ actions: [Queue.Action]) -> Bool {
+        for action in actions {
+            guard process.survives("telling of a commit") else { return false }
+            switch action {
+            case .fanOut(let events):
+                if mutation != .fanOutBeforeCommit { fanOut(events) }
+            case .doubt(let channels): post(.uncertain(channels))
+            case .answer(let reply, let result):
+                if mutation != .acknowledgeBeforeCommitOnServer { reply(result) }
+            }
+        }
+        return true
+    }
+
+    /// Wrong drivers: they tell what a commit will bring before there is one.
+    private func answerTooEarly(_ batch: [Queue.Submission]) {
+        guard mutation == .fanOutBeforeCommit || mutation == .acknowledgeBeforeCommitOnServer,
+            let results = try? server.store.preview(
+                batch.flatMap(\.messages), now: process.clock.wall())
+        else { return }
+        for action in Queue.stored(batch, results) {
+            switch action {
+            case .fanOut(let events): if mutation == .fanOutBeforeCommit { fanOut(events) }
+            case .doubt: break
+            case .answer(let reply, let result):
+                if mutation == .acknowledgeBeforeCommitOnServer { reply(result) }
+            }
+        }
+    }
+
+    private static func text(_ results: [AppendResult]) -> String {
+        results.map { result in
+            switch result {
+            case .stored(let event), .buried(_, let event):
+                "\(event.channel) \(event.seq) (\(event.id))"
+            case .duplicate(let seq): "nothing: \(seq) was known"
+            case .refused(let code, _): "nothing: \(code)"
+            }
+        }.joined(separator: ", ")
+    }
+
+    // MARK: The hub
+
+    /// Whether anybody listens is asked after the commit, as `Hub.committed(_:)` does.
+    private func fanOut(_ events: [ServerFrame.Event]) {
+        let runs = SimulatedRun.runs(of: events, bytesPerRun: server.settings.bytesPerRun) {
+            subscribers[$0] != nil
+        }
+        guard !runs.isEmpty else { return }
+        let bytes = runs.reduce(0) { $0 + $1.byteCount }
+        let mustSchedule = box.post(live: .live(runs), bytes: bytes, of: runs.map(\.channel))
+        if mustSchedule { openLater() }
+    }
+
+    func post(_ letter: LoopEvent) {
+        if box.post(letter) { openLater() }
+    }
+
+    /// A loop that is busy with others lets its events wait: that is when live events are left
+    /// out.
+    private func openLater() {
+        let isBusy = server.random.chance(0.1)
+        later(.microseconds(5), isBusy ? .seconds(1) : .milliseconds(5)) { [self] in
+            let (events, missed) = box.open()
+            for event in events { handle(event) }
+            if !missed.isEmpty { handle(.uncertain(missed)) }
+            flush()
+        }
+    }
+
+    private func handle(_ letter: LoopEvent) {
+        switch letter {
+        case .live(let runs): runs.forEach(deliver)
+        case .uncertain(let channels):
+            guard mutation != .silentDoubt else { return }
+            channels.sorted().forEach(doubt)
+        case .answers(let id, let messages, let result):
+            connections[id]?.publishesAnswered(messages, result)
+        case .read(let id, let answer): connections[id]?.readAnswered(answer)
+        case .identified(let id, let answer): connections[id]?.identified(answer)
+        case .replace(let id, let newer):
+            connections[id]?.replaced()
+            post(.olderEnded(newer))
+        case .olderEnded(let id): connections[id]?.olderEnded()
+        case .access(let id, let answers): connections[id]?.accessAnswered(answers)
+        case .accessChanged(let seat):
+            for connection in connections(of: seat.user) { connection.accessChanged(seat.channel) }
+        }
+    }
+
+    private func deliver(_ run: SimulatedRun) {
+        guard let subscribers = subscribers[run.channel] else { return }
+        heartbeats.eventsCame(in: run.channel)
+        for subscription in subscribers { subscription.connection.deliver(run, to: subscription) }
+    }
+
+    private func doubt(_ channel: ChannelName) {
+        for subscription in subscribers[channel] ?? [] {
+            subscription.machine.logBecameUncertain()
+            subscription.connection.readIfWanted(subscription)
+        }
+    }
+
+    func add(_ subscription: ServerSubscription) {
+        guard !subscription.isRegistered else { return }
+        subscription.isRegistered = true
+        subscribers[subscription.channel, default: []].append(subscription)
+    }
+
+    func remove(_ subscription: ServerSubscription) {
+        guard subscription.isRegistered else { return }
+        let channel = subscription.channel
+        subscribers[channel]?.removeAll { $0 === subscription }
+        guard subscribers[channel]?.isEmpty ?? false else { return }
+        subscribers[channel] = nil
+        heartbeats.interestEnded(in: channel)
+    }
+
+    // MARK: People
+
+    /// A moment later: its token is being looked at.
+    func identify(_ token: AccessToken?, for id: Int) {
+        later(.microseconds(50), .milliseconds(40)) { [self] in
+            guard let accounts = server.accounts else { return }
+            post(.identified(id, accounts.principal(of: token, now: process.clock.wall())))
+        }
+    }
+
+    /// Reads at one moment and answers at a later one, so that something may have changed in
+    /// between.
+    func ask(_ questions: [ServerConnection.Cache.Question], for who: Principal, at id: Int) {
+        later(.microseconds(50), .milliseconds(20)) { [self] in
+            guard let accounts = server.accounts else { return }
+            let fails = server.random.chance(server.settings.failingReads)
+            let answers = questions.map {
+                AccessAnswer(
+                    question: $0, grant: fails ? nil : accounts.grant(who, in: $0.channel))
+            }
+            later(.microseconds(50), .milliseconds(20)) { [self] in
+                post(.access(to: id, answers))
+            }
+        }
+    }
+
+    private func connections(of user: UserID) -> [ServerConnection] {
+        connections.values.filter { $0.machine.principal.user == user }.sorted { $0.id < $1.id }
+    }
+
+    /// Makes somebody a member, or ends that; `reply` hears whether that is durable.
+    func setMember(
+        _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, reply: @escaping (Bool) -> Void
+    ) {
+        let (head, from) = (server.state(of: seat.channel).head, simulation.now)
+        later(.microseconds(50), .milliseconds(30)) { [self] in
+            guard let accounts = server.accounts, process.survives("a change of a member") else {
+                return
+            }
+            let fate = { [server] in server.disk.commit() }
+            let member = role.map {
+                Member(user: seat.user, role: $0, joined: head, since: process.clock.wall())
+            }
+            let isDurable =
+                member.map { accounts.seat(seat, as: $0, from: from, fate) }
+                ?? accounts.unseat(seat, fate)
+            guard let isDurable else { return reply(true) }
+            guard isDurable else { return reply(false) }
+            simulation.trace(
+                server.name, "\(seat.user) is \(role == nil ? "no" : "a") member of \(seat.channel)"
+            )
+            if role != nil { server.membersChanged(.began(seat)) }
+            later(.microseconds(10), .milliseconds(1)) { [self] in
+                if role == nil { server.membersChanged(.ended(seat)) }
+                if mutation != .removalUntold { post(.accessChanged(seat)) }
+                reply(true)
+            }
+        }
+    }
+
+    // MARK: Connections
+
+    /// Those that have not ended, the oldest first.
+    var inOrder: [ServerConnection] { connections.values.sorted { $0.id < $1.id } }
+
+    func accept(_ socket: SimulatedSocket, id: Int) {
+        let connection = ServerConnection(id, socket, self)
+        connections[id] = connection
+        if isQuiescing {
+            connection.quiesce()
+            flush()
+        }
+        beatLater()
+    }
+
+    func ended(_ connection: ServerConnection) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        former.append(connection)
+        server.observer(.ended(connection: connection.id))
+    }
+
+    func flushLater(_ connection: ServerConnection) { unflushed.append(connection) }
+
+    func flush() {
+        while !unflushed.isEmpty {
+            let connections = unflushed
+            unflushed.removeAll(keepingCapacity: true)
+            for connection in connections {
+                guard process.survives("a flush to connection \(connection.id)") else { return }
+                connection.flush()
+            }
+        }
+    }
+
+    // MARK: Time
+
+    private func beatLater() {
+        guard !isBeating, !connections.isEmpty else { return }
+        isBeating = true
+        simulation.after(server.settings.limits.heartbeat, on: process) { [self] in
+            isBeating = false
+            let heads = heartbeats.ticked(now: now) { channel in
+                (subscribers[channel] ?? []).lazy.map {
+                    (connection: $0.connection.id, head: $0.machine.headToTell)
+                }
+            }
+            let time = process.clock.wall()
+            for (id, heads) in (heads ?? [:]).sorted(by: { $0.key < $1.key }) {
+                connections[id]?.sendHeartbeat(time, heads)
+            }
+            flush()
+            beatLater()
+        }
+    }
+
+    private func keepHouse() {
+        guard let policy = server.settings.retention else { return }
+        simulation.after(.seconds(60), on: process) { [self] in
+            calendar.observe(process.clock.clockReading())
+            if calendar.mayExpire { server.trim(policy) }
+            keepHouse()
+        }
+    }
+}

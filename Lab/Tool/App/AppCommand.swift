@@ -1,0 +1,80 @@
+import ArgumentParser
+import RepriseCore
+import ReprisePhone
+import RepriseSimulator
+
+/// `reprise-lab app`: apps that a phone launches.
+///
+/// Not for people.
+struct AppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
+        subcommands: [
+            ChainsAppCommand.self, FormsAppCommand.self, GoalsAppCommand.self,
+            NoticesAppCommand.self, NoticesExtensionCommand.self, RemindersAppCommand.self,
+            OriginalNoticesCommand.self,
+        ])
+}
+
+/// Which app takes the taps of the demo: the same system, the same page, another way to hand an
+/// event over.
+enum FormsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// The unrepaired app of `case-push-form`: the event goes to the web view if one exists.
+    case optionalChaining = "optional-chaining"
+    /// Its repair: buffered in memory, replayed when the forms have come or after 3 s.
+    case waitThreeSeconds = "wait-three-seconds"
+    case reprise
+
+    /// In the head of a column.
+    var title: String {
+        switch self {
+        case .optionalChaining: "chaining"
+        case .waitThreeSeconds: "waiting"
+        case .reprise: "reprise"
+        }
+    }
+}
+
+/// When the web view of an app dies, once in the life of its process.
+enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case beforeHandshake = "before-handshake"
+    case inHandshake = "in-handshake"
+    case afterHandshake = "after-handshake"
+    /// Before the page gets the permission to show the form.
+    case afterGrant = "after-grant"
+}
+
+/// `reprise-lab app forms`: an app that shows forms for taps on its notifications.
+struct FormsAppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "forms", shouldDisplay: false)
+
+    @Option(name: .customLong("as")) var algorithm = FormsAlgorithm.reprise
+    @Option var server: String
+    /// Makes the web view die.
+    @Option var death: WebViewDeath?
+    /// An earlier version of the app, which has no rules for its events.
+    @Flag var older = false
+    /// A form that may have been seen is not shown again.
+    @Flag var never = false
+    /// Only has the phone start its browser.
+    @Flag var warmUp = false
+
+    func run() async throws {
+        let phone = try await PhoneApp.connect()
+        await phone.report("process")
+        let browser = try await phone.browser()
+        await phone.report("browser", browser)
+        guard !warmUp else { return }
+        let webViews = ReportingWebViews(
+            ChromiumWebViews(address: browser, app: phone.name), phone: phone, death: death)
+        switch algorithm {
+        case .reprise:
+            try await FormsApp(phone: phone, server: server, isOlder: older, isNever: never)
+                .run(webViews)
+        case .optionalChaining:
+            await OriginalFormsApp(.first, phone: phone, server: server, webViews).run()
+        case .waitThreeSeconds:
+            await OriginalFormsApp(.atItsBest, phone: phone, server: server, webViews).run()
+        }
+    }
+}

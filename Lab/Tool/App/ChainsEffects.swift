@@ -1,0 +1,86 @@
+import Foundation
+import RepriseCommandLine
+import RepriseCore
+
+/// The effects of the demo's tasks, in a file outside of any journal: each ``CheckerLine`` by one
+/// system call on a file opened with O_APPEND.
+///
+/// The checker's evidence: its lines have happened, whatever a store reports.
+struct ChainsEffects: Sendable {
+    enum Verb: String, Sendable {
+        /// A process has begun.
+        case life
+        /// A task has begun.
+        case began
+        /// Its effect has taken place.
+        case done
+        /// It has failed.
+        case failed
+        /// Its key was known: its effect has taken place before.
+        case known
+    }
+
+    struct Line: Sendable {
+        let verb: Verb
+        let key: String
+        let attempt: Int
+        /// The chain's number and the task's name.
+        let label: String
+        /// The phone's clock that never jumps.
+        let microseconds: Int64
+    }
+
+    private let descriptor: Int32
+    private let folder: URL
+    private let clock: any Timekeeper
+
+    /// - Throws: ``CommandFailure``.
+    init(at file: URL, clock: any Timekeeper) throws {
+        self.clock = clock
+        folder = file.deletingLastPathComponent()
+        descriptor = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw CommandFailure(.cannotCreate, "The file \(file.path) cannot be written.")
+        }
+    }
+
+    func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
+        let now = Int64(clock.uptime() / .microseconds(1))
+        let bytes = try CheckerLine.bytes("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
+        let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+        guard count == bytes.count else {
+            throw CommandFailure(.diskFailed, "The file of effects cannot be written.")
+        }
+    }
+
+    /// Performs a task's plan; `effect` runs beside the line.
+    func perform(
+        _ task: ChainsPlan.Task, chain: Int, key: String, attempt: Int,
+        effect: () async throws -> Void = {}
+    ) async throws -> String {
+        let label = "\(chain).\(task.name)"
+        try write(.began, key, attempt, label)
+        if task.milliseconds > 0 { try await Task.sleep(for: .milliseconds(task.milliseconds)) }
+        guard attempt > task.fails else {
+            try write(.failed, key, attempt, label)
+            throw RepriseError(.unavailable, "\(task.name) failed, as it was to.")
+        }
+        try await effect()
+        if task.sort == .once, !isFirst("key-\(key)") {
+            try write(.known, key, attempt, label)
+        } else {
+            try write(.done, key, attempt, label)
+        }
+        if task.hangs, isFirst("hung-\(label)") { try await Task.sleep(for: .seconds(600)) }
+        return String(repeating: "x", count: task.bytes)
+    }
+
+    /// Whether this is the first call with this name: it creates a file exclusively.
+    func isFirst(_ name: String) -> Bool {
+        let path = folder.appendingPathComponent(name.replacing("/", with: "-")).path
+        let made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard made >= 0 else { return false }
+        close(made)
+        return true
+    }
+}

@@ -1,0 +1,83 @@
+import Reprise
+import RepriseCore
+import RepriseForms
+import RepriseNIO
+import ReprisePhone
+
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
+struct FormsApp: Sendable {
+    /// How long a tap is worth a form.
+    static let timeToLive = Duration.seconds(3_600)
+
+    let phone: PhoneApp
+    let server: String
+    /// An earlier version, which had no rules for what it recorded.
+    let isOlder: Bool
+    /// Whether a form that may have been seen is not shown again.
+    let isNever: Bool
+
+    func run(_ webViews: any WebViewHost) async throws {
+        let reprise = try await Reprise.open(
+            at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
+            configuration: configuration)
+        await phone.report("journal")
+        guard let forms = reprise.forms else { return }
+        let taps = Taps(phone: phone, forms: forms)
+        if let response = phone.launch.response { await taps.received(response) }
+        let catalogue = CatalogueSource(
+            server: server, transport: phone.transport(over: NIOTransport()))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await forms.run(webViews: webViews, catalogue: catalogue) }
+            group.addTask { try await reprise.run() }
+            // Reconnects at once when the network is back.
+            group.addTask {
+                for await path in phone.network.paths where path.isUsable { forms.refresh() }
+            }
+            group.addTask {
+                for await link in forms.deepLinks { await phone.report("deepLink", link.url) }
+            }
+            group.addTask { await phone.run(life: reprise, notifications: taps) }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private var configuration: Reprise.Configuration {
+        var forms = Forms.Configuration()
+        forms.timekeeper = phone.timekeeper
+        if !isOlder {
+            forms.events = [
+                FormsEvent(
+                    "opened_push", timeToLive: Self.timeToLive,
+                    onInterruption: isNever ? .never : .again)
+            ]
+        }
+        var configuration = Reprise.Configuration()
+        configuration.forms = forms
+        configuration.journal.timekeeper = phone.timekeeper
+        return configuration
+    }
+}
+
+/// Records taps; the system's completion handler is called when that is durable.
+private struct Taps: NotificationHandler {
+    let phone: PhoneApp
+    let forms: Forms
+
+    func received(_ response: NotificationResponse) async {
+        await phone.report("created", response.tapID.text)
+        do {
+            try await forms.received(response)
+            await phone.report("recorded", response.tapID.text)
+        } catch {
+            await phone.report("failed", "\(error)")
+        }
+    }
+
+    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+        [.banner, .list]
+    }
+
+    func receivedPush(_ info: [UInt8]) async {}
+}

@@ -1,0 +1,213 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCommandLine
+import RepriseCore
+import RepriseNIO
+import RepriseNotices
+import ReprisePhone
+import RepriseWire
+
+/// `reprise-lab app notices-seed`: the original app of `case-badge-banner`, and an idle one to
+/// switch to.
+struct OriginalNoticesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "notices-seed", shouldDisplay: false)
+
+    @Option var server: String?
+    @Option var user = ""
+    @Option var token = ""
+    @Option var channel: [String] = []
+    /// Dies after this number of changes of delivered notifications, before the next change.
+    @Option var dieAfterChanges: Int?
+
+    func run() async throws {
+        let phone = try await PhoneApp.connect()
+        await phone.report("process")
+        guard let server else {
+            return await phone.run(life: OriginalNoticesLife(phone: phone), notifications: Silent())
+        }
+        let access = try AccessToken(token)
+        try await OriginalNoticesApp(
+            phone: phone, server: server, user: try UserID(user), token: access,
+            channels: channel,
+            notifications: dieAfterChanges.map {
+                DyingNotifications(phone.notifications, after: $0)
+            } ?? phone.notifications
+        ).run()
+    }
+}
+
+/// The original app of `case-badge-banner`: a socket while it runs, a local notification for each
+/// message, and nothing when it does not run.
+///
+/// Each branch names the line of the document. Where the document leaves something open, this
+/// favours the original: its socket, its database and its catch-up are those of Reprise, so that no
+/// message is lost or duplicated; a banner has the message's id and carries the badge; the badge is
+/// read from the server at each opening; an opened conversation is read to its end, also at the
+/// server; in the background it runs for as long as the system lets it.
+actor OriginalNoticesApp {
+    private let phone: PhoneApp
+    private let server: String
+    private let user: UserID
+    private let token: AccessToken
+    private let channels: [String]
+    private let notifications: any UserNotifications
+    /// Earlier messages are caught up.
+    private let started = SystemTimekeeper().wall()
+    /// Its own unread messages.
+    private var unread: [String: Set<Int64>] = [:]
+    /// The server's counts at the last opening, without known sequences.
+    private var counted: [String: (count: Int64, head: Int64)] = [:]
+
+    init(
+        phone: PhoneApp, server: String, user: UserID, token: AccessToken, channels: [String],
+        notifications: any UserNotifications
+    ) {
+        self.phone = phone
+        self.server = server
+        self.user = user
+        self.token = token
+        self.channels = channels
+        self.notifications = notifications
+    }
+
+    func run() async throws {
+        let (user, token) = (user, token)
+        let reprise = try await Reprise.open(
+            at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
+            identity: Identity(user: user) { _ in token })
+        await phone.report("journal")
+        let taps = OriginalNoticesTaps { [self] in await tapped($0) }
+        if let response = phone.launch.response { await tapped(response) }
+        // "Catch-up delivers message … Badge updates when app opens" (test 4).
+        await opened()
+        for channel in channels {
+            try await reprise.channel(channel).read("seed") { [self] in try await came($0) }
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await reprise.run() }
+            // "Typing indicators, read receipts" (WebSocket real-time delivery).
+            group.addTask { [phone, channels] in
+                try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
+            }
+            for channel in channels {
+                let states = try reprise.channel(channel).states
+                group.addTask { [phone] in
+                    for await state in states where state == .live {
+                        await phone.report("live", channel)
+                    }
+                }
+            }
+            group.addTask { [phone] in
+                await phone.run(
+                    life: OriginalNoticesLife(phone: phone) { [self] in await opened() },
+                    notifications: taps)
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Messages
+
+    /// "WebSocket delivers message → Trigger local notification → Banner appears!" (current
+    /// implementation).
+    private func came(_ message: RepriseChannels.Message) async throws {
+        await phone.report("stored", message.id.text)
+        guard message.from != user, message.change == nil else { return }
+        let channel = message.channel.text
+        if message.seq > counted[channel]?.head ?? 0 {
+            unread[channel, default: []].insert(message.seq)
+        }
+        // "Catch-up delivers missed messages" (what happens if force-quit): no banner is spoken of.
+        guard message.time >= started else { return try await showBadge() }
+        let text = NoticeText(message.body)
+        var content = NotificationContent(
+            title: text?.title ?? message.from?.text ?? channel,
+            body: text?.body ?? "")
+        content.thread = channel
+        content.sound = true
+        content.badge = badge
+        content.info = Array(#"{"conversation":"\#(channel)"}"#.utf8)
+        try? await notifications.add(
+            NotificationRequest(id: message.id.text, content: content))
+        try await showBadge()
+    }
+
+    /// "Tap to open conversation" (2), and "Clears when messages are read" (1).
+    private func tapped(_ response: NotificationResponse) async {
+        let info = Data(response.notification.request.content.info)
+        let payload = try? JSONDecoder().decode([String: String].self, from: info)
+        let channel = payload?["conversation"] ?? response.notification.request.content.thread
+        await phone.report("route", channel)
+        unread[channel] = nil
+        counted[channel] = nil
+        if let head = try? await ask("GET", channel)?.integer("head") {
+            _ = try? await ask("PUT", channel, body: #"{"read":\#(head)}"#)
+            counted[channel] = (0, head)
+        }
+        try? await showBadge()
+    }
+
+    // MARK: Badge
+
+    private var badge: Int {
+        unread.values.reduce(0) { $0 + $1.count }
+            + counted.values.reduce(0) { $0 + Int($1.count) }
+    }
+
+    /// "Updates in real-time", "Shows total unread messages" (1).
+    private func showBadge() async throws { try? await notifications.setBadge(badge) }
+
+    private func opened() async {
+        for channel in channels {
+            guard let answer = try? await ask("GET", channel) else { continue }
+            let head = answer.integer("head") ?? 0
+            counted[channel] = (answer.integer("unread") ?? 0, head)
+            unread[channel] = unread[channel]?.filter { $0 > head }
+        }
+        try? await showBadge()
+    }
+
+    private func ask(_ method: String, _ channel: String, body: String? = nil) async throws
+        -> HTTPMembers?
+    {
+        try await ServerAPI(server: server, caller: Caller(server: server, source: .token(token)))
+            .send(
+                method, ["v1", "channels", channel, "positions"], body: body.map { Array($0.utf8) })
+    }
+}
+
+/// "Background … WebSocket: Still connected (for ~30 seconds)" (app states, 2).
+private struct OriginalNoticesLife: AppLife {
+    let phone: PhoneApp
+    var opened: @Sendable () async -> Void = {}
+
+    func background(granted: Duration) async {
+        try? await phone.timekeeper.sleep(for: granted - .seconds(1))
+    }
+
+    func foreground() async { await opened() }
+    func memoryPressure() async {}
+}
+
+private struct OriginalNoticesTaps: NotificationHandler {
+    let tapped: @Sendable (NotificationResponse) async -> Void
+
+    func received(_ response: NotificationResponse) async { await tapped(response) }
+
+    /// "Banner appears immediately" in the foreground (test 1).
+    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+        [.banner, .list, .sound, .badge]
+    }
+
+    func receivedPush(_ info: [UInt8]) async {}
+}
+
+private struct Silent: NotificationHandler {
+    func received(_ response: NotificationResponse) async {}
+    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions { [] }
+    func receivedPush(_ info: [UInt8]) async {}
+}

@@ -1,0 +1,224 @@
+import ArgumentParser
+import Goals
+import Reprise
+import RepriseCore
+import RepriseNIO
+import ReprisePhone
+import RepriseReminders
+import RepriseSimulator
+
+/// Which app takes the taps of the demo: the same system, the same goals, another way to find out
+/// where a tap leads.
+enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// The original app of `case-reminder-routing`: the goal is looked up at once.
+    case first
+    /// Its repair: looked up after 100 ms, and once more after 50.
+    case repaired
+    case reprise
+}
+
+/// `reprise-lab app reminders`: an app with reminders of goals.
+///
+/// It reports to the phone's log: `process`; `journal`; `loaded` when the goals are; `did` with the
+/// name of a command; `recorded` with a tap's id; `route` with its resolution and the reason;
+/// `screen` with the visible screen; `presented` with the entry's id.
+struct RemindersAppCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "reminders", shouldDisplay: false)
+
+    @Option(name: .customLong("as")) var algorithm = RemindersAlgorithm.reprise
+    /// How long the goals take to load, in milliseconds.
+    @Option var storeDelay = 0
+    /// How often loading them fails before it succeeds.
+    @Option var storeFailures = 0
+    /// The signed-in user.
+    @Option var owner: String?
+    /// The time from the dispatch of a tap to its screen, in milliseconds.
+    @Option var screenDelay = 0
+    /// Dies when it has shown a screen and before it has said so.
+    @Flag var dieBeforePresented = false
+    /// Dies when it has changed so much of what rings, and before the next change.
+    @Option var dieAfterChanges: Int?
+
+    func run() async throws {
+        let phone = try await PhoneApp.connect()
+        await phone.report("process")
+        let folder = GoalsFolder(of: phone.folder)
+        try folder.make()
+        var faults = GoalStore.Faults()
+        faults.loading = .milliseconds(storeDelay)
+        faults.failures = storeFailures
+        let goals = GoalStore(at: folder.database, faults: faults)
+        switch algorithm {
+        case .reprise:
+            let screen = GoalsScreen(
+                phone: phone, delay: .milliseconds(screenDelay), dies: dieBeforePresented)
+            try await RemindersApp(
+                phone: phone, folder: folder, goals: goals, owner: owner, screen: screen,
+                diesAfterChanges: dieAfterChanges
+            ).run()
+        case .first: await OriginalRemindersApp(.first, phone: phone, folder: folder, goals).run()
+        case .repaired:
+            await OriginalRemindersApp(.repaired, phone: phone, folder: folder, goals).run()
+        }
+    }
+}
+
+/// An app as an engineer writes it with Reprise; beside that it reports what it does to the phone's
+/// log.
+struct RemindersApp: Sendable {
+    static let refresh = "goals.refresh"
+
+    let phone: PhoneApp
+    let folder: GoalsFolder
+    let goals: GoalStore
+    let owner: String?
+    let screen: GoalsScreen
+    let diesAfterChanges: Int?
+
+    func run() async throws {
+        let reprise = try await Reprise.open(
+            at: phone.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
+            configuration: configuration)
+        await phone.report("journal")
+        guard let reminders = reprise.reminders, let settings = configuration.reminders else {
+            return
+        }
+        let taps = GoalTaps(phone: phone, reminders: reminders)
+        if let response = phone.launch.response { await taps.received(response) }
+        try await phone.notifications.setCategories(settings.categories)
+        if phone.launch.isForeground { await reprise.setReady(.ui) }
+        let store = ReportingGoals(goals: goals, phone: phone)
+        let notifications: any UserNotifications =
+            diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
+            ?? phone.notifications
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await reminders.run(
+                    store: store, notifications: notifications, scheduler: phone.scheduler)
+            }
+            group.addTask { for await tap in reminders.routes { await screen.show(tap) } }
+            group.addTask { [phone, goals] in
+                try await store.loaded()
+                await folder.obey(phone: phone) { command in
+                    try await command.perform(on: goals, at: phone.timekeeper.wall())
+                }
+            }
+            group.addTask {
+                await phone.run(
+                    life: GoalsLife(reprise: reprise), notifications: taps,
+                    tasks: { await reminders.slot($0) })
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private var configuration: Reprise.Configuration {
+        var reminders = Reminders.Configuration()
+        reminders.timekeeper = phone.timekeeper
+        reminders.zone = { [phone] in phone.zone }
+        reminders.owner = owner
+        reminders.refreshTask = Self.refresh
+        reminders.actions = GoalActions.rules
+        var configuration = Reprise.Configuration()
+        configuration.reminders = reminders
+        configuration.journal.timekeeper = phone.timekeeper
+        return configuration
+    }
+}
+
+/// The buttons on the reminders of goals.
+enum GoalActions {
+    static let category = "goal"
+
+    static let rules = [
+        ReminderActionRule(
+            "log", category: category, title: "Answer…", does: .log, asksForText: true),
+        ReminderActionRule("yes", category: category, title: "Yes", does: .log),
+        ReminderActionRule(
+            "later", category: category, title: "In 10 minutes", does: .snooze(.seconds(600))),
+        ReminderActionRule("skip", category: category, title: "Not today", does: .skipToday),
+        ReminderActionRule("pause", category: category, title: "Pause", does: .pause),
+    ]
+}
+
+/// The goals, with reports to the log.
+private struct ReportingGoals: ReminderStore {
+    let goals: GoalStore
+    let phone: PhoneApp
+    private let signal = StateBroadcaster(false)
+
+    init(goals: GoalStore, phone: PhoneApp) {
+        self.goals = goals
+        self.phone = phone
+    }
+
+    func loaded() async throws {
+        for await isLoaded in signal.watch() where isLoaded { return }
+    }
+
+    func load() async throws {
+        do {
+            try await goals.load()
+        } catch {
+            await phone.report("notLoaded")
+            throw error
+        }
+        await phone.report("loaded")
+        signal.announce(true)
+    }
+
+    func find(_ route: Route) async throws -> EntityFinding { try await goals.find(route) }
+    func reminded() async throws -> [RemindedEntity] { try await goals.reminded() }
+    func reminded(_ ids: Set<String>) async throws -> [RemindedEntity] {
+        try await goals.reminded(ids)
+    }
+    var changes: AsyncStream<ReminderChange> { goals.changes }
+    func isApplied(_ id: EntryID) async throws -> Bool { try await goals.isApplied(id) }
+
+    func apply(_ command: ReminderCommand) async throws {
+        try await goals.apply(command)
+        await phone.report("applied", "\(command.action) \(command.entity.id)")
+    }
+}
+
+/// Records taps; the system's completion handler is called when that is durable.
+private struct GoalTaps: NotificationHandler {
+    let phone: PhoneApp
+    let reminders: Reminders
+
+    func received(_ response: NotificationResponse) async {
+        await phone.report("created", response.tapID.text)
+        do {
+            try await reminders.received(response)
+            await phone.report("recorded", response.tapID.text)
+        } catch {
+            await phone.report("failed", "\(error)")
+        }
+    }
+
+    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+        [.banner, .list]
+    }
+
+    func receivedPush(_ info: [UInt8]) async {}
+}
+
+/// The screen is there in the foreground alone.
+private struct GoalsLife: AppLife {
+    let reprise: Reprise
+
+    func foreground() async {
+        let rest = reprise.enter(.foreground)
+        await reprise.setReady(.ui)
+        await rest()
+    }
+
+    func background(granted: Duration) async {
+        let rest = reprise.enter(.background(granted: granted))
+        await reprise.setNotReady(.ui)
+        await rest()
+    }
+
+    func memoryPressure() async { await reprise.memoryPressure() }
+}

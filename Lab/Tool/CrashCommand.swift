@@ -1,0 +1,20 @@
+import ArgumentParser
+import Foundation
+import RepriseCommandLine
+
+/// `reprise-lab crash`: becomes the program `crash-loop`, which stands beside this one.
+struct CrashCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "crash",
+        abstract: "Kill processes, cut the power, damage files; --help has the arguments.")
+
+    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+
+    func run() async throws {
+        let program = try LabProgram.crashLoop.url()
+        var words = ([program.path] + arguments).map { strdup($0) } + [nil]
+        execv(program.path, &words)
+        throw CommandFailure(
+            .unavailable, "\(program.path) cannot be started: \(String(cString: strerror(errno))).")
+    }
+}

@@ -1,0 +1,269 @@
+import Foundation
+import Goals
+import RepriseCommandLine
+import RepriseCore
+import ReprisePhone
+import Synchronization
+
+/// One of the apps with reminders in one scenario.
+struct RemindersSession: PhoneSession {
+    static let ends: Set = ["app.lost", "app.screen"]
+
+    let phone: Phone
+    let program: URL
+    let id: String
+    let algorithm: RemindersAlgorithm
+    /// The app's database, from outside.
+    let goals: GoalStore
+    let since: Int
+    /// Whether every active goal must ring.
+    let leavesNoneSilent: Bool
+    /// The number of the event from which on it is recorded what rings; nil: nothing is.
+    let listensFrom = SharedNumber()
+
+    var isReprise: Bool { algorithm == .reprise }
+    /// Only the app's state is to be lost, not the system's.
+    func willKill() async throws { try await tapsAreTaken() }
+
+    /// Installs the app, or replaces it by one that is started in another way.
+    func install(_ arguments: [String] = []) async throws {
+        try await phone.install(
+            PhoneAppSpec(
+                id: id, executable: program.path,
+                arguments: ["app", "reminders", "--as", algorithm.rawValue] + arguments,
+                backgroundTasks: [RemindersApp.refresh]))
+    }
+
+    func launch() async throws {
+        try await phone.launch(id)
+        try await expectReport("loaded")
+    }
+
+    /// The person comes back to an app that runs, and it looks again.
+    func open() async throws {
+        try await phone.launch(id)
+        try await expect(.foreground)
+        try await plan()
+    }
+
+    /// Performs a command in the running app.
+    ///
+    /// The original app calls the system six hundred times for two hundred goals: while the phone
+    /// logs that, it is slow and not stuck.
+    func perform(_ command: GoalsCommand) async throws {
+        let name = try GoalsFolder(of: folder).leave(command)
+        var seen = try await activity()
+        while true {
+            do {
+                try await expectReport("did", name)
+                return
+            } catch let stuck as PhoneDisappointment {
+                let now = try await activity()
+                guard now != seen else { throw stuck }
+                seen = now
+            }
+        }
+    }
+
+    /// Every tap has ended in whatever way.
+    func settle() async throws {
+        try await until("every tap has come to its end") {
+            let tally = try await tally()
+            guard tally.untaken == 0 else { return false }
+            // The journal does not exist yet while an app starts for the first time.
+            return isReprise ? (try? ledger().pending) == 0 : tally.open == 0
+        }
+    }
+
+    /// The app has asked the system for what rings for its goals, as far as it ever will.
+    func plan() async throws {
+        // The original app has finished when its command has.
+        guard isReprise else { return }
+        var deadline = ContinuousClock.now + .seconds(10)
+        var seen: Activity?
+        // An unmet condition without further changes is judged at the end.
+        while ContinuousClock.now < deadline {
+            let now = try await activity()
+            if now != seen {
+                if try await centre().isInOrder(withAll: leavesNoneSilent) { return }
+                seen = now
+                deadline = .now + .seconds(10)
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// The app's activity as seen by the phone.
+    private struct Activity: Equatable {
+        var lastEvent: Int
+        var pending: [NotificationRequest]
+    }
+
+    private func activity() async throws -> Activity {
+        let status = try await phone.status()
+        return Activity(
+            lastEvent: status.lastEvent,
+            pending: status.apps.first { $0.id == id }?.pending ?? [])
+    }
+
+    /// The phone's pending notifications beside the goals.
+    func centre() async throws -> NotificationCentre {
+        try await NotificationCentre(phone.status(), app: id, goals: goals.goals())
+    }
+
+    func ring(_ info: String) async throws {
+        try await phone.push(#"{"aps":{"alert":{"title":"Reminder"}},\#(info)}"#, app: id)
+        try await expect(.delivered)
+    }
+
+    /// The newest notification of a goal.
+    func notification(of goal: String) async throws -> String? {
+        try await phone.app(id).delivered.first { $0.request.content.thread == goal }?.request.id
+    }
+
+    /// When something rang, as `07:30` by the phone's wall clock, which starts in UTC.
+    func heard() async throws -> [String] {
+        guard let start = listensFrom.number else { return [] }
+        var calendar = Calendar(identifier: .gregorian)
+        var (zone, times) = ("UTC", [String]())
+        for event in try await log() {
+            if event.what == "clock", TimeZone(identifier: event.detail) != nil {
+                zone = event.detail
+            }
+            guard event.number > start, event.what == "delivered" else { continue }
+            calendar.timeZone = TimeZone(identifier: zone) ?? .gmt
+            let time = calendar.dateComponents([.hour, .minute], from: Date(event.at))
+            times.append(String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0))
+        }
+        return times
+    }
+}
+
+/// A number that a step sets.
+final class SharedNumber: Sendable {
+    private let state = Mutex(Int?.none)
+
+    var number: Int? { state.withLock { $0 } }
+    func set(_ number: Int) { state.withLock { $0 = number } }
+}
+
+extension Step<RemindersSession> {
+    // MARK: The app
+
+    /// It is replaced by one that is started with these arguments.
+    static func install(_ arguments: String...) -> Step {
+        Step("install(\(arguments))") { try await $0.install(arguments) }
+    }
+    static var launch: Step { Step("launch") { try await $0.launch() } }
+    /// The app ends itself before anything is said to be done.
+    static var launchAndDie: Step {
+        Step("launchAndDie") { session in
+            try await session.phone.launch(session.id)
+            try await session.expect(.exited)
+        }
+    }
+    static var open: Step { Step("open") { try await $0.open() } }
+
+    // MARK: Goals
+
+    /// There are goals that the app does not know yet.
+    static func has(_ goals: Goal...) -> Step {
+        Step("has") { try await $0.goals.save(goals) }
+    }
+    /// A person makes goals in the app, and it has asked the system to ring for them.
+    static func make(_ goals: [Goal]) -> Step {
+        Step("make") { session in
+            try await session.launch()
+            try await session.perform(GoalsCommand(do: .save, goals: goals))
+            try await session.plan()
+        }
+    }
+    static func make(_ goals: Goal...) -> Step { make(goals) }
+    static func perform(_ command: GoalsCommand) -> Step {
+        Step("perform(\(command.do))") { try await $0.perform(command) }
+    }
+    /// Something is done behind the app's back.
+    static func edit(_ body: @escaping @Sendable (GoalStore) async throws -> Void) -> Step {
+        Step("edit") { try await body($0.goals) }
+    }
+
+    // MARK: Taps
+
+    /// A notification of a goal, as the app's version would have it.
+    static func ring(_ goal: String) -> Step {
+        Step("ring(\(goal))") { session in
+            try await session.ring(
+                session.isReprise
+                    ? #""reprise":{"v":2,"sort":"goal","id":"\#(goal)","part":"pages"}"#
+                    : #""goalId":"\#(goal)","questionId":"pages""#)
+        }
+    }
+    static func ring(info: String) -> Step { Step("ring") { try await $0.ring(info) } }
+    static func tap(of goal: String) -> Step {
+        Step("tap(of: \(goal))") { session in
+            try await session.phone.tap(try await session.notification(of: goal), app: session.id)
+        }
+    }
+    /// The person presses a button of the newest notification of a goal.
+    static func press(_ button: NotificationResponse.Action, of goal: String) -> Step {
+        Step("press(\(button))") { session in
+            try await session.phone.tap(
+                try await session.notification(of: goal), button, app: session.id)
+        }
+    }
+    /// The app has the tap, and has said so to the system.
+    static var isTaken: Step {
+        Step("isTaken") { session in
+            try await session.expectReport("created")
+            try await session.tapsAreTaken()
+        }
+    }
+    static var settle: Step { Step("settle") { try await $0.settle() } }
+    static var plan: Step { Step("plan") { try await $0.plan() } }
+    /// The notification centre comes to meet the condition.
+    static func centre(
+        _ what: String, _ condition: @escaping @Sendable (NotificationCentre) -> Bool
+    ) -> Step {
+        Step(what) { session in
+            try await session.until(what) { condition(try await session.centre()) }
+        }
+    }
+
+    // MARK: Time
+
+    /// The phone is in another time zone from now on.
+    static func zone(_ zone: String) -> Step {
+        Step("zone(\(zone))") { try await $0.phone.ask(.zone(zone)) }
+    }
+    static func setCalendar(by time: Duration) -> Step {
+        Step("setCalendar") { try await $0.phone.setCalendar(by: time) }
+    }
+    /// It becomes the evening before the clocks are next set forward, or back.
+    static func evening(beforeSetting isForward: Bool, in zone: String) -> Step {
+        Step("evening") { session in
+            try await session.phone.ask(.zone(zone))
+            guard let place = TimeZone(identifier: zone) else { return }
+            let now = Date(try await session.phone.status().now)
+            var change = place.nextDaylightSavingTimeTransition(after: now)
+            if let next = change, place.isDaylightSavingTime(for: next + 1) != isForward {
+                change = place.nextDaylightSavingTimeTransition(after: next)
+            }
+            guard let change else { return }
+            try await session.advance(
+                by: .seconds((change - 6 * 3_600).timeIntervalSince(now)))
+        }
+    }
+    /// The battery is out for so long.
+    static func off(for time: Duration) -> Step {
+        Step("off") { session in
+            await session.phone.powerOff()
+            try await session.phone.powerOn(after: time)
+        }
+    }
+    /// Records reminders that ring from now on.
+    static var listen: Step {
+        Step("listen") { session in
+            session.listensFrom.set(try await session.phone.status().lastEvent)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import RepriseCommandLine
+import RepriseCore
+import ReprisePhone
+
+/// A demo made of scenarios: what a feature adds to ``ScenarioRunner`` and ``ScenarioReport``.
+protocol ScenarioDemo: Sendable {
+    associatedtype App: ScenarioApp
+    associatedtype Script: Scenario
+    /// Phone, server and browser, which scenarios share.
+    associatedtype Fixture: Sendable
+    /// What was observed of one app in one scenario, beside the phone's log and the ledger.
+    associatedtype Observation: Sendable
+
+    static var name: String { get }
+    /// One line about it, printed at the beginning.
+    static var headline: String { get }
+    /// The fixtures of each queue.
+    static var fixtures: Int { get }
+
+    /// All scenarios, in the order of the report.
+    static func scenarios(_ settings: DemoSettings) -> [Script]
+    /// What has to hold of every run.
+    static var expectations: [Expectation<ScenarioRun<Self>>] { get }
+    /// Whether this run begins before others, because it waits the most.
+    static func isLong(_ scenario: Script, _ app: App) -> Bool
+
+    /// Sets up a fixture, calls `body` with it, and removes it.
+    static func withFixture<T: Sendable>(
+        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
+    ) async throws -> T
+    /// Installs an app, in whatever state the scenario begins; each run has another number.
+    static func begin(_ scenario: Script, as app: App, on fixture: Fixture, number: Int)
+        async throws -> Script.Session
+    /// Returns when everything has come to rest; removes the app.
+    static func end(_ session: Script.Session, of scenario: Script, on fixture: Fixture)
+        async throws -> ScenarioRun<Self>
+
+    // MARK: The report
+
+    /// The heads of the table: of the scenarios' column, and its width.
+    static var column: (title: String, width: Int) { get }
+    /// The cell of a run; nil: its first fault.
+    static func cell(_ result: ScenarioResult<Self>, _ run: ScenarioRun<Self>) -> String
+    /// Lines of the table below a scenario.
+    static func remarks(_ result: ScenarioResult<Self>) -> [String]
+    /// Lines below the table.
+    static func sums(_ report: ScenarioReport<Self>, _ terminal: Terminal) -> [String]
+    /// The report's sentence if everything held.
+    static var verdict: String { get }
+    static var explanation: String { get }
+    /// The rows in the table of `demo all`.
+    static func accounts(_ report: ScenarioReport<Self>) -> [DemoAccount]
+
+    /// The members of a run in the JSON.
+    static func json(_ result: ScenarioResult<Self>, _ run: ScenarioRun<Self>) -> ReportObject
+    /// The further members of a scenario in the JSON.
+    static func json(_ result: ScenarioResult<Self>) -> ReportObject
+    /// Whether the report is saved even if no folder is named.
+    static var isAlwaysSaved: Bool { get }
+    /// Files that are saved with the report.
+    static func files(_ run: ScenarioRun<Self>) -> [String: Data]
+
+    // MARK: The timeline
+
+    /// The first of these that happened is where time begins.
+    static var beginnings: [String] { get }
+    /// The line of an event; nil: none.
+    static func label(_ event: PhoneEvent) -> String?
+    /// Observations from outside the app, by the clock of the phone's log.
+    static func sightings(_ run: ScenarioRun<Self>) -> [(label: String, microseconds: Int64)]
+    /// Lines below the timeline.
+    static func notes(_ run: ScenarioRun<Self>) -> [String]
+}
+
+extension ScenarioDemo {
+    static var fixtures: Int { 1 }
+    static var isAlwaysSaved: Bool { false }
+    static func isLong(_ scenario: Script, _ app: App) -> Bool { false }
+    static func remarks(_ result: ScenarioResult<Self>) -> [String] { [] }
+    static func json(_ result: ScenarioResult<Self>) -> ReportObject {
+        ["ledger": (result.run(.reprise)?.ledger ?? LedgerSum()).counts]
+    }
+    static func files(_ run: ScenarioRun<Self>) -> [String: Data] { [:] }
+    static func sightings(_ run: ScenarioRun<Self>) -> [(label: String, microseconds: Int64)] {
+        []
+    }
+    static func notes(_ run: ScenarioRun<Self>) -> [String] { [] }
+
+    /// Those of these names; all, if none is named.
+    static func scenarios(_ settings: DemoSettings, named names: [String]) -> [Script] {
+        scenarios(settings).filter { names.isEmpty || names.contains($0.name) }
+    }
+}
+
+/// What a demo is asked for.
+struct DemoSettings: Sendable {
+    /// Draws what is random; nil: each demo decides.
+    var seed: UInt64?
+    /// Whether it has the long numbers.
+    var isFull = false
+    /// The folder for reports; nil: terminal only.
+    var output: URL?
+    /// Whether each scenario is told moment by moment.
+    var printsTimelines = false
+    var isQuiet = false
+
+    /// Prints a line, unless a program reads the output.
+    func say(_ text: String) throws {
+        if !isQuiet { try StandardOutput.write(text) }
+    }
+}

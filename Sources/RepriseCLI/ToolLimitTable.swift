@@ -1,0 +1,59 @@
+import RepriseChains
+import RepriseChannels
+import RepriseCommandLine
+import RepriseCore
+import RepriseReminders
+
+extension LimitTable {
+    /// Printed into `docs/limits/tool.md`.
+    static let tool: Self = LimitTable(
+        "tool", "The tool",
+        "",
+        [
+            Limit(
+                "tool.publish", "unacknowledged messages of `publish`",
+                """
+                \(PublishWindow.messageLimit), \(bytes: PublishWindow.byteLimit); after a \
+                temporary refusal half of them, at least \(PublishWindow.leastOnTheWay), and one \
+                more for each that is stored
+                """,
+                "reading the input waits"),
+            Limit(
+                "tool.listen", "unacknowledged messages that `listen` has printed",
+                "the reader's window, \(ReaderOptions.defaultWindow)",
+                "printed again after a kill, with `attempt` 2"),
+            Limit(
+                "tool.line", "a line typed in `chat`; earlier lines",
+                "\(LineEditor.longestLine) characters; \(LineEditor.longestHistory)",
+                "not accepted; the oldest is forgotten"),
+            Limit(
+                "tool.key", "a key's sequence", "\(bytes: KeyDecoder.longestSequence)", "dropped"),
+            Limit(
+                "tool.chat", "messages that `chat` shows", "\(ChatRoom.shown)",
+                "the newest; the others stay in the journal"),
+            Limit(
+                "tool.drawing", "`chat` draws", "every \(ChatKeyboard.frame)",
+                "changes between are drawn together"),
+            Limit(
+                "tool.patience", "`chat` without a terminal, at the end of its input",
+                "\(verbatim: "10 s") (`--patience`)",
+                "exit status 1; waiting messages are sent by the next run"),
+            Limit(
+                "tool.answer", "an answer over HTTP",
+                "\(bytes: ServerAPI.answerBytes); \(verbatim: "30 s")", "exit status 76; 69"),
+            Limit(
+                "tool.chains", "chains of a list",
+                "\(verbatim: "100"), `--limit` up to \(ChainViewer.listLimit)",
+                "the newest; the last line has the total"),
+            Limit(
+                "tool.decisions", "decisions that `reprise reminders` prints",
+                "\(verbatim: "100"), with `--json` \(ReminderEngineLimits.decisions)",
+                "the newest"),
+            Limit(
+                "tool.routes", "routes that `reprise routes` prints",
+                "\(verbatim: "20"), `--limit` up to \(RoutesCommand.most)", "the newest"),
+            Limit(
+                "tool.end", "a server's process after SIGTERM", "\(EndingSignals.timeout)",
+                "ended with status 1; nothing acknowledged is lost"),
+        ])
+}

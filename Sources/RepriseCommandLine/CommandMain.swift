@@ -1,0 +1,84 @@
+package import ArgumentParser
+import Foundation
+import RepriseCore
+
+/// Runs a tool: parses its arguments, and turns every error into one line and an exit code.
+package enum CommandMain {
+    package static func run<Root: AsyncParsableCommand>(_ root: Root.Type) async {
+        // A closed pipe is an error of `write`, which ends a command without a message, and not the
+        // end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        LogOutput.begin()
+        do {
+            var command = try root.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(error, root)
+        }
+    }
+
+    /// Ends the process for a call that the tool `root` does not understand.
+    ///
+    /// - Parameters:
+    ///   - root: the tool.
+    ///   - message: a sentence.
+    ///   - help: the command whose help says more.
+    package static func misused(
+        _ root: any ParsableCommand.Type, _ message: String, help: String
+    ) -> Never {
+        fail(root, "\(message) See `\(help) --help`.", .usage)
+    }
+
+    private static func end<Root: AsyncParsableCommand>(
+        _ error: any Error, _ root: Root.Type
+    ) -> Never {
+        switch error {
+        case is BrokenPipe: exit(ExitStatus.success.rawValue)
+        case let code as ExitCode: exit(code.rawValue)
+        case let error as RepriseError: fail(root, error.line, ExitStatus(error.code))
+        case let error as CommandFailure: fail(root, error.message, error.status)
+        default: break
+        }
+        guard root.exitCode(for: error) != .success else {
+            // Help and version are what was asked for, not a failure.
+            try? StandardOutput.write(root.fullMessage(for: error))
+            exit(ExitStatus.success.rawValue)
+        }
+        guard root.exitCode(for: error) == .validationFailure else {
+            fail(root, "\(error)".firstLine, .internal)
+        }
+        let words = CommandLine.arguments.dropFirst()
+        let message =
+            CommandNames.complaint(about: words.first, in: root)
+            ?? root.message(for: error).firstLine
+        let end = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
+        misused(root, message + end, help: CommandNames.path(of: words, in: root))
+    }
+
+    private static func fail(
+        _ root: any ParsableCommand.Type, _ line: String, _ status: ExitStatus
+    ) -> Never {
+        Terminal.error.writeLine("\(root.configuration.commandName ?? ""): \(line)")
+        exit(status.rawValue)
+    }
+}
+
+extension RepriseError {
+    /// The error and its remedy, on one line.
+    ///
+    /// Without the cause, which is for a log and often many lines.
+    package var line: String {
+        ([message] + [remedy].compactMap(\.self)).joined(separator: " ").firstLine
+    }
+}
+
+extension String {
+    /// The text as one line, harmless to a terminal.
+    package var firstLine: String {
+        split(whereSeparator: \.isNewline).map { String($0) }.joined(separator: " ").printable
+    }
+}

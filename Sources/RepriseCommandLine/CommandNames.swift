@@ -1,0 +1,54 @@
+import ArgumentParser
+
+/// The commands of a tool by name, and what to say of a word that is none of them.
+enum CommandNames {
+    /// - Parameters:
+    ///   - word: the first that was typed.
+    ///   - root: the tool.
+    /// - Returns: nil if it is a command or an option.
+    static func complaint(about word: String?, in root: any ParsableCommand.Type) -> String? {
+        let known = root.configuration.subcommands.map { $0.configuration }
+        guard let word, !word.hasPrefix("-"), word != "help",
+            !known.contains(where: { $0.commandName == word })
+        else { return nil }
+        let nearest = known.filter(\.shouldDisplay).compactMap(\.commandName)
+            .map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
+        let shown = word.printable.prefix(columns: 40)
+        guard let (name, steps) = nearest, steps <= 2 else {
+            return "There is no command '\(shown)'."
+        }
+        return "There is no command '\(shown)'. Did you mean '\(name)'?"
+    }
+
+    /// The command that these words name, as far as they name one.
+    static func path(
+        of words: some Sequence<String>, in root: any ParsableCommand.Type
+    ) -> String {
+        var (path, command) = ([root.configuration.commandName].compactMap(\.self), root)
+        for word in words {
+            let below = command.configuration.subcommands
+            guard let next = below.first(where: { $0.configuration.commandName == word })
+            else { break }
+            path.append(word)
+            command = next
+        }
+        return path.joined(separator: " ")
+    }
+
+    /// The edit distance in letters; at least the difference of the lengths.
+    private static func distance(_ one: String, _ other: String) -> Int {
+        guard abs(one.count - other.count) <= 2 else { return .max }
+        var row = Array(0...other.count)
+        for (number, letter) in one.enumerated() {
+            var (diagonal, left) = (row[0], number + 1)
+            row[0] = left
+            for (place, rival) in other.enumerated() {
+                left = min(
+                    left + 1, row[place + 1] + 1, diagonal + (letter == rival ? 0 : 1))
+                diagonal = row[place + 1]
+                row[place + 1] = left
+            }
+        }
+        return row[other.count]
+    }
+}

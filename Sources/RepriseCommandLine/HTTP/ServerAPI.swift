@@ -1,0 +1,115 @@
+import Foundation
+package import RepriseCore
+import RepriseNIO
+import RepriseWire
+
+/// The server's HTTP API (`docs/openapi.json`), as the commands use it.
+package struct ServerAPI: Sendable {
+    /// The largest page: 1,000 messages of 64 KiB.
+    package static let answerBytes = 80 << 20
+
+    package let server: String
+    package let caller: Caller
+
+    package init(server: String, caller: Caller) {
+        self.server = server
+        self.caller = caller
+    }
+
+    /// Sends a request, and accepts a response of one object.
+    ///
+    /// - Parameters:
+    ///   - method: GET, PUT, POST or DELETE.
+    ///   - path: its segments, not yet encoded.
+    ///   - query: parameters; those without a value are left out.
+    ///   - body: JSON.
+    /// - Returns: nil where the server answers without a body.
+    /// - Throws: ``RepriseError``; ``CommandFailure``.
+    package func send(
+        _ method: String, _ path: [String], query: [String: String?] = [:], body: [UInt8]? = nil
+    ) async throws -> HTTPMembers? {
+        let answer = try await exchange(method, path, query: query, body: body)
+        guard (200..<300).contains(answer.status) else {
+            throw failure(answer)
+        }
+        guard !answer.body.isEmpty else { return nil }
+        guard let members = try? HTTPMembers(answer.body) else { throw notReprise }
+        return members
+    }
+
+    /// Sends a request, and accepts any response.
+    ///
+    /// - Throws: ``RepriseError`` without a response.
+    package func exchange(
+        _ method: String, _ path: [String], query: [String: String?] = [:],
+        headers: [String: String] = [:], body: [UInt8]? = nil
+    ) async throws -> HTTPAnswer {
+        var headers = headers
+        headers["accept"] = "application/json"
+        headers["user-agent"] = ToolVersion.client
+        if let token = try await caller.token() {
+            headers["authorization"] = "Bearer \(token.secret)"
+        }
+        if body != nil { headers["content-type"] = "application/json" }
+        do {
+            let call = HTTPCall(
+                method: method, url: try url(path, query), headers: headers,
+                body: body.map { .bytes($0) } ?? .none)
+            return try await NIOTransport(authorities: caller.authorities)
+                .fetch(call, limit: Self.answerBytes, timeout: .seconds(30))
+        } catch let error as RepriseError where error.code == .tooLarge {
+            throw RepriseError(
+                .notReprise, "What answers at \(server) answers with more than a Reprise server.",
+                remedy: "Check host and port.", cause: error)
+        } catch let error as RepriseError
+            where error.code == .unreachable || error.code == .malformed
+        {
+            throw RepriseError(
+                .unreachable, "The server at \(server) cannot be reached.",
+                remedy: "Check that it runs there; `reprise serve` starts one.", cause: error)
+        }
+    }
+
+    private func url(_ path: [String], _ query: [String: String?]) throws -> String {
+        var allowed = CharacterSet.alphanumerics
+        allowed.insert(charactersIn: "-._~")
+        func encoded(_ text: String) throws -> String {
+            guard let text = text.addingPercentEncoding(withAllowedCharacters: allowed) else {
+                throw RepriseError(.malformed, "This cannot stand in a URL.")
+            }
+            return text
+        }
+        let place = try path.map(encoded).joined(separator: "/")
+        let parameters = try query.compactMap { key, value in
+            try value.map { try "\(key)=" + encoded($0) }
+        }
+        return "\(server)/\(place)" + (parameters.isEmpty ? "" : "?")
+            + parameters.sorted().joined(separator: "&")
+    }
+
+    private var notReprise: RepriseError {
+        RepriseError(
+            .notReprise, "What answers at \(server) does not answer as a Reprise server does.",
+            remedy: "Check host and port.")
+    }
+
+    /// The server's error, in its own words.
+    package func failure(_ answer: HTTPAnswer) -> any Error {
+        let status = answer.status
+        let error = (try? HTTPMembers(answer.body))?.raw("error").flatMap { try? HTTPMembers($0) }
+        guard let words = error?.text("message") else {
+            return RepriseError(
+                .notReprise, "What answers there is not a Reprise server (HTTP status \(status)).",
+                remedy: "Check host and port.")
+        }
+        switch status {
+        case 400, 404, 405, 409, 412, 413, 415, 422:
+            return CommandFailure(.badInput, words.firstLine)
+        case 401:
+            return RepriseError(
+                .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
+        case 403: return RepriseError(.forbidden, words)
+        default: return RepriseError(.unavailable, words, remedy: "Try again later.")
+        }
+    }
+}

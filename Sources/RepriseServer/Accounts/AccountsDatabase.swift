@@ -1,0 +1,99 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// `accounts.sqlite`, beside the log: shared by the stores of people and the push queue.
+///
+/// One writer, so that one transaction can change the tables of several stores. Nothing is cached,
+/// so nothing is ahead of the disk. Every failure is a ``RepriseCore/RepriseError``.
+final class AccountsDatabase: Sendable {
+    private let folder: LogFolder
+    private let pool: DatabasePool
+    private let writer: GroupedWriter
+
+    /// Opens the database in a data folder, or creates it.
+    static func open(at path: String) throws -> AccountsDatabase {
+        let folder = try LogFolder(path, .accounts)
+        do {
+            return try AccountsDatabase(folder)
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
+    }
+
+    private init(_ folder: LogFolder) throws {
+        var settings = GRDB.Configuration()
+        settings.maximumReaderCount = 4
+        settings.label = "reprise.accounts"
+        // No other process should write here; a tool that briefly does is waited for.
+        settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
+        self.folder = folder
+        pool = try DatabasePool(path: folder.database, configuration: settings)
+        try ServerDatabase.accounts.prepare(pool, AccountsSchema.migrator())
+        try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
+        writer = GroupedWriter(pool)
+    }
+
+    /// See `Accounts/belong(to:isRestored:)`.
+    func belong(to epoch: Epoch, isRestored: Bool) throws {
+        do {
+            let known = try pool.read { try String.fetchOne($0, sql: "SELECT epoch FROM its_log") }
+            guard known != epoch.text else { return }
+            guard known == nil || isRestored else {
+                throw RepriseError(
+                    .badConfiguration,
+                    "The accounts belong to another log than the messages.sqlite beside them.",
+                    remedy: """
+                        Put the messages.sqlite back that was there before. If this one is to \
+                        stay, start once with --restored: what was read is cut back to it.
+                        """)
+            }
+            if known != nil {
+                try Backup.cutBack(
+                    pool, to: (folder.database as NSString).deletingLastPathComponent)
+            }
+            try pool.write { db in
+                try db.execute(
+                    sql: "INSERT OR REPLACE INTO its_log (one, epoch) VALUES (1, ?)",
+                    arguments: [epoch.text])
+            }
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
+    }
+
+    func eraseDeleted() async throws {
+        _ = try await writer.afterCommits { try ServerDatabase.accounts.emptyWriteAheadLog($0) }
+    }
+
+    func close() async {
+        await writer.close()
+        ServerDatabase.accounts.close(pool)
+        folder.release()
+    }
+
+    func synchronous() throws -> Int? {
+        try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+    }
+
+    /// Reads one snapshot.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await pool.read(body)
+        } catch {
+            throw ServerDatabase.accounts.typed(error)
+        }
+    }
+
+    /// Writes durably, in one transaction with other writes: see
+    /// `GroupedWriter/write(committed:_:)`.
+    func write<Value: Sendable>(
+        committed: @escaping @Sendable (Value) -> Void = { _ in },
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        try await writer.write(committed: committed, body)
+    }
+}

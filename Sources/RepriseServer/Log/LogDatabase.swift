@@ -1,0 +1,126 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// `messages.sqlite`: its folder, connections and the writer's memory.
+///
+/// Its drivers are `SQLiteMessageLog` and, in simulations, `SteppedLog`. Every failure is a
+/// ``RepriseCore/RepriseError``.
+final class LogDatabase: Sendable {
+    let configuration: SQLiteMessageLog.Configuration
+    let reading: LogReading
+    private let folder: LogFolder
+    private let pool: DatabasePool
+    private let memory = Mutex<LogMemory?>(nil)
+
+    /// Opens the log in a folder, or creates both.
+    static func open(
+        at path: String, _ configuration: SQLiteMessageLog.Configuration
+    ) throws -> LogDatabase {
+        if configuration.isRestored { try LogFolder.expectDatabase(in: path, to: "restore") }
+        let folder = try LogFolder(path, .log)
+        do {
+            return try LogDatabase(folder, configuration)
+        } catch {
+            throw ServerDatabase.log.typed(error)
+        }
+    }
+
+    private init(
+        _ folder: LogFolder, _ configuration: SQLiteMessageLog.Configuration
+    ) throws {
+        var settings = GRDB.Configuration()
+        settings.maximumReaderCount = configuration.readers
+        settings.label = "reprise.log"
+        // No other process should write here; a tool that briefly does is waited for.
+        settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
+        self.folder = folder
+        self.configuration = configuration
+        pool = try DatabasePool(path: folder.database, configuration: settings)
+        try ServerDatabase.log.prepare(
+            pool, LogSchema.migrator(newEpoch: configuration.newEpoch))
+        try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
+        try pool.read { try LogSchema.checkChannels($0) }
+        if configuration.isRestored {
+            try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
+        }
+        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
+    }
+
+    private static func makeDurable(
+        _ db: Database, _ configuration: SQLiteMessageLog.Configuration
+    ) throws {
+        try ServerDatabase.log.makeDurable(db)
+        guard let bytes = configuration.maximumBytes else { return }
+        let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
+        try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")
+    }
+
+    /// Runs `body` in one durable transaction; one at a time.
+    func commit<Value: Sendable>(
+        _ body: (inout LogMemory, Database) throws -> Value
+    ) throws -> Value {
+        do {
+            return try memory.withLock { memory in
+                // Taken out, so that only a successful commit puts it back.
+                var current = memory.take()
+                let value = try pool.write { db in
+                    var changed =
+                        try current.take()
+                        ?? LogMemory(
+                            db, idsPerRun: configuration.idsPerRun,
+                            awaited: configuration.awaitedMessages)
+                    let value = try body(&changed, db)
+                    current = changed
+                    return value
+                }
+                memory = current
+                return value
+            }
+        } catch {
+            throw ServerDatabase.log.typed(error)
+        }
+    }
+
+    /// Reads one snapshot on the caller's thread.
+    func readNow<Value: Sendable>(_ body: (Database) throws -> Value) throws -> Value {
+        do {
+            return try pool.read(body)
+        } catch {
+            throw ServerDatabase.log.typed(error)
+        }
+    }
+
+    /// Reads one snapshot.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await pool.read(body)
+        } catch {
+            throw ServerDatabase.log.typed(error)
+        }
+    }
+
+    /// - Returns: whether the files are free of deleted content; false while a reader holds an
+    ///   older snapshot.
+    func eraseDeleted() throws -> Bool {
+        do {
+            return try pool.writeWithoutTransaction {
+                try ServerDatabase.log.emptyWriteAheadLog($0)
+            }
+        } catch {
+            throw ServerDatabase.log.typed(error)
+        }
+    }
+
+    func close() {
+        ServerDatabase.log.close(pool)
+        folder.release()
+    }
+
+    func synchronous() throws -> Int? {
+        try pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+    }
+}

@@ -1,0 +1,120 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Decides which messages retention removes, and removes them in small transactions.
+enum LogTrimming {
+    /// The most messages removed in one transaction: the writer waits no longer than for an
+    /// ordinary batch.
+    private static let messages: Int64 = 4_096
+    /// The most channels per read.
+    private static let channels = 1_024
+
+    /// Removes one transaction's messages.
+    ///
+    /// - Returns: whether more remain.
+    static func step(
+        _ name: ChannelName, through: Int64, _ memory: inout LogMemory, _ db: Database
+    ) throws -> Bool {
+        let key = try Int64.fetchOne(
+            db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
+        guard let key else { return false }
+        // The floor is the sequence of the last removed message, so that no range spans it.
+        let taken = try Row.fetchOne(
+            db,
+            sql: """
+                SELECT max(seq), sum(bytes) FROM (SELECT seq, length(body) AS bytes FROM messages
+                WHERE channel = ? AND seq <= ? ORDER BY seq LIMIT ?)
+                """, arguments: [key, through, messages])
+        guard let taken, let last: Int64 = taken[0] else { return false }
+        let bytes: Int64 = taken[1]
+        try db.execute(
+            sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
+        let count = Int64(db.changesCount)
+        try db.execute(
+            sql: """
+                UPDATE channels SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
+                """, arguments: [last, count, bytes, key])
+        memory.trimmed(name, by: count, bytes: bytes)
+        return count == messages
+    }
+
+    /// A channel's extent.
+    struct Kept: Sendable {
+        let key: Int64
+        let name: ChannelName
+        let count: Int64
+        let bytes: Int64
+    }
+
+    /// The next channels, sorted by key.
+    static func kept(behind key: Int64, _ db: Database) throws -> [Kept] {
+        try Row.fetchAll(
+            db,
+            sql: "SELECT key, name, count, bytes FROM channels WHERE key > ? ORDER BY key LIMIT ?",
+            arguments: [key, channels]
+        ).map {
+            Kept(key: $0["key"], name: try ChannelName($0["name"]), count: $0[2], bytes: $0[3])
+        }
+    }
+
+    /// The channels that the policies trim, and how far.
+    static func due(
+        _ kept: [Kept], _ policy: RetentionPolicy, _ own: [ChannelName: RetentionPolicy],
+        _ now: WallTime, _ db: Database
+    ) throws -> [(name: ChannelName, through: Int64)] {
+        try kept.compactMap { channel in
+            let policy = own[channel.name]?.over(policy) ?? policy
+            let cut = policy.age.map { now.advanced(by: .zero - $0).milliseconds }
+            let excess = policy.count.map { channel.count - max($0, 0) } ?? 0
+            let bytes = policy.bytes.map { channel.bytes - max($0, 0) } ?? 0
+            let through = max(
+                try lastSequence(of: channel.key, first: excess, db),
+                try cut.map { try lastSequence(of: channel.key, before: $0, db) } ?? 0,
+                try lastSequence(of: channel.key, bytes: bytes, db))
+            return through > 0 ? (channel.name, through) : nil
+        }
+    }
+
+    /// The sequence of the channel's `count`th oldest message; 0 if there is none.
+    private static func lastSequence(
+        of key: Int64, first count: Int64, _ db: Database
+    ) throws -> Int64 {
+        guard count > 0 else { return 0 }
+        return try Int64.fetchOne(
+            db, sql: "SELECT seq FROM messages WHERE channel = ? ORDER BY seq LIMIT 1 OFFSET ?",
+            arguments: [key, count - 1]) ?? 0
+    }
+
+    /// The sequence of the channel's last message that is older than `time`; 0 if there is none.
+    private static func lastSequence(
+        of key: Int64, before time: Int64, _ db: Database
+    ) throws -> Int64 {
+        // Times never go back within a channel, so the first young message ends the search.
+        let young = try Int64.fetchOne(
+            db,
+            sql: "SELECT seq FROM messages WHERE channel = ? AND time >= ? ORDER BY seq LIMIT 1",
+            arguments: [key, time])
+        return try Int64.fetchOne(
+            db, sql: "SELECT max(seq) FROM messages WHERE channel = ? AND seq < ?",
+            arguments: [key, young ?? .max]) ?? 0
+    }
+
+    /// The sequence of the message with which the oldest have `bytes` bytes of bodies or more; 0 if
+    /// none must be removed.
+    private static func lastSequence(
+        of key: Int64, bytes: Int64, _ db: Database
+    ) throws -> Int64 {
+        guard bytes > 0 else { return 0 }
+        var row = try FastStatement(
+            db, "SELECT seq, length(body) FROM messages WHERE channel = ? ORDER BY seq")
+        defer { row.reset() }
+        try row.bind(key)
+        var (last, found): (Int64, Int64) = (0, 0)
+        while found < bytes, try row.step() {
+            last = row.integer(0)
+            found += row.integer(1)
+        }
+        return last
+    }
+}

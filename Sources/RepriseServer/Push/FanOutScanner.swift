@@ -1,0 +1,115 @@
+import RepriseCore
+import RepriseWire
+
+/// Performs fan-out scans for one service: messages of the log on one side, members on the other.
+actor FanOutScanner {
+    /// A fan-out scan in flight, with its messages.
+    private struct Scan {
+        var scan: FanOutScan
+        var target: Int64
+        var candidates: [PushCandidate]
+    }
+
+    /// The result of one step.
+    struct Step: Sendable {
+        /// The number of queued pushes.
+        var added: Int
+        /// The message up to which the scan is done; nil if it goes on.
+        var through: Int64?
+    }
+
+    private let service: PushService
+    private let store: FanOutScans
+    private let log: any MessageLog
+    private let clock: any Timekeeper
+    private var scans: [ChannelName: Scan] = [:]
+
+    init(
+        _ service: PushService, store: FanOutScans, log: any MessageLog, clock: any Timekeeper
+    ) {
+        self.service = service
+        self.store = store
+        self.log = log
+        self.clock = clock
+    }
+
+    /// Starts the service: messages stored before are not pushed.
+    func begin() async throws {
+        try await store.begin(service) { [log] in try await log.state(of: $0).head }
+    }
+
+    /// One page of channels with messages that were stored while no server ran, or before they
+    /// were noted.
+    ///
+    /// - Returns: each such channel's head, and the page's last channel; nil after the last page.
+    func behind(
+        after: ChannelName?
+    ) async throws -> (heads: [(ChannelName, Int64)], last: ChannelName)? {
+        let names = try await store.channels(after: after)
+        guard let last = names.last else { return nil }
+        var heads: [(ChannelName, Int64)] = []
+        for name in names {
+            let head = try await log.state(of: name).head
+            guard var scan = try await store.scan(service, in: name) else { continue }
+            if scan.through > head {
+                // A restored log assigns sequences again, and messages with them are new.
+                scan = FanOutScan(channel: name, through: head, target: nil, user: "")
+                try await store.save(scan, service)
+            }
+            if scan.through < head { heads.append((name, head)) }
+        }
+        return (heads, last)
+    }
+
+    /// Queues pushes for the next members of a channel; a failed step begins the scan again.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel; not again before its last step has ended.
+    ///   - through: the message up to which the scan goes.
+    ///   - mayExpire: whether the wall clock is trusted.
+    /// - Returns: the result.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    func step(
+        _ channel: ChannelName, through: Int64, mayExpire: Bool
+    ) async throws -> Step {
+        do {
+            guard var scan = try await scan(of: channel, through, mayExpire) else {
+                return Step(added: 0, through: through)
+            }
+            let added = try await store.step(
+                &scan.scan, service, to: scan.target, scan.candidates, now: clock.wall())
+            let isDone = scan.scan.target == nil
+            scans[channel] = isDone ? nil : scan
+            return Step(added: added, through: isDone ? scan.target : nil)
+        } catch {
+            scans[channel] = nil
+            throw error
+        }
+    }
+
+    /// A channel's scan with its messages; nil without members or messages.
+    private func scan(
+        of channel: ChannelName, _ through: Int64, _ mayExpire: Bool
+    ) async throws -> Scan? {
+        if let scan = scans[channel] { return scan }
+        guard let scan = try await store.scan(service, in: channel),
+            let missing = SequenceRange(after: scan.through, through: scan.target ?? through)
+        else { return nil }
+        let page = try await log.page(
+            of: channel, missing: [missing], limit: PushLimits.messagesPerScan,
+            byteLimit: PushLimits.messagesPerScan * WireLimits.bodyBytes)
+        let target = max(scan.through, min(page.through, missing.through))
+        guard target > scan.through else { return nil }
+        let now = clock.wall()
+        var candidates: [PushCandidate] = []
+        for event in page.events
+        where event.seq > scan.through && event.change == nil && !event.isDeleted {
+            guard let content = PushContent(event.body) else { continue }
+            let expires = event.time.advanced(by: content.life)
+            if expires <= now, mayExpire { continue }
+            candidates.append(
+                PushCandidate(seq: event.seq, id: event.id, from: event.from, expires: expires))
+        }
+        return Scan(scan: scan, target: target, candidates: candidates)
+    }
+}

@@ -1,0 +1,234 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+/// Fills the push queue by fan-out scans over the members of channels.
+///
+/// The log is the queue of messages, so that no message is lost between its commit and its pushes:
+/// a scan continues where the last one ended, and its position is stored in the same transaction as
+/// the pushes that it has queued.
+package final class FanOutScans: Sendable {
+    private let database: AccountsDatabase
+
+    init(_ database: AccountsDatabase) { self.database = database }
+
+    /// Starts a service: messages stored before are not pushed.
+    ///
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - head: the newest message of a channel.
+    /// - Throws: ``RepriseCore/RepriseError``; a repeated call continues.
+    package func begin(
+        _ service: PushService, head: @Sendable (ChannelName) async throws -> Int64
+    ) async throws {
+        if try await hasBegun(service) { return }
+        var after: ChannelName?
+        while true {
+            let names = try await channels(after: after)
+            guard let last = names.last else { break }
+            var heads: [(ChannelName, Int64)] = []
+            for name in names { heads.append((name, try await head(name))) }
+            try await database.write { [heads] db in
+                for (name, head) in heads {
+                    try db.execute(
+                        sql: """
+                            INSERT OR IGNORE INTO push_walks (service, channel, through)
+                            VALUES (?, ?, ?)
+                            """, arguments: [service.rawValue, name.text, head])
+                }
+            }
+            after = last
+        }
+        try await database.write { db in
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO push_services (service) VALUES (?)",
+                arguments: [service.rawValue])
+        }
+    }
+
+    /// Whether a service was started.
+    package func hasBegun(_ service: PushService) async throws -> Bool {
+        try await database.read { db in
+            try Bool.fetchOne(
+                db, sql: "SELECT EXISTS (SELECT 1 FROM push_services WHERE service = ?)",
+                arguments: [service.rawValue]) ?? false
+        }
+    }
+
+    /// The channels that have members, sorted by name.
+    package func channels(after: ChannelName?) async throws -> [ChannelName] {
+        try await database.read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT name FROM channels WHERE name > ? AND members > 0
+                    ORDER BY name LIMIT ?
+                    """,
+                arguments: [after?.text ?? "", PushLimits.channelsPerPage]
+            ).map { try ChannelName($0) }
+        }
+    }
+
+    /// A service's progress in a channel; nil for a channel without members.
+    package func scan(
+        _ service: PushService, in channel: ChannelName
+    ) async throws -> FanOutScan? {
+        try await database.read { db in
+            let members = try Int.fetchOne(
+                db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+            guard let members, members > 0 else { return nil }
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT through, target, user FROM push_walks
+                    WHERE service = ? AND channel = ?
+                    """,
+                arguments: [service.rawValue, channel.text])
+            if let row {
+                return FanOutScan(
+                    channel: channel, through: row["through"], target: row["target"],
+                    user: row["user"])
+            }
+            // Messages from before the first member joined are not pushed.
+            let first = try Int64.fetchOne(
+                db, sql: "SELECT min(joined) FROM members WHERE channel = ?",
+                arguments: [channel.text])
+            return FanOutScan(channel: channel, through: first ?? 0, target: nil, user: "")
+        }
+    }
+
+    /// Queues pushes about messages for the next members of a channel, and stores the scan's
+    /// progress in the same transaction.
+    ///
+    /// - Parameters:
+    ///   - scan: the progress; updated by this step.
+    ///   - service: the service.
+    ///   - target: the message up to which the scan goes.
+    ///   - candidates: the messages, in order.
+    ///   - now: when the pushes are due.
+    /// - Returns: the number of queued pushes.
+    /// - Throws: ``RepriseCore/RepriseError``; then nothing was queued.
+    package func step(
+        _ scan: inout FanOutScan, _ service: PushService, to target: Int64,
+        _ candidates: [PushCandidate], now: WallTime
+    ) async throws -> Int {
+        let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
+        let (channel, after) = (scan.channel, scan.user)
+        let found =
+            candidates.isEmpty
+            ? Step(last: nil, targets: [])
+            : try await database.read {
+                try Self.step(service, channel, after: after, limit: limit, $0)
+            }
+        if let last = found.last {
+            scan.user = last
+            scan.target = target
+        } else {
+            scan = FanOutScan(channel: channel, through: target, target: nil, user: "")
+        }
+        return try await database.write { [scan] db in
+            try Self.save(scan, service, db)
+            return try Self.queue(found.targets, candidates, service, channel, now, db)
+        }
+    }
+
+    /// Members and their devices.
+    private struct Step: Sendable {
+        /// The last member, if there may be more after it.
+        var last: String?
+        var targets: [(user: String, device: String, floor: Int64)]
+    }
+
+    private static func step(
+        _ service: PushService, _ channel: ChannelName, after: String, limit: Int, _ db: Database
+    ) throws -> Step {
+        let page = """
+            SELECT user, joined FROM members WHERE channel = ?1 AND user > ?2
+            ORDER BY user LIMIT ?3
+            """
+        let edge = try Row.fetchOne(
+            db, sql: "SELECT count(*) AS n, max(user) AS last FROM (\(page))",
+            arguments: [channel.text, after, limit])
+        var rows = try FastStatement(
+            db,
+            """
+            SELECT d.user, d.id,
+            max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0)) AS floor
+            FROM (\(page)) m JOIN devices d ON d.user = m.user
+            LEFT JOIN positions p ON p.channel = ?1 AND p.user = m.user
+            LEFT JOIN device_positions dp
+            ON dp.user = d.user AND dp.device = d.id AND dp.channel = ?1
+            WHERE d.\(service.addressColumn) IS NOT NULL
+            """)
+        defer { rows.reset() }
+        try rows.bind(channel.text)
+        try rows.bind(after)
+        try rows.bind(Int64(limit))
+        var targets: [(String, String, Int64)] = []
+        while try rows.step() { targets.append((rows.text(0), rows.text(1), rows.integer(2))) }
+        let isFull = edge?["n"] == limit
+        return Step(last: isFull ? edge?["last"] : nil, targets: targets)
+    }
+
+    /// Stores a service's progress in a channel.
+    package func save(_ scan: FanOutScan, _ service: PushService) async throws {
+        try await database.write { try Self.save(scan, service, $0) }
+    }
+
+    private static func save(_ scan: FanOutScan, _ service: PushService, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO push_walks (service, channel, through, target, user)
+                VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+                through = excluded.through, target = excluded.target, user = excluded.user
+                """
+        ).execute(arguments: [
+            service.rawValue, scan.channel.text, scan.through, scan.target, scan.user,
+        ])
+    }
+
+    private static func queue(
+        _ targets: [(user: String, device: String, floor: Int64)], _ candidates: [PushCandidate],
+        _ service: PushService, _ channel: ChannelName, _ now: WallTime, _ db: Database
+    ) throws -> Int {
+        var insert = try FastStatement(
+            db,
+            """
+            INSERT INTO push_queue
+            (service, due, user, device, kind, channel, seq, message, sender, expires)
+            VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?)
+            """)
+        var count = 0
+        for candidate in candidates {
+            for target in targets
+            where candidate.seq > target.floor && candidate.from?.text != target.user {
+                try insert.bind(service.rawValue)
+                try insert.bind(now.milliseconds)
+                try insert.bind(target.user)
+                try insert.bind(target.device)
+                try insert.bind(channel.text)
+                try insert.bind(candidate.seq)
+                try insert.bind(candidate.id.text)
+                if let from = candidate.from {
+                    try insert.bind(from.text)
+                } else {
+                    try insert.bindNull()
+                }
+                try insert.bind(candidate.expires.milliseconds)
+                try insert.run()
+                count += 1
+            }
+        }
+        return count
+    }
+}
+
+extension PushService {
+    /// The column of `devices` with the service's push address.
+    fileprivate var addressColumn: String {
+        switch self {
+        case .apns: "push_token"
+        case .webPush: "web_endpoint"
+        }
+    }
+}

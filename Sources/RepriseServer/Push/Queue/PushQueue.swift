@@ -1,0 +1,178 @@
+import Foundation
+import GRDB
+package import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// The observer of queued pushes, and what queueing one needs.
+package struct PushQueued: Sendable {
+    package var services: Set<PushService>
+    package var clock: any Timekeeper
+    /// Called after the commit; must not block.
+    package var told: @Sendable (PushService, Int) -> Void
+
+    package init(
+        services: Set<PushService>, clock: any Timekeeper,
+        told: @escaping @Sendable (PushService, Int) -> Void
+    ) {
+        self.services = services
+        self.clock = clock
+        self.told = told
+    }
+}
+
+/// The waiting pushes: the table `push_queue`, in the database of the accounts.
+///
+/// One transaction covers what queues pushes and the pushes: a read position and the dismissals on
+/// other devices, a scan's progress and the alerts that it has queued.
+package final class PushQueue: Sendable {
+    /// Fills the queue with pushes about messages.
+    package let scans: FanOutScans
+    private let database: AccountsDatabase
+    /// Nil where nothing is pushed.
+    private let queued = Mutex<PushQueued?>(nil)
+
+    init(_ database: AccountsDatabase) {
+        self.database = database
+        scans = FanOutScans(database)
+    }
+
+    /// Sets the observer of pushes that other changes queue: reading on one device queues a
+    /// `dismiss` for the others.
+    package func onQueued(_ queued: PushQueued?) { self.queued.withLock { $0 = queued } }
+
+    /// The number of waiting pushes of a service.
+    package func count(_ service: PushService) async throws -> Int {
+        try await database.read { db in
+            try Int.fetchOne(
+                db, sql: "SELECT count(*) FROM push_queue WHERE service = ?",
+                arguments: [service.rawValue]) ?? 0
+        }
+    }
+
+    /// The due pushes of a service, earliest first, with all data that decides about them.
+    ///
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - now: the wall clock.
+    ///   - limit: the most pushes.
+    ///   - held: rows in flight, which are skipped.
+    /// - Returns: the pushes, the unreadable rows, and when the next push is due.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    package func due(
+        _ service: PushService, now: WallTime, limit: Int, except held: Set<Int64> = []
+    ) async throws -> Page {
+        try await database.read { db in
+            let numbers = try Self.dueNumbers(service, now, limit, held, db)
+            var select = try DuePushStatement(db, service, now: now)
+            defer { select.reset() }
+            var page = Page(pushes: [], broken: [], next: nil)
+            page.pushes.reserveCapacity(numbers.count)
+            for number in numbers where try select.find(number) {
+                do {
+                    page.pushes.append(try select.push(number))
+                } catch {
+                    page.broken.append(number)
+                }
+            }
+            let next = try Int64.fetchOne(
+                db, sql: "SELECT min(due) FROM push_queue WHERE service = ? AND due > ?",
+                arguments: [service.rawValue, now.milliseconds])
+            page.next = next.map { WallTime(milliseconds: $0) }
+            return page
+        }
+    }
+
+    /// From an index alone, so that skipping rows in flight is cheap.
+    private static func dueNumbers(
+        _ service: PushService, _ now: WallTime, _ limit: Int, _ held: Set<Int64>, _ db: Database
+    ) throws -> [Int64] {
+        var rows = try FastStatement(
+            db,
+            "SELECT id FROM push_queue WHERE service = ? AND due <= ? ORDER BY due, id")
+        defer { rows.reset() }
+        try rows.bind(service.rawValue)
+        try rows.bind(now.milliseconds)
+        var numbers: [Int64] = []
+        while numbers.count < limit, try rows.step() {
+            let number = rows.integer(0)
+            if !held.contains(number) { numbers.append(number) }
+        }
+        return numbers
+    }
+
+    /// The result of ``due(_:now:limit:except:)``.
+    package struct Page: Sendable {
+        package var pushes: [DuePush]
+        package var broken: [Int64]
+        package var next: WallTime?
+    }
+
+    /// Removes unreadable rows, so that they block no others.
+    package func remove(_ numbers: [Int64]) async throws {
+        try await database.write { db in
+            for number in numbers {
+                try db.execute(sql: "DELETE FROM push_queue WHERE id = ?", arguments: [number])
+            }
+        }
+    }
+
+    /// Makes pushes due whose wait exceeds the longest possible one: the wall clock was set back.
+    package func hurry(_ service: PushService, now: WallTime) async throws {
+        let farthest = now.advanced(by: PushLimits.retryAfterLongest + .seconds(60))
+        try await database.write { db in
+            try db.execute(
+                sql: "UPDATE push_queue SET due = ? WHERE service = ? AND due > ?",
+                arguments: [now.milliseconds, service.rawValue, farthest.milliseconds])
+        }
+    }
+
+    /// Records the disposition of pushes.
+    package func settle(_ settled: [PushSettled], now: WallTime) async throws {
+        try await database.write { db in
+            var settlement = try PushSettlement(db)
+            for one in settled { try settlement.record(one, now: now) }
+        }
+    }
+
+    /// Queues dismissals of banners and badge updates for a user's other devices, after a read on
+    /// one.
+    ///
+    /// In the transaction that moves the position. Only for devices that were pushed a message that
+    /// is now read.
+    ///
+    /// - Returns: the number of queued pushes.
+    func queueDismissals(
+        after move: PositionMove, formerRead: Int64, _ db: Database
+    ) throws -> Int {
+        guard let read = move.read, read > formerRead, let queued = queued.withLock({ $0 }),
+            queued.services.contains(.apns)
+        else { return 0 }
+        let now = queued.clock.wall()
+        var count = 0
+        for kind in [PushHint.Kind.dismiss, .badge] {
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO push_queue (service, due, user, device, kind, channel, seq, expires)
+                    SELECT 'apns', ?, d.user, d.id, ?, ?, ?, ? FROM devices d
+                    JOIN device_positions dp
+                    ON dp.user = d.user AND dp.device = d.id AND dp.channel = ?
+                    WHERE d.user = ? AND d.id <> ? AND d.push_token IS NOT NULL AND dp.pushed > ?
+                    ON CONFLICT (user, device, channel, kind, service) WHERE kind <> 'alert'
+                    DO UPDATE SET seq = max(seq, excluded.seq), expires = excluded.expires
+                    """
+            ).execute(arguments: [
+                now.advanced(by: PushLimits.dismissAfter).milliseconds, kind.rawValue,
+                move.channel.text, read, now.advanced(by: PushLimits.life).milliseconds,
+                move.channel.text, move.user.text, move.device?.text ?? "", formerRead,
+            ])
+            count += db.changesCount
+        }
+        return count
+    }
+
+    /// Tells the observer of dismissals; they are durable.
+    func queuedDismissals(_ count: Int) {
+        if count > 0 { queued.withLock { $0 }?.told(.apns, count) }
+    }
+}

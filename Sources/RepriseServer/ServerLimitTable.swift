@@ -1,0 +1,317 @@
+package import RepriseCore
+import RepriseWire
+
+private let serverLimits = ServerLimits()
+private let committerLimits = Committer.Limits()
+private let httpLimits = HTTPLimits()
+private let logConfiguration = SQLiteMessageLog.Configuration()
+
+extension LimitTable {
+    /// Printed into `docs/limits/server.md`.
+    package static let server: Self = LimitTable(
+        "server", "Connections",
+        "On a server with open access there are no users; limits of a user do not apply there.",
+        [
+            Limit(
+                "server.connections", "WebSocket connections",
+                "\(serverLimits.connections) (settable)", "close 4101"),
+            Limit(
+                "server.connectionsOfUser", "WebSocket connections of a user",
+                "\(serverLimits.connectionsPerUser) (settable)", "the newest: close 4102"),
+            Limit(
+                "server.connectionsOfDevice", "connections of a device", "one",
+                """
+                the older ones: close 4104, before the newest gets its `welcome`. Copies of a \
+                device close each other after 5 s at first, then every 5 to 65 s
+                """),
+            Limit(
+                "server.publishes", "messages that a user publishes, by WebSocket and HTTP",
+                """
+                \(serverLimits.publishesAtOnce) at once, then \(serverLimits.publishesPerSecond) \
+                a second (settable); none for admins
+                """,
+                "`refused` `rateLimited` with `retryAfter`; HTTP 429"),
+            Limit(
+                "server.subscribes", "subscribes of a connection",
+                """
+                \(2 * serverLimits.channelsPerConnection) at once, then \
+                \(serverLimits.subscribesPerSecond) a second (settable)
+                """,
+                "`refused` `rateLimited` with `retryAfter`"),
+            Limit(
+                "server.permissions", "cached permissions of a connection",
+                "\(2 * serverLimits.channelsPerConnection) channels",
+                "all are dropped, and read again on demand"),
+            Limit(
+                "server.permissionQueries", "channels whose permissions one query reads",
+                "\(ConnectionRequests.questionsAtOnce)",
+                "the connection's next query has the others"),
+            Limit(
+                "server.waitingRequests", "requests of a connection that wait for its permissions",
+                "\(serverLimits.publishesInFlight), publishes included", "the socket is not read"),
+            Limit(
+                "server.receipts", "receipts of a connection",
+                "one in flight and one waiting for each channel",
+                "merged: the farther position wins"),
+            Limit(
+                "server.receiptsSent", "receipts sent to others",
+                """
+                one frame for each user, channel and tick; \(PositionUpdates.limit) of them a \
+                tick
+                """,
+                "the newest is sent with the next tick; beyond that each is sent at once"),
+            Limit(
+                "server.receiptsRemembered", "sent positions that an event loop remembers",
+                "\(ToldPositions.limit), for \(ToldPositions.life); at most twice both",
+                "older ones are forgotten"),
+            Limit(
+                "server.receiptReceivers",
+                "members, and subscribers on an event loop, of a channel whose receipts all get",
+                "\(WireLimits.positions)", "only the user's own connections get them"),
+            Limit(
+                "server.typists", "users shown as typing in a channel, on an event loop",
+                "\(serverLimits.typistsPerChannel) (settable)", "not shown"),
+            Limit(
+                "server.typingReceivers",
+                "subscribers on an event loop of a channel that shows typing",
+                "\(serverLimits.typingSubscribers) (settable)", "typing is not sent"),
+            Limit(
+                "server.typing", "typing; reports of it",
+                """
+                \(WireLimits.typing); one in \(WireLimits.typingAgain / 2), but \
+                \(TypingBoard.restarts) in a row right after a stop
+                """,
+                "ended; ignored"),
+            Limit(
+                "server.readers", "concurrent catch-ups",
+                "\(serverLimits.logReaders) (settable), one of a connection",
+                "the others wait in the order of their requests"),
+            Limit(
+                "server.metrics", "lines and histograms of the metrics", "\(MetricsRegistry.limit)",
+                "not shown, and counted in `reprise_metrics_not_shown`"),
+            Limit(
+                "server.handshake", "the first request, then `hello`",
+                "\(serverLimits.handshake) each (settable)", "closed; close 4002"),
+            Limit(
+                "server.publishesInFlight", "publishes of a connection in flight",
+                "\(serverLimits.publishesInFlight) (settable)", "the socket is not read"),
+            Limit(
+                "server.unsent", "unsent bytes of a connection",
+                "\(bytes: serverLimits.unsentBytes) (settable)",
+                """
+                demoted to catch-up, which starts at \(bytes: serverLimits.unsentBytesToResume) \
+                or less
+                """
+            ),
+            Limit(
+                "server.notReading", "a peer reads nothing of its unsent bytes",
+                "\(serverLimits.notReading) (settable)", "close 4001"),
+            Limit(
+                "server.idle", "a silent peer",
+                """
+                pinged after \(serverLimits.pingAfter), closed after \(serverLimits.idle) \
+                (settable)
+                """,
+                "close 4000"),
+            Limit(
+                "server.page", "a page of a catch-up",
+                """
+                \(serverLimits.pageMessages) messages, \(bytes: serverLimits.pageBytes) of bodies \
+                (settable)
+                """,
+                "the next page, once this one is nearly sent"),
+            Limit(
+                "server.warnings", "a warning that a peer can cause",
+                "one every \(ThrottledWarning.pause)", "counted in the next"),
+            Limit(
+                "server.shutdown", "a shutdown", "\(serverLimits.shutdown) (settable)",
+                "cancelled; nothing acknowledged is lost"),
+            Limit(
+                "server.closeFrame", "a peer's close frame waits for earlier answers",
+                "half of the shutdown: \(serverLimits.shutdown / 2)",
+                "the connection is closed; accepted messages are stored"),
+        ])
+
+    /// Printed into `docs/limits/server.md`.
+    package static let log: Self = LimitTable(
+        "server", "The log",
+        "",
+        [
+            Limit(
+                "log.awaited",
+                "deleted messages that have not arrived and are awaited as predecessors",
+                "\(AwaitedMessages.most)", "the earliest deleted counts as arrived"),
+            Limit(
+                "log.queue", "messages that wait to be stored",
+                "\(committerLimits.waitingMessages), \(bytes: committerLimits.waitingBytes)",
+                "`refused` `overloaded`; HTTP 503"),
+            Limit(
+                "log.transaction", "a transaction",
+                "\(committerLimits.batchMessages) messages, \(bytes: committerLimits.batchBytes)",
+                "the others go into the next"),
+            Limit(
+                "log.ids", "remembered ids",
+                "those of \(logConfiguration.idLife), and of stored messages",
+                "forgotten. Each takes 2 bytes of memory"),
+            Limit(
+                "log.idRuns", "ids that one commit writes into its run",
+                "\(KnownIDs.runLength / KnownIDs.slices), or as many as its messages",
+                """
+                the next commits write the others; \(logConfiguration.idsPerRun) to \
+                \(2 * logConfiguration.idsPerRun) wait in memory
+                """),
+            Limit(
+                "log.retention", "messages of a channel",
+                """
+                the channel's own count, age and bytes; else `--keep-messages` and \
+                `--keep-days`; else all
+                """,
+                "`gone` `retention`"),
+            Limit(
+                "log.unread", "messages read to count the unread ones; the count",
+                "the newest \(LogReading.unreadLookedAt); \(WireLimits.unreadCounted)",
+                "the count means that many or more"),
+            Limit(
+                "log.unreadCache",
+                "cached counts of more than \(CountedUnread.worthKnowing) read messages",
+                "\(CountedUnread.limit), at most twice as many", "the older half may be forgotten"),
+            Limit(
+                "log.deletedBodies", "deleted bodies remain in the database's files",
+                """
+                until the next checkpoint, every \(Housekeeping.interval); with an open reader, \
+                such as a backup, until the one after
+                """,
+                "overwritten"),
+            Limit(
+                "log.busy", "another process locks the file of the log or the accounts",
+                "\(milliseconds: ServerDatabase.busyMilliseconds)", "`.busy`; nothing is stored"),
+        ])
+
+    /// Printed into `docs/limits/server.md`.
+    package static let http: Self = LimitTable(
+        "server", "HTTP",
+        "",
+        [
+            Limit(
+                "http.message", "an HTTP message; an NDJSON request",
+                """
+                \(bytes: httpLimits.messageBytes); \(bytes: httpLimits.streamBytes), \
+                \(httpLimits.streamLines) lines
+                """,
+                "413; the last line is an error, and earlier lines are stored"),
+            Limit(
+                "http.object", "any other body", "\(bytes: httpLimits.objectBytes)", "413"),
+            Limit(
+                "http.catalogue", "a catalogue of forms", "\(bytes: FormsLimits.catalogueBytes)",
+                "413"),
+            Limit(
+                "http.listPages", "a page of channels; of members",
+                """
+                \(httpLimits.channelsDefault), at most \(httpLimits.channelsMost); \
+                \(httpLimits.membersDefault), at most \(httpLimits.membersMost)
+                """,
+                "`next` names the next page; HTTP 400 for more"),
+            Limit(
+                "http.historyPage", "a page of history",
+                "\(httpLimits.historyDefault), at most \(httpLimits.historyMost)",
+                "HTTP 400 for more"),
+            Limit(
+                "http.positions", "listed positions", "\(WireLimits.positions)",
+                "the user's own and the first others"),
+            Limit(
+                "http.rate", "a user's requests, and lines of NDJSON", "the rate of publishing",
+                "429 with `Retry-After`; a stream is slowed down"),
+            Limit(
+                "http.bodyTime", "the arrival of a body",
+                "\(httpLimits.messageTime); \(httpLimits.streamTime) for NDJSON", "408"),
+            Limit(
+                "http.idle", "a silent connection", "\(serverLimits.httpIdle) (settable)",
+                "closed"),
+            Limit(
+                "http.connections", "connections before they become a WebSocket",
+                """
+                \(serverLimits.httpConnections), \(serverLimits.httpConnectionsPerAddress) of an \
+                address (IPv\(verbatim: "4"), or a /\(verbatim: "64") of IPv\(verbatim: "6")) \
+                (settable); at most half, and an eighth, of the process's open files
+                """,
+                "the newest is closed, with a warning in the log"),
+            Limit(
+                "http.pipelining", "requests of a connection in progress", "one",
+                "the socket is not read"),
+            Limit(
+                "http.notReading", "a peer reads nothing of its answer",
+                "\(serverLimits.notReading) (settable)", "closed"),
+            Limit(
+                "http.systemBuffer", "unsent bytes of a connection in the system's buffer",
+                "\(bytes: HTTPLimits.systemBufferBytes)", "the others wait in the server"),
+            Limit(
+                "http.unsent", "unsent bytes of answers, of all connections",
+                "\(bytes: serverLimits.httpUnsentBytes) (settable)",
+                "the connection that has waited longest is closed, with a warning in the log"),
+            Limit(
+                "http.head", "a request's head",
+                "\(bytes: HTTPLimits.headBytes), \(HTTPLimits.headFields) fields",
+                "431, then closed"),
+            Limit(
+                "http.headTime", "a request's head, from its first byte",
+                "\(serverLimits.handshake) (settable)", "closed"),
+            Limit(
+                "http.bodyRate", "a request's body",
+                """
+                \(serverLimits.bodyBytesPerSecond) bytes a second, \(serverLimits.bodyGrace) \
+                behind (settable)
+                """,
+                "408, then closed"),
+            Limit(
+                "http.lingering", "bytes dropped after a connection's last answer",
+                "\(serverLimits.httpLingering), \(bytes: serverLimits.httpDiscardedBytes)", "closed"
+            ),
+        ])
+
+    /// Printed into `docs/limits/server.md`.
+    package static let access: Self = LimitTable(
+        "server", "Authentication",
+        "",
+        [
+            Limit(
+                "access.token", "a token", "\(bytes: WireLimits.tokenBytes)",
+                "malformed: close 4200; HTTP 401"),
+            Limit(
+                "access.fields", "fields of its header, and of its claims; audiences",
+                "\(AccessLimits.fields); \(AccessLimits.audiences)", "close 4203; HTTP 401"),
+            Limit(
+                "access.leeway", "the difference of clocks",
+                "\(ServerConfiguration(data: "").tokenLeeway) (settable)",
+                "4203 before the token's start, 4003 after its end"),
+            Limit(
+                "access.verifying", "tokens of a connection that are being verified", "one",
+                "the socket is not read; received frames wait"),
+            Limit(
+                "access.keySet", "a key file, a fetched key set",
+                "\(bytes: AccessLimits.keyBytes), \(AccessLimits.keys) keys",
+                "the server does not start; later the old keys stay"),
+            Limit(
+                "access.keyName", "a key's name", "\(bytes: AccessLimits.keyNameBytes)",
+                "the key, or the token, is not accepted"),
+            Limit(
+                "access.secret", "a secret", "at least \(bytes: AccessLimits.secretBytes)",
+                "the server does not start"),
+            Limit(
+                "access.fetch", "fetching a key set",
+                """
+                \(AccessLimits.fetch), one at a time, \(AccessLimits.betweenFetches) between two \
+                (\(AccessLimits.betweenFirstFetches) without keys)
+                """,
+                "the known keys stay; without any close 4103, HTTP 503"),
+            Limit(
+                "access.keysStay", "the age of a fetched key set", "\(AccessLimits.keysStay)",
+                "fetched again; the known keys stay if that fails"),
+            Limit(
+                "access.developmentToken", "a development token",
+                "\(AccessLimits.usualDevelopmentToken), at most \(AccessLimits.developmentToken)",
+                "HTTP 400"),
+            Limit(
+                "access.tls", "the TLS handshake and the first request",
+                "\(serverLimits.handshake) together (settable)", "closed"),
+        ])
+}

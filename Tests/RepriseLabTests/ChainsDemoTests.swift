@@ -1,0 +1,134 @@
+import Foundation
+import RepriseCommandLine
+import RepriseCore
+import RepriseTestSupport
+import Testing
+
+@testable import RepriseLab
+
+/// The demo's scenarios, held to what each has to come to; a file outside the journal says what was
+/// done.
+@Suite("demo chains")
+struct ChainsDemoTests {
+    @Test("every scenario of chains ends as it was promised, whatever was killed")
+    func all() async throws {
+        let report = try await Self.play(["--alone"])
+        #expect(report.passed)
+        #expect(report.scenarios.map(\.name) == ChainsScenario.all().map(\.name))
+        for result in report.scenarios {
+            #expect(result.kept, "\(result.name): \(result.faults)")
+        }
+    }
+
+    @Test(
+        "the original store goes on at step 2 as it says, and does finished tasks of a step again")
+    func originals() async throws {
+        let names = ["seed-flow", "parallel", "effect", "retried"]
+        let report = try await Self.play(names.flatMap { ["--only", $0] })
+        #expect(report.passed)
+        let runs = report.scenarios.compactMap { $0.apps["single-value"] }
+        #expect(runs.map(\.lost) == [0, 0, 0, 1])
+        let again = runs.map(\.again)
+        try #require(again.count == 4)
+        #expect(again[0] == 0 && again[1] >= 3 && again[2] == 2)
+        let ours = report.scenarios.compactMap { $0.apps["reprise"] }
+        #expect(ours.map(\.lost) == [0, 0, 0, 0])
+        #expect(ours.map(\.again) == [0, 0, 1, 0])
+    }
+
+    @Test(
+        "on a disk that is full the original store goes on with a chain whose position it could not keep",
+        .enabled(if: TemporaryDisk.canMount, "needs root on Linux"))
+    func fullDisk() async throws {
+        let report = try await Self.play(["--only", "full"])
+        #expect(report.passed)
+        let apps = try #require(report.scenarios.first?.apps)
+        #expect(try #require(apps["single-value"]).again >= 1)
+        #expect(try #require(apps["reprise"]).lost == 0)
+    }
+
+    @Test("the table fits into 80 columns, and names every scenario once")
+    func columns() {
+        #expect(Set(ChainsScenario.all().map(\.name)).count == ChainsScenario.all().count)
+        let results = ChainsScenario.all().map { scenario in
+            ChainsDemo.Result(
+                scenario: scenario,
+                runs: ChainsAlgorithm.allCases.map {
+                    Self.run(scenario, $0, [], [:], written: 99_999_999)
+                })
+        }
+        let report = ScenarioReport(
+            results: results, apps: ChainsAlgorithm.allCases, took: .seconds(60))
+        #expect(!report.hasPassed)
+        let full = ChainsScenario.all(DemoSettings(isFull: true))
+        for scenario in ChainsScenario.all() + full { #expect(scenario.title.count < 34) }
+        for line in report.table(Terminal.output).split(separator: "\n") {
+            #expect(line.count <= 80, "\(line)")
+        }
+    }
+
+    @Test(
+        "each expectation is violated by what it names, and by nothing else",
+        arguments: [
+            (["plain", "by-key", "after"], ["a"], "succeeded", 0, []),
+            (["plain", "plain", "by-key", "after"], ["a"], "succeeded", 0, []),
+            (["plain", "plain", "by-key", "after"], ["a", "b"], "succeeded", 0, ["key"]),
+            (["plain", "plain", "plain", "by-key", "after"], ["a"], "succeeded", 0, ["again"]),
+            (["plain", "by-key"], ["a"], "succeeded", 0, ["effects"]),
+            (["plain", "by-key", "after", "other"], ["a"], "succeeded", 0, ["effects"]),
+            (["plain", "by-key", "after"], ["a"], "failed", 0, ["lost"]),
+            (["plain", "by-key", "after"], ["a"], "succeeded", 1, ["ledger"]),
+        ])
+    func expectations(
+        effects: [String], keys: [String], state: String, pending: Int64, faults: [String]
+    ) throws {
+        let scenario = try #require(ChainsScenario.all().first { $0.name == "effect" })
+        let run = Self.run(scenario, .reprise, effects, [0: state], keys: keys, pending: pending)
+        let result = ChainsDemo.Result(scenario: scenario, runs: [run])
+        #expect(result.faults(run).map(\.sort) == faults)
+        #expect(result.isKept == faults.isEmpty)
+        run.seen.recorder.expect(false, "The worker did not know its key again.")
+        #expect(!result.isKept)
+    }
+
+    private static func run(
+        _ scenario: ChainsScenario, _ app: ChainsAlgorithm, _ effects: [String],
+        _ states: [Int: String],
+        keys: [String] = ["a"], written: Int? = nil, pending: Int64 = 0
+    ) -> ChainsDemo.Run {
+        var ledger = LedgerSum()
+        (ledger.accepted, ledger.outcomes, ledger.pending) = (1 + pending, [.applied: 1], pending)
+        return ChainsDemo.Run(
+            scenario: scenario, app: app, log: [], ledger: ledger,
+            seen: .init(
+                effects: effects.enumerated().map { index, label in
+                    .init(
+                        verb: .done, key: keys[index % keys.count], attempt: 1,
+                        label: "0.\(label)", microseconds: 0)
+                },
+                states: states, written: written, recorder: ChainsRecorder()))
+    }
+
+    private struct Report: Decodable {
+        struct Run: Decodable {
+            let again: Int
+            let lost: Int
+        }
+
+        struct Scenario: Decodable {
+            let name: String
+            let kept: Bool
+            let faults: [String]
+            let apps: [String: Run]
+        }
+
+        let passed: Bool
+        let scenarios: [Scenario]
+    }
+
+    private static func play(_ arguments: [String]) async throws -> Report {
+        let result = try await LabTool.run(["demo", "chains", "--json"] + arguments, limit: 180)
+        #expect(result.status == 0, "\(result.error)")
+        return try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+    }
+}

@@ -1,0 +1,38 @@
+package import Testing
+
+/// Waits until a condition holds; fails the test at a deadline that only a defect reaches.
+///
+/// The limit bounds a test that is broken: one that needs more than the default waits for the wrong
+/// thing. What it waits for is told at the deadline, and may say what there was instead.
+///
+/// ```swift
+/// try await eventually("the chain has ended") { try await chains.status(id)?.state == .succeeded }
+/// ```
+package func eventually(
+    _ what: @autoclosure () -> any CustomStringConvertible, within limit: Duration = .seconds(20),
+    every pause: Duration = .milliseconds(5),
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while try await !condition() {
+        try #require(
+            ContinuousClock.now < deadline, "\(what().description)", sourceLocation: sourceLocation)
+        try await Task.sleep(for: pause)
+    }
+}
+
+/// Waits for a value; says what there was instead at a deadline that only a defect reaches.
+package func becomes<Value: Equatable>(
+    _ what: String, _ wanted: Value, within limit: Duration = .seconds(20),
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ value: () async throws -> Value
+) async throws {
+    var last = try await value()
+    try await eventually(
+        "\(what): \(last), not \(wanted)", within: limit, sourceLocation: sourceLocation
+    ) {
+        last = try await value()
+        return last == wanted
+    }
+}
