@@ -15,7 +15,8 @@ struct Damage: Sendable {
     /// Damages the database, or the write-ahead log if there is one.
     init(database: URL, using random: inout SeededGenerator) throws {
         let log = URL(fileURLWithPath: database.path + "-wal")
-        isInLog = FileManager.default.fileExists(atPath: log.path) && random.chance(0.6)
+        let logBytes = (try? Data(contentsOf: log).count) ?? 0
+        isInLog = logBytes > 0 && random.chance(0.6)
         kind = Kind.allCases[Int.random(in: 0..<Kind.allCases.count, using: &random)]
         let url = isInLog ? log : database
         var bytes = [UInt8](try Data(contentsOf: url))

@@ -56,7 +56,9 @@ struct DamageTemplates: Sendable {
         }
         await first.close()
         try writeBack(work.appendingPathComponent("journal.sqlite"))
+        try await Journal.open(at: work, kinds: WriterRole.kinds).close()
         try copy("journal.sqlite", from: work, to: "journal-closed")
+        try copy("journal.sqlite-wal", from: work, to: "journal-closed")
         let second = try await Journal.open(at: work, kinds: WriterRole.kinds)
         let log = work.appendingPathComponent("journal.sqlite-wal").path
         try await record(in: second, times: 20) { list.1.append("\($0) \(size(log))") }
@@ -86,10 +88,12 @@ struct DamageTemplates: Sendable {
         await first.close()
         try writeBack(work.appendingPathComponent("messages.sqlite"))
         try copy("messages.sqlite", from: work, to: "log-closed")
+        try copy("messages.lock", from: work, to: "log-closed")
         let second = try SQLiteMessageLog.open(at: work.path)
         let log = work.appendingPathComponent("messages.sqlite-wal").path
         try await append(to: second, times: 20) { list.1.append("\($0) \(size(log))") }
         try copy("messages.sqlite", from: work, to: "log-killed")
+        try copy("messages.lock", from: work, to: "log-killed")
         try copy("messages.sqlite-wal", from: work, to: "log-killed")
         await second.close()
     }

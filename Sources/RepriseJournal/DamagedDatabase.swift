@@ -31,6 +31,7 @@ struct DamagedDatabase {
     private func isDamaged() throws -> Bool {
         do {
             return try JournalDatabase.look(folder.database) { db in
+                guard try JournalDatabase.isBegun(db) else { return false }
                 try SchemaSeal.check(db)
                 return try String.fetchAll(db, sql: "PRAGMA integrity_check(1)") != ["ok"]
             }

@@ -53,6 +53,7 @@ enum JournalDatabase {
 
     /// Opens a database for inspection: before this process owns it, or to prove damage.
     static func look<T>(_ path: String, _ body: (Database) throws -> T) throws -> T {
+        try expectContent(path)
         do {
             return try look(path, readonly: true, body)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
@@ -75,8 +76,7 @@ enum JournalDatabase {
 
     /// Refuses a foreign or newer database, before anything is written.
     static func inspect(_ db: Database, migrator: DatabaseMigrator) throws {
-        let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
-        guard tables > 0 else { return }  // a process was killed while it made it
+        guard try isBegun(db) else { return }  // a process was killed while it made it
         guard
             try Int32.fetchOne(db, sql: "PRAGMA application_id") == EntryTable.applicationID
         else {
@@ -93,6 +93,37 @@ enum JournalDatabase {
                 "The journal was written by a newer version, or with features that are missing here.",
                 remedy: "Update Reprise.")
         }
+    }
+
+    /// Whether anything was ever committed to the database.
+    ///
+    /// - Throws: a `DatabaseError` of damage if it was, and is gone: SQLite takes an emptied first
+    ///   page for a new database, and all entries would be missing in silence.
+    static func isBegun(_ db: Database) throws -> Bool {
+        let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_schema") ?? 0
+        guard tables == 0 else { return true }
+        let id = try Int32.fetchOne(db, sql: "PRAGMA application_id")
+        let seal = try Int32.fetchOne(db, sql: "PRAGMA user_version")
+        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        guard id == 0, seal == 0, pages <= 1 else {
+            throw DatabaseError(
+                resultCode: .SQLITE_CORRUPT, message: "the schema is empty, and no statement did it"
+            )
+        }
+        return false
+    }
+
+    /// Refuses a file cut to nothing; before SQLite opens it, which would delete its log.
+    ///
+    /// A write-ahead log beside an empty file tells it from a database that was never begun: SQLite
+    /// makes the log after the file's first page.
+    private static func expectContent(_ path: String) throws {
+        var information = stat()
+        guard stat(path, &information) == 0, information.st_size == 0,
+            access(path + "-wal", F_OK) == 0
+        else { return }
+        throw DatabaseError(
+            resultCode: .SQLITE_CORRUPT, message: "the file is empty beside its write-ahead log")
     }
 
     private static func hasOnlyMigrations(_ db: Database) throws -> Bool {

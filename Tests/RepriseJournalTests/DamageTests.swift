@@ -162,6 +162,28 @@ struct DamageTests {
         await journal.close()
     }
 
+    @Test(
+        "A file cut to nothing, and a first page that has lost its tables, are damage and no new journal",
+        arguments: ["file", "page"])
+    func emptied(_ what: String) async throws {
+        let fixture = try JournalFixture()
+        try await filled(fixture)
+        let file = fixture.folder.appending("journal.sqlite")
+        var bytes = [UInt8](try Data(contentsOf: file))
+        if what == "file" {
+            bytes = []
+        } else {
+            // The number of cells in the root page of the schema's table.
+            bytes.replaceSubrange(103..<105, with: [0, 0])
+            try FileManager.default.removeItem(at: fixture.folder.appending("journal.sqlite-wal"))
+        }
+        try write(bytes, fixture)
+        let journal = try await fixture.open(kinds)
+        #expect(journal.opening.setAside != nil)
+        #expect(try await journal.ledger().accepted == 0)
+        await journal.close()
+    }
+
     @Test("Tables that an app makes and changes break no seal, and are sealed by the next opening")
     func foreignTables() async throws {
         let fixture = try JournalFixture()

@@ -31,6 +31,7 @@ final class AccountsDatabase: Sendable {
         self.folder = folder
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try ServerDatabase.accounts.prepare(pool, AccountsSchema.migrator())
+        folder.begin()
         try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
         writer = GroupedWriter(pool)
     }

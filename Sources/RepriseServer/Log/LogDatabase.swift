@@ -40,6 +40,7 @@ final class LogDatabase: Sendable {
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try ServerDatabase.log.prepare(
             pool, LogSchema.migrator(newEpoch: configuration.newEpoch))
+        folder.begin()
         try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
         try pool.read { try LogSchema.checkChannels($0) }
         if configuration.isRestored {

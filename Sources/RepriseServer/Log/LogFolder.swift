@@ -4,7 +4,9 @@ import Synchronization
 
 /// The folder of a database, and the lock that excludes a second server.
 ///
-/// The system releases the lock when the process ends in any way, so a kill needs no clean-up.
+/// The system releases the lock when the process ends in any way, so a kill needs no clean-up. The
+/// lock's file tells a database that was cut to nothing from one that was never begun: it has
+/// content once the database is made.
 final class LogFolder: Sendable {
     let database: String
     private let lock: Mutex<Int32>
@@ -12,7 +14,7 @@ final class LogFolder: Sendable {
     /// Creates a missing folder, and takes the lock.
     ///
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`,
-    /// `.diskFailed`, `.journalOwned`.
+    /// `.diskFailed`, `.journalOwned`, `.corrupt`.
     init(_ path: String, _ kind: ServerDatabase) throws {
         if kind.file == ServerDatabase.log.file { try Self.refuseJournal(in: path) }
         try Self.create(path)
@@ -24,7 +26,25 @@ final class LogFolder: Sendable {
                 remedy: "Choose another data folder.")
         }
         lock = Mutex(try Self.takeLock(path + "/\(kind.file).lock", folder: path))
+        if size(database) == 0, size(path + "/\(kind.file).lock") > 0 {
+            throw RepriseError(
+                .corrupt, "The file of the \(kind.name) is empty, and was not before.",
+                remedy: "Restore a backup into the data folder; to begin anew, remove the file.")
+        }
         Self.makePrivate(database)
+    }
+
+    /// Notes that the database is made.
+    ///
+    /// A failure is ignored: it costs the notice of a file cut to nothing, and no content.
+    func begin() {
+        lock.withLock { _ = pwrite($0, "begun\n", 6, 0) }
+    }
+
+    /// In bytes; -1 if there is no such file.
+    private func size(_ path: String) -> Int {
+        var information = stat()
+        return stat(path, &information) == 0 ? Int(information.st_size) : -1
     }
 
     deinit { release() }

@@ -35,6 +35,12 @@ struct ServerDatabase: Sendable {
                     db,
                     sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
                 == 0 && migrator.appliedIdentifiers(db).isEmpty
+            guard found != applicationID || !isEmpty else {
+                // SQLite takes an emptied first page for a new database.
+                throw DatabaseError(
+                    resultCode: .SQLITE_CORRUPT,
+                    message: "the schema is empty, and no statement did it")
+            }
             guard found == applicationID || (found == 0 && isEmpty) else {
                 throw RepriseError(
                     .notAJournal, "The file of the \(name) is a database of another program.",

@@ -99,7 +99,7 @@ struct SQLiteMessageLogTests {
         let folder = try TemporaryFolder()
         let log = try SQLiteMessageLog.open(at: folder.path)
         for name in ["a", "b", "c"] {
-            try await log.append([
+            _ = try await log.append([
                 NewMessage(channel: try ChannelName(name), id: .random(), body: [0x31])
             ])
         }
@@ -109,6 +109,22 @@ struct SQLiteMessageLogTests {
         try await queue.write { try $0.execute(sql: "DELETE FROM channels WHERE name = 'b'") }
         try queue.close()
         #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+    }
+
+    @Test("refuses a file cut to nothing, and a first page that has lost its tables, until removed")
+    func emptied() async throws {
+        let folder = try TemporaryFolder()
+        try await SQLiteMessageLog.open(at: folder.path).close()
+        let file = URL(fileURLWithPath: folder.path + "/messages.sqlite")
+        var page = try Data(contentsOf: file)
+        // The number of cells in the root page of the schema's table.
+        page.replaceSubrange(103..<105, with: [0, 0])
+        for content in [page, Data()] {
+            try content.write(to: file)
+            #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+        }
+        try FileManager.default.removeItem(at: file)
+        try open(folder.path)
     }
 
     @Test("refuses a file that is not SQLite, cut, or of another program, and moves nothing aside")
