@@ -43,8 +43,9 @@ final class LogFolder: Sendable {
 
     /// In bytes; -1 if there is no such file.
     private func size(_ path: String) -> Int {
-        var information = stat()
-        return stat(path, &information) == 0 ? Int(information.st_size) : -1
+        // Not `stat`: an optimised build does not find its module here.
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        return (attributes?[.size] as? NSNumber)?.intValue ?? -1
     }
 
     deinit { release() }
