@@ -43,8 +43,9 @@ final class LogFolder: Sendable {
 
     /// In bytes; -1 if there is no such file.
     private func size(_ path: String) -> Int {
-        var information = stat()
-        return stat(path, &information) == 0 ? Int(information.st_size) : -1
+        let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        return (attributes?[.size] as? NSNumber)?.intValue ?? -1
     }
 
     deinit { release() }
