@@ -29,7 +29,8 @@ struct Step<Session: ScenarioSession>: Sendable {
     let name: String
     let perform: @Sendable (Session) async throws -> Void
 
-    init(_ name: String, _ perform: @escaping @Sendable (Session) async throws -> Void) {
+    init(_ name: String = #function, _ perform: @escaping @Sendable (Session) async throws -> Void)
+    {
         self.name = name
         self.perform = perform
     }
@@ -143,6 +144,13 @@ struct ScenarioFault: Hashable, Sendable {
 
     init(_ sort: String, _ word: String, _ sentence: String, count: Int = 1) {
         (self.sort, self.count, self.word, self.sentence) = (sort, count, word, sentence)
+    }
+}
+
+extension [ScenarioFault] {
+    /// A fault for what should not be there, if there is any; its sentence begins with how many.
+    static func some(_ count: Int, _ sort: String, _ word: String, _ what: String) -> Self {
+        count > 0 ? [ScenarioFault(sort, word, "\(count) \(what)", count: count)] : []
     }
 }
 

@@ -31,7 +31,7 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
         Terminal.error.replaceLine("")
         var report = ScenarioReport<Demo>(
             results: await score.results, apps: apps, took: .now - began)
-        if settings.printsTimelines {
+        if !settings.names.isEmpty {
             for result in report.results {
                 try settings.say(ScenarioTimeline(result).text(.output))
             }
@@ -66,7 +66,11 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
         defer { session.stop() }
         try await Step.perform(
             scenario.steps, on: session, limit: limit, of: "\(scenario.name) (\(work.app.title))")
-        return try await Demo.end(session, of: scenario, on: fixture)
+        let seen = try await Demo.observe(session, of: scenario)
+        let run: ScenarioRun<Demo> = try await session.run(of: scenario, seen)
+        session.stop()
+        try await session.phone.ask(.uninstall(app: session.id))
+        return run
     }
 }
 
