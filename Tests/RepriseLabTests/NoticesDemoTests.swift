@@ -113,7 +113,7 @@ struct NoticesDemoTests {
                 notes: NoticesNotes(messages: [
                     .init(id: "m", channel: "team", seq: 1, microseconds: 1, due: .banner)
                 ]), badge: badge,
-                standings: ["team": NoticesStatus(read: read, unread: unread, head: 1)],
+                standings: ["team": NoticesStatus(read: read, unread: unread)],
                 delivered: [NotificationRequest(id: "m", content: content)],
                 secondAlerts: alerts))
     }

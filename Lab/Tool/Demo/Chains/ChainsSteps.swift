@@ -54,7 +54,7 @@ extension Step<ChainsSession> {
             let file = session.folder.appendingPathComponent("files/film")
             let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
             session.check(
-                bytes == session.server.content, "The file is not what the server has.")
+                bytes == session.server.film, "The file is not what the server has.")
             let again = max(0, session.server.sent - count)
             session.notes.update { $0.again = "\((again + 500_000) / 1_000_000) MB" }
             // A position is kept each 4 MiB, and the network holds something.

@@ -133,7 +133,7 @@ struct DeviceCommand: AsyncParsableCommand {
         try log.update()
         let applied = Shared(log.ids)
         try await channel.read(
-            "file", isApplied: { applied.value.contains($0) },
+            "file", isApplied: { id in applied.update { $0.contains(id) } },
             handler: { message in
                 try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
                 applied.update { _ = $0.insert(message.id) }

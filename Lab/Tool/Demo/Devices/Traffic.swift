@@ -2,7 +2,6 @@ import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
 import RepriseWire
-import Synchronization
 
 /// Publishes over several connections at full speed, and records the server's acknowledgements.
 final class Traffic: Sendable {
@@ -15,26 +14,26 @@ final class Traffic: Sendable {
         var rates: [Int] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Shared(State())
     /// Of each connection; unbounded: they hold at most one burst, which the caller waits for.
     private let lines = (0..<connections).map { _ in AsyncStream<[UInt8]>.makeStream() }
 
     /// How many the server has acknowledged.
-    var count: Int { state.withLock { $0.acknowledged.count } }
+    var count: Int { state.update { $0.acknowledged.count } }
     /// The ids that the server has acknowledged.
-    var acknowledged: Set<EntryID> { state.withLock { $0.acknowledged } }
+    var acknowledged: Set<EntryID> { state.value.acknowledged }
     /// Whether everything that was given to the connections is acknowledged.
-    var isEverythingStored: Bool { state.withLock { $0.acknowledged.count == $0.sent } }
+    var isEverythingStored: Bool { state.update { $0.acknowledged.count == $0.sent } }
 
     /// How many messages a second were stored in a burst, by the median of the bursts.
     var medianRate: Int {
-        let rates = state.withLock { $0.rates.sorted() }
+        let rates = state.value.rates.sorted()
         return rates.isEmpty ? 0 : rates[rates.count / 2]
     }
 
     /// Distributes the next messages over the connections, in turn.
     func send(_ count: Int) {
-        let first = state.withLock { state in
+        let first = state.update { state in
             defer { state.sent += count }
             state.burst = (count, .now)
             return state.sent + 1
@@ -61,7 +60,7 @@ final class Traffic: Sendable {
     }
 
     private func acknowledged(_ id: EntryID) {
-        state.withLock { state in
+        state.update { state in
             state.acknowledged.insert(id)
             guard state.acknowledged.count == state.sent else { return }
             let seconds = (.now - state.burst.start).inSeconds

@@ -43,8 +43,7 @@ struct NoticesCaller: Sendable {
         let answer = try await send("GET", ["channels", channel, "positions"])
         let mine = try answer?.list("positions").first.map { try HTTPMembers($0) }
         return NoticesStatus(
-            read: mine?.integer("read") ?? 0, unread: answer?.integer("unread") ?? 0,
-            head: answer?.integer("head") ?? 0)
+            read: mine?.integer("read") ?? 0, unread: answer?.integer("unread") ?? 0)
     }
 }
 
@@ -52,5 +51,4 @@ struct NoticesCaller: Sendable {
 struct NoticesStatus: Hashable, Sendable {
     var read: Int64 = 0
     var unread: Int64 = 0
-    var head: Int64 = 0
 }

@@ -79,8 +79,8 @@ extension NoticesDemo {
         try await app.install()
         try await app.phone.permit(app: app.id)
         return NoticesSession(
-            app: app, server: fixture.server, apple: fixture.apple, person: person,
-            channels: channels, sender: ada, elsewhere: elsewhere, pushToken: pushToken)
+            app: app, fixture: fixture, person: person, channels: channels, sender: ada,
+            elsewhere: elsewhere, pushToken: pushToken)
     }
 
     /// The person opens the app; when all is idle, or at a timeout, the result is judged.
@@ -94,9 +94,11 @@ extension NoticesDemo {
             seen = try await session.observation()
             let run: Run = try await session.run(of: scenario, seen)
             return ScenarioResult(scenario: scenario, runs: [run]).faults(run).isEmpty
-                && session.isLive(run.log)
+                && (!session.isReprise || session.isLive(run.log))
         }
-        if let token = session.pushToken { session.apple.apns.uninstall(token, since: Date()) }
+        if let token = session.pushToken {
+            session.fixture.apple.apns.uninstall(token, since: Date())
+        }
         return seen
     }
 }

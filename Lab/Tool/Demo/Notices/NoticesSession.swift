@@ -10,8 +10,7 @@ import RepriseWire
 /// One of the apps with messages in one scenario, with a person and conversations of its own.
 struct NoticesSession: PhoneSession {
     let app: PlayedApp<NoticesAlgorithm>
-    let server: DemoServer
-    let apple: NoticesApple
+    let fixture: NoticesDemo.Fixture
     /// The phone's user.
     let person: String
     let channels: [String]
@@ -35,8 +34,7 @@ struct NoticesSession: PhoneSession {
         try await phone.launch(id)
         try await until("it has caught up") {
             let said = try await log().filter { $0.number > before }
-            let live = Set(said.filter { $0.what == "app.live" }.map(\.detail))
-            return live.isSuperset(of: channels)
+            return isLive(said)
                 && (pushToken == nil || said.contains { $0.what == "app.registered" })
         }
     }
@@ -78,9 +76,7 @@ struct NoticesSession: PhoneSession {
     /// The person taps the banner of a message, if there is one, and its conversation is on the
     /// screen.
     func tap(_ name: String) async throws {
-        guard try await isDelivered(name), let message = written(name) else {
-            return
-        }
+        guard try await isDelivered(name), let message = written(name) else { return }
         notes.update { $0.routes.append(message.channel) }
         let routes = try await count("app.route")
         try await phone.tap(message.id, app: id)
@@ -166,7 +162,6 @@ struct NoticesSession: PhoneSession {
 
     /// Whether the running process has caught up: one that has just started has nothing to do yet.
     func isLive(_ log: [PhoneEvent]) -> Bool {
-        guard isReprise else { return true }
         let since = log.last { $0.what == "launched" }?.number ?? 0
         let live = log.filter { $0.number > since && $0.what == "app.live" }.map(\.detail)
         return Set(live).isSuperset(of: channels)

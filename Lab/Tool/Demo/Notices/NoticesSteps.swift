@@ -67,7 +67,7 @@ extension Step<NoticesSession> {
             defer { try? FileManager.default.removeItem(at: folder) }
             let token = session.sender.token
             let ada = try await Reprise.open(
-                at: folder, server: await session.server.url, dialer: NIODialer(),
+                at: folder, server: await session.fixture.server.url, dialer: NIODialer(),
                 identity: Identity(user: try UserID("ada")) { _ in token })
             let running = Task { try await ada.run() }
             defer { running.cancel() }
@@ -149,11 +149,11 @@ extension Step<NoticesSession> {
     /// SIGKILL to the server, which is started again with the same data.
     static var killServer: Step {
         Step { session in
-            await session.server.kill()
-            try await session.server.start()
+            await session.fixture.server.kill()
+            try await session.fixture.server.start()
         }
     }
-    static func providerIsDown(_ isDown: Bool) -> Step { Step { $0.apple.setDown(isDown) } }
+    static func providerIsDown(_ isDown: Bool) -> Step { Step { $0.fixture.apple.setDown(isDown) } }
     static func wait(_ time: Duration) -> Step { Step { _ in try await Task.sleep(for: time) } }
 
     // MARK: Effects

@@ -60,14 +60,11 @@ struct Step<Session: ScenarioSession>: Sendable {
         for (index, step) in steps.enumerated() {
             try Task.checkCancellation()
             do {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { try await step.perform(session) }
-                    group.addTask {
-                        try await Task.sleep(for: limit)
-                        throw CommandFailure(.incomplete, "It takes more than \(limit.shown).")
-                    }
-                    defer { group.cancelAll() }
-                    try await group.next()
+                let done: Void? = try await Waiting.result(within: limit) {
+                    try await step.perform(session)
+                }
+                if done == nil {
+                    throw CommandFailure(.incomplete, "It takes more than \(limit.shown).")
                 }
             } catch {
                 try Task.checkCancellation()
