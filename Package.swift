@@ -109,7 +109,7 @@ let package = Package(
             name: "Reprise",
             dependencies: [
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseNotices", "RepriseReminders", "RepriseWire", grdb,
+                "RepriseNotices", "RepriseReminders", "RepriseWire", grdb, logging,
             ],
             swiftSettings: strict),
 

@@ -11,11 +11,6 @@ struct Measurement {
     let count: Int
     private let body = Array(("\"" + String(repeating: "x", count: 126) + "\"").utf8)
 
-    init(folder: String, count: Int) {
-        self.folder = folder
-        self.count = count
-    }
-
     func run() async throws {
         let log = try SQLiteMessageLog.open(at: folder)
         let committer = Committer(log: log) { _ in }

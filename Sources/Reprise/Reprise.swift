@@ -47,6 +47,16 @@ public final class Reprise: Sendable {
 
         /// The defaults.
         public init() {}
+
+        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`,
+        ///   `.badChannelName`.
+        func check() throws {
+            try forms?.check()
+            try reminders?.check()
+            try chains?.check()
+            try notices?.check()
+            _ = try forms.map { try ChannelName($0.answers) }
+        }
     }
 
     /// The journal, which this process owns until ``close()``.
@@ -107,21 +117,15 @@ public final class Reprise: Sendable {
 
     static func openJournal(at folder: URL, _ configuration: Configuration) async throws -> Journal
     {
-        let forms = configuration.forms ?? Forms.Configuration()
-        let reminders = configuration.reminders ?? Reminders.Configuration()
-        let chains = configuration.chains ?? Chains.Configuration()
-        let notices = configuration.notices ?? Notices.Configuration()
-        try forms.check()
-        try reminders.check()
-        try chains.check()
-        try notices.check()
-        _ = try ChannelName(forms.answers)
+        try configuration.check()
         // The tables and kinds of every feature, even of one that is not configured: its entries of
         // another run wait.
         return try await Journal.open(
             at: folder,
-            kinds: Channels.kinds + Forms.kinds(forms) + Reminders.kinds(reminders)
-                + Chains.kinds(chains) + Notices.kinds(notices) + configuration.kinds,
+            kinds: Channels.kinds + Forms.kinds(configuration.forms ?? .init())
+                + Reminders.kinds(configuration.reminders ?? .init())
+                + Chains.kinds(configuration.chains ?? .init())
+                + Notices.kinds(configuration.notices ?? .init()) + configuration.kinds,
             schemas: [
                 Channels.schema(keeping: configuration.messages), Forms.schema, Reminders.schema,
                 Chains.schema, Notices.schema,

@@ -41,6 +41,11 @@ public actor RepriseAccounts {
     private let configuration: Reprise.Configuration
     private let tokens: TokenProvider
     private let prepare: Prepare
+    private let dialsAnonymously: Bool
+    /// Runs beside each client's connection.
+    private let features: Prepare
+    private var featuring: (client: Reprise, task: Task<Void, Never>)?
+    private var featureError: (any Error)?
 
     /// The client that is told of the app's phase, and the last phase; nil: none yet.
     private nonisolated let life = Mutex<(client: Reprise?, phase: AppPhase?)>((nil, nil))
@@ -63,8 +68,8 @@ public actor RepriseAccounts {
 
     private init(
         folders: AccountFolders, server: String, dialer: any SocketDialer,
-        configuration: Reprise.Configuration, tokens: @escaping TokenProvider,
-        prepare: @escaping Prepare
+        configuration: Reprise.Configuration, dialsAnonymously: Bool,
+        tokens: @escaping TokenProvider, features: @escaping Prepare, prepare: @escaping Prepare
     ) {
         journals = AccountJournals(folders: folders, configuration: configuration)
         self.server = server
@@ -72,6 +77,8 @@ public actor RepriseAccounts {
         self.configuration = configuration
         self.tokens = tokens
         self.prepare = prepare
+        self.dialsAnonymously = dialsAnonymously
+        self.features = features
     }
 
     /// Opens the journal of the last signed-in user, or the anonymous one.
@@ -95,13 +102,24 @@ public actor RepriseAccounts {
         configuration: Reprise.Configuration = Reprise.Configuration(),
         tokens: @escaping TokenProvider, prepare: @escaping Prepare = { _ in }
     ) async throws -> RepriseAccounts {
+        try await open(
+            at: folder, server: server, dialer: dialer, configuration: configuration,
+            dialsAnonymously: false, tokens: tokens, features: { _ in }, prepare: prepare)
+    }
+
+    static func open(
+        at folder: URL, server: String, dialer: any SocketDialer,
+        configuration: Reprise.Configuration, dialsAnonymously: Bool,
+        tokens: @escaping TokenProvider, features: @escaping Prepare, prepare: @escaping Prepare
+    ) async throws -> RepriseAccounts {
         try ServerAddress.check(server)
         let folders = try AccountFolders(
             at: folder, shared: configuration.journal.sharedFolder,
             takeOver: configuration.journal.takeOver)
         let accounts = RepriseAccounts(
             folders: folders, server: server, dialer: dialer, configuration: configuration,
-            tokens: tokens, prepare: prepare)
+            dialsAnonymously: dialsAnonymously, tokens: tokens, features: features,
+            prepare: prepare)
         do {
             try await accounts.begin()
         } catch {
@@ -110,6 +128,9 @@ public actor RepriseAccounts {
         }
         return accounts
     }
+
+    /// The client that is open; nil during a change.
+    nonisolated var active: Reprise? { life.withLock { $0.client } }
 
     /// The client of the signed-in user, or the anonymous one.
     ///
@@ -250,7 +271,7 @@ public actor RepriseAccounts {
         let reprise = await Reprise.over(
             journal, server: server, dialer: dialer,
             identity: user.map { Identity(user: $0, tokens: tokens) }, configuration: configuration,
-            dials: user != nil)
+            dials: user != nil || dialsAnonymously)
         do {
             try await prepare(reprise)
         } catch {
@@ -280,6 +301,7 @@ public actor RepriseAccounts {
         }
         user = nil
         runner?.cancel()
+        await stopFeatures()
         _ = await runner?.result
         await former?.close()
     }
@@ -300,8 +322,21 @@ public actor RepriseAccounts {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
         }
         isRunning = true
-        defer { isRunning = false }
+        do {
+            try await runInTurn()
+        } catch {
+            await stopFeatures()
+            isRunning = false
+            throw error
+        }
+        await stopFeatures()
+        isRunning = false
+    }
+
+    private func runInTurn() async throws {
         while !Task.isCancelled, !isClosed {
+            startFeatures()
+            if let featureError { throw featureError }
             guard let running = client, running !== refused else {
                 await waitForChange()
                 continue
@@ -314,6 +349,7 @@ public actor RepriseAccounts {
                 task.cancel()
             }
             runner = nil
+            if let featureError { throw featureError }
             // A client that was stopped for a change, or cancelled, has ended normally.
             guard client === running, !Task.isCancelled else { continue }
             do {
@@ -322,6 +358,30 @@ public actor RepriseAccounts {
                 refused = running
             }
         }
+    }
+
+    /// Runs the features of the current client, unless they run already; a refusal of the server
+    /// does not end them.
+    private func startFeatures() {
+        guard let client, featuring?.client !== client else { return }
+        featuring?.task.cancel()
+        let task = Task {
+            do { try await features(client) } catch { failed(client, error) }
+        }
+        featuring = (client, task)
+    }
+
+    private func failed(_ client: Reprise, _ error: any Error) {
+        guard client === self.client, !(error is CancellationError) else { return }
+        featureError = error
+        runner?.cancel()
+        wake()
+    }
+
+    private func stopFeatures() async {
+        featuring?.task.cancel()
+        await featuring?.task.value
+        featuring = nil
     }
 
     /// Closes the journal that is open.
@@ -351,6 +411,7 @@ public actor RepriseAccounts {
     private func waitForChange() async {
         await withTaskCancellationHandler {
             guard client == nil || client === refused, !isClosed, !Task.isCancelled else { return }
+            if featureError != nil { return }
             await withCheckedContinuation { waiters.append($0) }
         } onCancel: {
             Task { await self.wake() }

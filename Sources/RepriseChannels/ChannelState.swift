@@ -60,14 +60,9 @@ public enum ConnectionState: Equatable, Sendable {
 /// The reason for a missing connection.
 public struct Disconnection: Equatable, Sendable, CustomStringConvertible {
     /// The server's close code, if it sent one.
-    public let closeCode: CloseCode?
+    public private(set) var closeCode: CloseCode?
     /// The error, if it was not a close frame.
-    public let error: RepriseError?
-
-    package init(closeCode: CloseCode? = nil, error: RepriseError? = nil) {
-        self.closeCode = closeCode
-        self.error = error
-    }
+    public private(set) var error: RepriseError?
 
     /// For people.
     public var description: String {

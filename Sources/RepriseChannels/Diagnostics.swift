@@ -33,8 +33,6 @@ public struct ChannelDiagnostics: Hashable, Sendable {
     /// The reader that cannot store its progress, or whose handler is slow; otherwise why the
     /// server last refused the channel or a snapshot could not be loaded.
     public internal(set) var lastError: String?
-
-    init(state: ChannelState) { self.state = state }
 }
 
 /// All figures of the connection, for a debug view; counters start with the run of the client.
@@ -53,8 +51,6 @@ public struct ConnectionDiagnostics: Equatable, Sendable {
     public internal(set) var lastError: RepriseError?
     /// How many channels are subscribed to.
     public internal(set) var channels = 0
-
-    init(state: ConnectionState) { self.state = state }
 }
 
 extension Channel {

@@ -79,10 +79,4 @@ public struct FailedMessage: Hashable, Sendable {
     public let status: Status
     /// Why the last attempt failed.
     public let reason: String
-
-    package init(message: Message, status: Status, reason: String) {
-        self.message = message
-        self.status = status
-        self.reason = reason
-    }
 }

@@ -45,6 +45,12 @@ public final class Forms: Sendable {
 
     // MARK: Recording
 
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, as
+    ///   ``record(_:properties:id:)`` would.
+    package static func check(_ name: String, properties: [UInt8]) throws {
+        _ = try EventContent(name: name, properties: properties)
+    }
+
     /// Records an event; returns once it is durable.
     ///
     /// May be called at any time: the event waits for a page with a catalogue.

@@ -104,8 +104,8 @@ enum JournalDatabase {
         guard tables == 0 else { return true }
         let id = try Int32.fetchOne(db, sql: "PRAGMA application_id")
         let seal = try Int32.fetchOne(db, sql: "PRAGMA user_version")
-        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
-        guard id == 0, seal == 0, pages <= 1 else {
+        // Not the number of pages: GRDB makes and drops a table before anything is committed.
+        guard id == 0, seal == 0 else {
             throw DatabaseError(
                 resultCode: .SQLITE_CORRUPT, message: "the schema is empty, and no statement did it"
             )

@@ -80,6 +80,54 @@ public struct Spool: Sendable {
         }
     }
 
+    /// Hands each record to `body`, oldest first, and removes it then; a kill in between repeats
+    /// one.
+    ///
+    /// A bad file, and a record that `body` calls malformed, is moved to `aside/` beside the spool.
+    ///
+    /// - Throws: the first other error of `body`; the rest waits.
+    package func drain(_ body: (NewEntry) async throws -> Void) async throws -> SpoolReport {
+        var report = SpoolReport()
+        for name in try names() {
+            do {
+                guard let record = try read(name) else { continue }
+                try await body(try record.entry())
+                unlink(folder.appendingPathComponent(name).path)
+                report.accepted += 1
+            } catch let error as RepriseError where error.isAboutSpoolFile {
+                let aside = folder.deletingLastPathComponent().appendingPathComponent("aside")
+                try setAside(name, in: aside)
+                report.rejected.append(.init(name: name, reason: error.description))
+            }
+        }
+        return report
+    }
+
+    /// Lets the app write and read the spool before the device is unlocked for the first time.
+    package func makeReadableWhileLocked() throws {
+        try DurableFile.makeFolder(folder)
+        #if os(iOS)
+            try? FileManager.default.setAttributes(
+                [.protectionKey: FileProtectionType.none], ofItemAtPath: folder.path)
+        #endif
+    }
+
+    /// Moves a bad file aside, so that it never blocks the rest.
+    func setAside(_ name: String, in aside: URL) throws {
+        let path = folder.appendingPathComponent(name).path
+        try DurableFile.makeFolder(aside)
+        let taken = (try? FileManager.default.contentsOfDirectory(atPath: aside.path)) ?? []
+        guard taken.count(where: { $0.hasPrefix("spool-") }) < JournalLimits.spoolFilesAside else {
+            try? FileManager.default.removeItem(atPath: path)
+            return
+        }
+        // A free name, within the 255 bytes that a file system allows: a file that cannot be moved
+        // would block the rest.
+        var target = "spool-" + String(decoding: name.utf8.prefix(200), as: UTF8.self)
+        if taken.contains(target) { target += "-\(EntryID.random().text)" }
+        try DurableFile.move(path, to: aside.appendingPathComponent(target).path)
+    }
+
     /// Reads one file.
     ///
     /// - Returns: nil if it is gone.

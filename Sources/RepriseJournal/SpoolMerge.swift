@@ -65,7 +65,7 @@ struct SpoolMerge: Sendable {
         for name in names {
             do {
                 if let record = try spool.read(name) { found.append((name, record)) }
-            } catch let error as RepriseError where Self.isAboutTheFile(error) {
+            } catch let error as RepriseError where error.isAboutSpoolFile {
                 try await reject(name, error.description, into: &report)
             } catch let error as RepriseError {
                 // Not readable now, as before the first unlock: it waits, and does not block the
@@ -106,39 +106,19 @@ struct SpoolMerge: Sendable {
                 try store.record(
                     try record.entry(), recordedAt: WallTime(milliseconds: record.recordedAt),
                     in: db))
-        } catch let error as RepriseError where isAboutTheFile(error) {
+        } catch let error as RepriseError where error.isAboutSpoolFile {
             return .bad(error.description)
         }
-    }
-
-    private static func isAboutTheFile(_ error: RepriseError) -> Bool {
-        [.malformed, .tooLarge, .badID, .unknownKind].contains(error.code)
     }
 
     /// Moves a bad file aside, so that it never blocks the rest.
     private func reject(_ name: String, _ why: String, into report: inout SpoolReport) async throws
     {
-        let path = spool.folder.appendingPathComponent(name).path
-        try DurableFile.makeFolder(folder.spoolAside)
-        let aside = try? FileManager.default.contentsOfDirectory(atPath: folder.spoolAside.path)
-        let kept = aside?.count { $0.hasPrefix("spool-") } ?? 0
-        if kept < JournalLimits.spoolFilesAside {
-            let target = Self.nameAside(name, among: aside ?? [])
-            try DurableFile.move(path, to: folder.spoolAside.appendingPathComponent(target).path)
-        } else {
-            try? FileManager.default.removeItem(atPath: path)
-        }
+        try spool.setAside(name, in: folder.spoolAside)
         report.rejected.append(SpoolReport.Rejected(name: name, reason: why))
         try await writer.write { db in
             try db.execute(sql: "UPDATE journal SET rejected = rejected + 1")
         }
-    }
-
-    /// A free name, within the 255 bytes that a file system allows: a file that cannot be moved
-    /// would block the rest at every merge.
-    private static func nameAside(_ name: String, among taken: [String]) -> String {
-        let wanted = "spool-" + String(decoding: name.utf8.prefix(200), as: UTF8.self)
-        return taken.contains(wanted) ? "\(wanted)-\(EntryID.random().text)" : wanted
     }
 
     /// Forgets the names whose files are gone for good: removed from the folder, and the folder
@@ -159,4 +139,9 @@ struct SpoolMerge: Sendable {
             }
         }
     }
+}
+
+extension RepriseError {
+    /// Whether another try with the same file has the same result.
+    var isAboutSpoolFile: Bool { [.malformed, .tooLarge, .badID, .unknownKind].contains(code) }
 }

@@ -96,12 +96,6 @@ package struct Shrinker<W: Workload> {
     /// How many runs it may cost.
     package var budget = 300
 
-    package init(workload: W, mutation: Mutation? = nil, tier: Tier = .model) {
-        self.workload = workload
-        self.mutation = mutation
-        self.tier = tier
-    }
-
     /// The smallest schedule found that still breaks `promise`.
     package func shrink(_ schedule: FaultSchedule, _ promise: Promise) -> FaultSchedule {
         var best = schedule

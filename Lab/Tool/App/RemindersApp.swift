@@ -148,11 +148,6 @@ private struct ReportingGoals: ReminderStore {
     let phone: PhoneApp
     private let signal = StateBroadcaster(false)
 
-    init(goals: GoalStore, phone: PhoneApp) {
-        self.goals = goals
-        self.phone = phone
-    }
-
     func loaded() async throws {
         for await isLoaded in signal.watch() where isLoaded { return }
     }

@@ -14,12 +14,6 @@ struct ChatKeyboard: Sendable {
     let bell: WakeUp
     private let line = TypedLine()
 
-    init(room: ChatRoom, terminal: RawTerminal, bell: WakeUp) {
-        self.room = room
-        self.terminal = terminal
-        self.bell = bell
-    }
-
     /// Runs until the person ends it, the terminal is gone, or the task is cancelled.
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -17,12 +17,6 @@ struct ChatLines: Sendable {
     let timeout: Duration
     private let printer = LinePrinter()
 
-    init(room: ChatRoom, channel: Channel, timeout: Duration) {
-        self.room = room
-        self.channel = channel
-        self.timeout = timeout
-    }
-
     /// Prints messages, from the end of the last run.
     func listen() async throws {
         try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }

@@ -105,7 +105,6 @@ public struct ChainOutputs: Sendable {
     /// Thrown for an output that is not in memory.
     package struct Missing: Error {
         let name: String
-        package init(name: String) { self.name = name }
     }
 
     private let find: @Sendable (String) throws -> [UInt8]

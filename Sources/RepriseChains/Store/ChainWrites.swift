@@ -19,14 +19,6 @@ package struct ChainWrites: Sendable {
         package var deadline: Duration?
         /// The newest of a task's attempts and failures are kept through all its intents.
         package var isFirst: Bool
-
-        package init(
-            place: Int, isCompensation: Bool, round: Int, input: [UInt8]?, deadline: Duration?,
-            isFirst: Bool
-        ) {
-            (self.place, self.isCompensation, self.round) = (place, isCompensation, round)
-            (self.input, self.deadline, self.isFirst) = (input, deadline, isFirst)
-        }
     }
 
     package enum Change: Sendable {

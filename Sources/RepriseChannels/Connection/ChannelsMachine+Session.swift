@@ -113,7 +113,7 @@ extension ChannelsMachine {
                 closeCode: disconnection.closeCode,
                 error: RepriseError(
                     .unauthorized, "The server does not take the token. \(disconnection)",
-                    remedy: "Sign in again, then call reconnect()."))
+                    remedy: disconnection.error?.remedy ?? "Sign in again, then call reconnect()."))
         }
         emit(.announce(.stopped(disconnection)))
     }

@@ -8,16 +8,16 @@ package import RepriseWire
 /// time.
 package struct ConnectionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        package var reconnect: Backoff
+        package var reconnect: Backoff = Backoff(base: .milliseconds(500), longest: .seconds(60))
         /// The timeout for the server's welcome.
-        package var handshake: Duration
+        package var handshake: Duration = WireLimits.handshake
         /// The least wait after a close code that says "later".
-        package var later: Duration
+        package var later: Duration = .seconds(5)
         /// The silence allowed beyond two heartbeats.
-        package var grace: Duration
+        package var grace: Duration = .seconds(5)
         /// How long a connection must have been ready to count as a success: otherwise a server
         /// that welcomes and then fails would be dialled without backoff.
-        package var settled: Duration
+        package var settled: Duration = .seconds(10)
         /// So many ends for a broken frame, none after a connection that worked for a while, are
         /// not the network's fault.
         package var brokenFrames = 3
@@ -26,18 +26,6 @@ package struct ConnectionMachine: Sendable {
         package var spacing: Duration = .seconds(2)
         /// The timeout for the answer to a ping.
         package var probe: Duration = .seconds(5)
-
-        package init(
-            reconnect: Backoff = Backoff(base: .milliseconds(500), longest: .seconds(60)),
-            handshake: Duration = WireLimits.handshake, later: Duration = .seconds(5),
-            grace: Duration = .seconds(5), settled: Duration = .seconds(10)
-        ) {
-            self.reconnect = reconnect
-            self.handshake = handshake
-            self.later = later
-            self.grace = grace
-            self.settled = settled
-        }
     }
 
     package enum Action: Hashable, Sendable {

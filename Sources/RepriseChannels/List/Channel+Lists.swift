@@ -38,8 +38,15 @@ extension Channel {
     /// - Parameter count: the most messages, 1 to 500; fewer if they have more than 4 MiB together.
     /// - Returns: the lists, each oldest first.
     public func observe(last count: Int = 50) -> AsyncStream<[ChannelMessage]> {
+        observe(last: count) { $0 }
+    }
+
+    /// See ``observe(last:)``; each list as something else.
+    package func observe<List: Sendable>(
+        last count: Int, _ body: @escaping @Sendable ([ChannelMessage]) -> List
+    ) -> AsyncStream<List> {
         let watch = channels.watch(name, last: count)
-        return AsyncStream { await watch.next() }
+        return AsyncStream { await watch.next().map(body) }
     }
 }
 

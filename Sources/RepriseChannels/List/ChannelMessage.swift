@@ -46,20 +46,4 @@ public struct ChannelMessage: Identifiable, Hashable, Sendable {
 
     /// The body as text.
     public var json: String { String(decoding: body, as: UTF8.self) }
-
-    package init(
-        id: EntryID, seq: Int64?, from: UserID?, time: WallTime, body: [UInt8],
-        isEdited: Bool = false, isDeleted: Bool = false, isMine: Bool = false,
-        status: Status = .sent
-    ) {
-        self.id = id
-        self.seq = seq
-        self.from = from
-        self.time = time
-        self.body = body
-        self.isEdited = isEdited
-        self.isDeleted = isDeleted
-        self.isMine = isMine
-        self.status = status
-    }
 }

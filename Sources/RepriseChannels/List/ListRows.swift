@@ -110,7 +110,7 @@ package struct ListRows: Sendable {
         return ChannelMessage(
             id: id, seq: key.seq, from: try sender.map { try UserID($0) },
             time: WallTime(milliseconds: try row.integer(1)), body: try edit ?? row.bytes(2),
-            isEdited: edit != nil, isDeleted: isDeleted, isMine: isMine)
+            isEdited: edit != nil, isDeleted: isDeleted, isMine: isMine, status: .sent)
     }
 
     /// The sequences that a message had in later epochs than its own, oldest first.

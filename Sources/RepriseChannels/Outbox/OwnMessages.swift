@@ -20,8 +20,8 @@ struct OwnMessages: Sendable {
             if mine.contains(where: { $0.change == .deletes(row.id) }) { return nil }
             return ChannelMessage(
                 id: row.id, seq: row.standing.seq, from: from, time: row.recordedAt,
-                body: mine.last?.body ?? row.body, isEdited: !mine.isEmpty, isMine: true,
-                status: row.standing.status)
+                body: mine.last?.body ?? row.body, isEdited: !mine.isEmpty, isDeleted: false,
+                isMine: true, status: row.standing.status)
         }
     }
 

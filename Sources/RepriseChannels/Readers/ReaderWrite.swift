@@ -32,12 +32,6 @@ package struct ReaderWrite: Hashable, Sendable {
     /// Everything up to here may be with a handler.
     package var dispatching: Int64
 
-    package init(acknowledgements: [Acknowledgement], cursor: Int64, dispatching: Int64) {
-        self.acknowledgements = acknowledgements
-        self.cursor = cursor
-        self.dispatching = dispatching
-    }
-
     /// When the first waiting message is due.
     package var soonest: WallTime? {
         acknowledgements.lazy.compactMap(\.ending).filter { $0.state == .waiting }.map(\.due).min()

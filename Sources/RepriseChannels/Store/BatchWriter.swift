@@ -8,11 +8,6 @@ struct BatchWriter {
     /// Memory's positions; the disk must agree.
     private(set) var positions: [ChannelName: LogPosition]
 
-    init(db: Database, positions: [ChannelName: LogPosition]) {
-        self.db = db
-        self.positions = positions
-    }
-
     /// - Throws: ``RepriseCore/RepriseError`` `.internal` if the journal's positions differ from
     ///   memory's.
     mutating func write(_ batch: StagedBatch) throws {

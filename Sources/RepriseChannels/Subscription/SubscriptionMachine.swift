@@ -10,18 +10,9 @@ package import RepriseWire
 /// time only leads to another request.
 package struct SubscriptionMachine: Sendable {
     package struct Settings: Hashable, Sendable {
-        package var inactivity: Duration
-        package var noProgress: Duration
-        package var askAgain: Backoff
-
-        package init(
-            inactivity: Duration = .seconds(30), noProgress: Duration = .seconds(60),
-            askAgain: Backoff = Backoff(base: .seconds(1), longest: .seconds(30))
-        ) {
-            self.inactivity = inactivity
-            self.noProgress = noProgress
-            self.askAgain = askAgain
-        }
+        package var inactivity: Duration = .seconds(30)
+        package var noProgress: Duration = .seconds(60)
+        package var askAgain: Backoff = Backoff(base: .seconds(1), longest: .seconds(30))
     }
 
     /// What to do with an event.

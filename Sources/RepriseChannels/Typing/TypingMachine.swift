@@ -7,20 +7,11 @@ package import RepriseWire
 package struct TypingMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// The interval of reports while the user types.
-        package var again: Duration
+        package var again: Duration = WireLimits.typingAgain
         /// How long without a key until the user has stopped.
-        package var pause: Duration
+        package var pause: Duration = .seconds(5)
         /// How long without a report until another user has stopped.
-        package var expiry: Duration
-
-        package init(
-            again: Duration = WireLimits.typingAgain, pause: Duration = .seconds(5),
-            expiry: Duration = WireLimits.typing
-        ) {
-            self.again = again
-            self.pause = pause
-            self.expiry = expiry
-        }
+        package var expiry: Duration = WireLimits.typing
     }
 
     package enum Action: Hashable, Sendable {

@@ -11,20 +11,11 @@ package import RepriseWire
 package struct FormsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How long a page may take for its `hello`, and for taking over a catalogue.
-        package var helloTimeout: Duration
+        package var helloTimeout: Duration = .seconds(10)
         /// Timeout for the page to report the outcome of an event.
-        package var eventsTimeout: Duration
+        package var eventsTimeout: Duration = .seconds(30)
         /// How long a form that was granted may take to appear.
-        package var appearTimeout: Duration
-
-        package init(
-            helloTimeout: Duration = .seconds(10), eventsTimeout: Duration = .seconds(30),
-            appearTimeout: Duration = .seconds(10)
-        ) {
-            self.helloTimeout = helloTimeout
-            self.eventsTimeout = eventsTimeout
-            self.appearTimeout = appearTimeout
-        }
+        package var appearTimeout: Duration = .seconds(10)
     }
 
     package enum Action: Hashable, Sendable {

@@ -7,11 +7,6 @@ package struct TransferRecord: Hashable, Sendable, Codable {
         /// A strong entity tag, or the date of the last change (RFC 9110 §13.1.5).
         package var validator: String
         package var total: Int64?
-
-        package init(validator: String, total: Int64?) {
-            self.validator = validator
-            self.total = total
-        }
     }
 
     /// How an attempt has ended.

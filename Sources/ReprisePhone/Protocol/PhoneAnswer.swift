@@ -18,12 +18,6 @@ public struct PhoneReply: Hashable, Sendable, Codable {
     public var id: Int?
     /// The answer.
     public var answer: PhoneAnswer
-
-    /// Makes a reply.
-    public init(id: Int?, answer: PhoneAnswer) {
-        self.id = id
-        self.answer = answer
-    }
 }
 
 /// Why something was not done: an error as it crosses the socket.

@@ -73,10 +73,4 @@ public struct PhoneRequest: Hashable, Sendable, Codable {
     public var id: Int
     /// The command.
     public var command: PhoneCommand
-
-    /// Makes a request.
-    public init(id: Int, command: PhoneCommand) {
-        self.id = id
-        self.command = command
-    }
 }

@@ -7,12 +7,6 @@ package struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
     /// A sentence that says what to do.
     package let message: String
 
-    package init(line: Int, pointer: String, message: String) {
-        self.line = line
-        self.pointer = pointer
-        self.message = message
-    }
-
     /// In the format of a compiler's message, without the file.
     package var description: String {
         "\(line): \(message)" + (pointer.isEmpty ? "" : " (\(pointer))")

@@ -3,6 +3,7 @@
 //
 //   AccountSwitcher adopt FOLDER COUNT   records as nobody, then signs in as ada
 //   AccountSwitcher leave FOLDER COUNT   signs in as ada, records, then signs out
+//   AccountSwitcher taps FOLDER COUNT    records taps while its client opens
 
 import Foundation
 import Reprise
@@ -16,6 +17,17 @@ func say(_ text: String) {
 
 let arguments = CommandLine.arguments
 guard arguments.count == 4, let count = Int(arguments[3]) else { exit(64) }
+
+if arguments[1] == "taps" {
+    let client = RepriseClient(.ofTaps(in: URL(fileURLWithPath: arguments[2])))
+    for number in 0..<count {
+        let tap = NotificationResponse.tap(number)
+        try client.record(tap)
+        say("accepted \(tap.tapID) tap")
+    }
+    say("changed")
+    exit(0)
+}
 
 var configuration = Reprise.Configuration()
 configuration.kinds = [

@@ -10,10 +10,6 @@ struct ScenarioReport<Demo: ScenarioDemo>: DemoReport {
     /// The runs' own files, once they are saved.
     private(set) var files: [URL] = []
 
-    init(results: [ScenarioResult<Demo>], apps: [Demo.App], took: Duration) {
-        (self.results, self.apps, self.took) = (results, apps, took)
-    }
-
     /// Whether all expectations were met.
     var hasPassed: Bool { !results.isEmpty && results.allSatisfy(\.isKept) }
 

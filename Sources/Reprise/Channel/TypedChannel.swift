@@ -1,0 +1,271 @@
+import Foundation
+public import GRDB
+public import RepriseChannels
+public import RepriseCore
+public import RepriseWire
+
+/// A channel of ``RepriseClient`` whose messages have a body of one type.
+///
+/// ```swift
+/// let general = client.channel("general", of: Note.self)
+/// try await general.consume(as: "inbox") { message in
+///     if case .body(let note) = message.content { try await inbox.add(note, id: message.id) }
+/// }
+/// try await general.publish(Note(text: "hello"))
+/// for await messages in general.messages(newest: 50) { show(messages) }
+/// ```
+public struct TypedChannel<Body: Codable & Sendable>: Sendable {
+    /// Its name.
+    public let name: String
+    let client: RepriseClient
+
+    /// The channel of the current account; the journal is opened for it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, and what opening a journal throws.
+    func channel() async throws -> Channel {
+        try await client.accounts.opened().current.channel(name)
+    }
+
+    // MARK: Receiving
+
+    /// Delivers every message to `handler`, in order of arrival, at least once; each is
+    /// acknowledged when the handler returns.
+    ///
+    /// Registered for this account and every later one. Returns at once before the journal is open;
+    /// then an error shows in ``RepriseClient/state``. Handlers run while
+    /// ``RepriseClient/run()`` runs, one message of a reader at a time; after a kill a reader gets
+    /// the few messages again whose effect is unknown (``ReceivedMessage/attempt`` > 1).
+    ///
+    /// A message whose body cannot be decoded is a dead letter at once, with its bytes. A later
+    /// version of the app that can decode it gets it then.
+    ///
+    /// - Parameters:
+    ///   - reader: the reader's name, 1 to 64 bytes, the same in every run.
+    ///   - options: what happens to a message whose handler fails or is killed.
+    ///   - isApplied: called before a message that may already have been handled is delivered:
+    ///     whether the app has stored the effect of this id. It makes the effect exactly once.
+    ///   - handler: the effect.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, `.malformed` for a bad name,
+    ///   `.duplicateReader`, `.badConfiguration` if the reader was begun in another order, and the
+    ///   journal's errors.
+    public func consume(
+        as reader: String, options: ReaderOptions = ReaderOptions(),
+        isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
+        handler: @escaping @concurrent @Sendable (ReceivedMessage<Body>) async throws -> Void
+    ) async throws {
+        let decoder = client.configuration.decoder
+        try await register(reader) { channel in
+            try await channel.read(reader, options: options, isApplied: isApplied) { message in
+                try await handler(try ReceivedMessage(message, decoder()))
+            }
+        }
+    }
+
+    /// Passes batches of up to 500 messages to `effect`, inside the journal's own transaction: the
+    /// effect is exactly once.
+    ///
+    /// If `effect` throws, all its writes are rolled back and each message of the batch is tried
+    /// alone. It runs on the journal's writer: keep it short, and do nothing outside the database
+    /// in it.
+    ///
+    /// - Parameters:
+    ///   - reader: the reader's name, 1 to 64 bytes, the same in every run.
+    ///   - options: what happens to a message whose effect throws.
+    ///   - effect: writes through GRDB's `Database` alone; may be called again if the transaction
+    ///     cannot be committed.
+    /// - Throws: as ``consume(as:options:isApplied:handler:)``.
+    public func consume(
+        as reader: String, options: ReaderOptions = ReaderOptions(),
+        inTransaction effect: @escaping @Sendable (Database, [ReceivedMessage<Body>]) throws -> Void
+    ) async throws {
+        let decoder = client.configuration.decoder
+        try await register(reader) { channel in
+            try await channel.read(
+                reader, options: options,
+                inTransaction: { db, messages in
+                    let decoder = decoder()
+                    try effect(db, try messages.map { try ReceivedMessage($0, decoder) })
+                })
+        }
+    }
+
+    private func register(
+        _ reader: String, _ read: @escaping @Sendable (Channel) async throws -> Void
+    ) async throws {
+        // Said at once, also before the journal is open.
+        _ = try ChannelName(name)
+        let decoder = client.configuration.decoder
+        try await client.accounts.registrations.add("\(reader) of \(name)") { [name] account in
+            let channel = try account.channel(name)
+            try await read(channel)
+            let decoder = decoder()
+            for failed in try await channel.failures(of: reader, limit: ReaderLimits.reread)
+            where failed.status == .dead && failed.reason.hasPrefix(Unreadable.prefix)
+                && (try? decoder.decode(Body.self, from: Data(failed.message.body))) != nil
+            {
+                try await channel.retry(failed.message.id, reader: reader)
+            }
+        }
+    }
+
+    /// The messages that a reader could not handle, with their bytes, oldest first.
+    ///
+    /// - Parameters:
+    ///   - reader: its name.
+    ///   - limit: how many at most.
+    /// - Returns: at most `limit` of them.
+    /// - Throws: the journal's errors.
+    public func failures(of reader: String, limit: Int = 100) async throws -> [FailedMessage] {
+        try await channel().failures(of: reader, limit: limit)
+    }
+
+    /// Delivers a failed message again, at once and with all its attempts.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
+    public func retry(_ id: EntryID, reader: String) async throws {
+        try await channel().retry(id, reader: reader)
+    }
+
+    /// Gives a failed message up: it counts as dead, and is not delivered again.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
+    public func discard(_ id: EntryID, reader: String) async throws {
+        try await channel().discard(id, reader: reader)
+    }
+
+    /// Waits until the device has everything and the readers of this run have handled it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription;
+    ///   `CancellationError`.
+    public func caughtUp() async throws { try await channel().caughtUp() }
+
+    /// The channel's states over every account: the current one, then each change.
+    public var states: AsyncStream<ChannelState> { follow { $0.states } }
+
+    // MARK: The list
+
+    /// The newest messages as a list that updates itself, with edits and deletions applied and what
+    /// waits to be sent: the current list first, then one after each change.
+    ///
+    /// A list is read only on demand: a slow consumer gets the newest, and skips those between. It
+    /// goes on with the next account; it ends with its task, or with ``RepriseClient/close()``.
+    ///
+    /// - Parameter count: the most messages, 1 to 500; fewer if they have more than 4 MiB together.
+    /// - Returns: the lists, each oldest first.
+    public func messages(newest count: Int = 50) -> AsyncStream<[ListedMessage<Body>]> {
+        let decoder = client.configuration.decoder
+        return follow { channel in
+            channel.observe(last: count) { list in
+                let decoder = decoder()
+                return list.map { ListedMessage($0, decoder) }
+            }
+        }
+    }
+
+    /// One page of messages from the journal, oldest first.
+    ///
+    /// - Parameters:
+    ///   - sequence: only messages before this one; nil: the newest.
+    ///   - limit: 1 to 500; fewer if they have more than 4 MiB together.
+    /// - Returns: the messages; none at the beginning of what this device has.
+    /// - Throws: the journal's errors.
+    public func page(before sequence: Int64? = nil, limit: Int = 50) async throws
+        -> [ListedMessage<Body>]
+    {
+        let decoder = client.configuration.decoder()
+        return try await channel().messages(before: sequence, limit: limit)
+            .map { ListedMessage($0, decoder) }
+    }
+
+    /// A stream of each account's channel, one account after the other.
+    private func follow<Value: Sendable>(
+        _ stream: @escaping @Sendable (Channel) -> AsyncStream<Value>
+    ) -> AsyncStream<Value> {
+        client.follow { [name] account in stream(try account.channel(name)) }
+    }
+
+    // MARK: Sending
+
+    /// Records a message for the server; sent as soon as a connection exists, in the order recorded.
+    ///
+    /// Returns once it is durable here, not once the server has it.
+    ///
+    /// - Parameters:
+    ///   - body: at most 65,536 bytes of JSON.
+    ///   - id: its identity; recording the same id again does nothing.
+    /// - Returns: the id.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.full`, `.badChannelName`, what opening
+    ///   a journal throws; an `EncodingError`.
+    @discardableResult
+    public func publish(_ body: Body, id: EntryID = .random()) async throws -> EntryID {
+        try await channel().publish([UInt8](client.configuration.encoder().encode(body)), id: id)
+    }
+
+    /// Records a message for the server, byte for byte; see ``publish(_:id:)``.
+    ///
+    /// - Parameters:
+    ///   - rawJSON: one JSON value.
+    ///   - id: its identity; recording the same id again does nothing.
+    /// - Returns: the id.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and as ``publish(_:id:)``.
+    @discardableResult
+    public func publish(rawJSON: String, id: EntryID = .random()) async throws -> EntryID {
+        try await channel().publish(rawJSON, id: id)
+    }
+
+    /// Replaces the body of an own message, also of one that still waits to be sent.
+    ///
+    /// - Returns: the id of the edit.
+    /// - Throws: as ``publish(_:id:)``.
+    @discardableResult
+    public func edit(_ id: EntryID, _ body: Body) async throws -> EntryID {
+        let json = try client.configuration.encoder().encode(body)
+        return try await channel().edit(id, String(decoding: json, as: UTF8.self))
+    }
+
+    /// Deletes an own message: its sequence stays, its body is blanked everywhere.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`, and the journal's errors.
+    public func delete(_ id: EntryID) async throws { try await channel().delete(id) }
+
+    // MARK: Reading and typing
+
+    /// Reports that the user has read everything up to a message; it never goes back.
+    ///
+    /// - Throws: the journal's errors.
+    public func markRead(upTo message: ReceivedMessage<Body>) async throws {
+        try await channel().markRead(through: message.seq)
+    }
+
+    /// Reports that the user has read everything up to a message of a list.
+    ///
+    /// One that the server does not have yet changes nothing.
+    ///
+    /// - Throws: the journal's errors.
+    public func markRead(upTo message: ListedMessage<Body>) async throws {
+        guard let seq = message.seq else { return }
+        try await channel().markRead(through: seq)
+    }
+
+    /// How many messages the user has not read: the current count, then each change.
+    public var unread: AsyncStream<Unread> { follow { $0.unread } }
+
+    /// The other users who type: the current ones, then each change.
+    public var typists: AsyncStream<[UserID]> { follow { $0.typists } }
+
+    /// The user types: call it at each key.
+    public func typing() { try? client.accounts.current?.channel(name).typing() }
+
+    /// Reports whether the channel is on the screen: then it is caught up before others, and its
+    /// messages show no banner.
+    ///
+    /// - Throws: the journal's errors, for `true` alone.
+    public func setVisible(_ isVisible: Bool) async throws {
+        try await channel().setVisible(isVisible)
+    }
+}
+
+enum ReaderLimits {
+    /// The most unreadable messages of a reader that are tried again at a launch.
+    static let reread = 1_000
+}

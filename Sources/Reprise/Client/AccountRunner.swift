@@ -1,0 +1,97 @@
+import Logging
+import RepriseChains
+import RepriseCore
+import RepriseForms
+import RepriseNotices
+import RepriseReminders
+
+/// Runs the features of one account's client on the platform's parts, each with its own retry.
+struct AccountRunner: Sendable {
+    let configuration: RepriseConfiguration
+
+    private static let again = Backoff(base: .milliseconds(500), longest: .seconds(60))
+
+    /// Until the task is cancelled, or the journal is no longer this process's.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, and what only a changed
+    ///   app can mend.
+    func run(_ client: Reprise) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            if let forms = client.forms, let webViews = configuration.webViews,
+                let catalogue = catalogue
+            {
+                group.addTask {
+                    try await keep("forms") {
+                        try await forms.run(webViews: webViews, catalogue: catalogue)
+                    }
+                }
+            }
+            if let notifications = configuration.notifications {
+                if let reminders = client.reminders, let store = configuration.reminderStore {
+                    group.addTask {
+                        try await keep("reminders") {
+                            try await reminders.run(
+                                store: store, notifications: notifications,
+                                scheduler: configuration.scheduler)
+                        }
+                    }
+                }
+                if let notices = client.notices {
+                    group.addTask {
+                        try await keep("notices") {
+                            try await notices.run(notifications: notifications)
+                        }
+                    }
+                }
+            }
+            if let chains = client.chains {
+                group.addTask {
+                    try await keep("chains") {
+                        try await chains.run(
+                            conditions: configuration.deviceStatus,
+                            scheduler: configuration.scheduler)
+                    }
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.waitForAll()
+        }
+    }
+
+    private var catalogue: CatalogueSource? {
+        configuration.catalogue
+            ?? configuration.transport.map {
+                CatalogueSource(server: configuration.server, transport: $0)
+            }
+    }
+
+    /// Runs a feature again, after a wait, until it ends by itself.
+    private func keep(_ feature: String, _ run: () async throws -> Void) async throws {
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                return try await run()
+            } catch let error as RepriseError where error.isPermanent {
+                throw error
+            } catch {
+                failures += 1
+                configuration.logger.error(
+                    "A feature has failed, and is tried again.",
+                    metadata: ["feature": "\(feature)", "error": "\(error)"])
+                let wait = Self.again.delay(failures: failures, jitter: .random(in: 0..<1))
+                try? await Task.sleep(for: wait)
+            }
+        }
+    }
+}
+
+extension RepriseError {
+    /// Whether another try has the same result, until the app or another process has changed
+    /// something.
+    var isPermanent: Bool {
+        [
+            .ownershipLost, .closed, .badConfiguration, .badAddress, .malformed, .notAJournal,
+            .journalNewer, .duplicateChain, .duplicateReader, .badChannelName, .corrupt,
+        ].contains(code)
+    }
+}

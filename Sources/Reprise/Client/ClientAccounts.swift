@@ -1,0 +1,295 @@
+import Logging
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+import Synchronization
+
+/// A client's accounts: opened by whatever needs them first, and told what the app wants of every
+/// account.
+actor ClientAccounts {
+    private struct Life {
+        var accounts: RepriseAccounts?
+        var phase: AppPhase?
+        var sources: [UserID: TokenProvider] = [:]
+    }
+
+    nonisolated let states = StateBroadcaster<ClientState>(.idle)
+    nonisolated let registrations = Registrations()
+
+    private let configuration: RepriseConfiguration
+    private let early: EarlyRecords
+    private nonisolated let fault: RepriseError?
+    private nonisolated let life = Mutex(Life())
+    /// Raised where another try to open may succeed.
+    private nonisolated let retry = Signal()
+    private var opening: Task<RepriseAccounts, any Error>?
+    private var draining: Task<Void, Never>?
+    private var isClosed = false
+
+    init(_ configuration: RepriseConfiguration, early: EarlyRecords) {
+        self.configuration = configuration
+        self.early = early
+        do {
+            try configuration.check()
+            fault = nil
+        } catch {
+            let error = error as? RepriseError ?? RepriseError(.internal, "\(error)")
+            fault = error
+            states.announce(.failed(error))
+            configuration.logger.error("The client cannot work.", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Opening
+
+    /// The client of the current account, if one is open.
+    nonisolated var current: Reprise? { life.withLock { $0.accounts }?.active }
+
+    /// Opens them, without waiting, and records what has come early.
+    nonisolated func open() { Task { try await opened() } }
+
+    /// Opens them, or waits for whoever does.
+    ///
+    /// - Returns: the accounts, with everything in the journal that had come early.
+    /// - Throws: ``RepriseCore/RepriseError`` as `RepriseAccounts.open`, `.closed`.
+    @discardableResult
+    func opened() async throws -> RepriseAccounts {
+        if let fault { throw fault }
+        guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
+        let accounts: RepriseAccounts
+        if let open = life.withLock({ $0.accounts }) {
+            accounts = open
+        } else {
+            let task = opening ?? Task { try await begin() }
+            opening = task
+            accounts = try await task.value
+        }
+        await drain()
+        return accounts
+    }
+
+    /// The client of the current account, unless it takes longer than this to open.
+    func opened(within limit: Duration) async throws -> Reprise? {
+        do {
+            return try await withTimeout(limit, for: "Opening the journal") {
+                try await self.opened().active
+            }
+        } catch let error as RepriseError where error.code == .timedOut || !error.isPermanent {
+            return nil
+        }
+    }
+
+    private func begin() async throws -> RepriseAccounts {
+        defer { opening = nil }
+        states.announce(.opening)
+        do {
+            let accounts = try await RepriseAccounts.open(configuration, self)
+            guard !isClosed else {
+                await accounts.close()
+                throw RepriseError(.closed, "The client is closed.")
+            }
+            let phase = life.withLock { life in
+                life.accounts = accounts
+                return life.phase
+            }
+            // The time that was granted before belonged to nobody.
+            if let phase {
+                await accounts.enter(phase == .foreground ? phase : .background(granted: .zero))()
+            }
+            await tell(accounts)
+            return accounts
+        } catch {
+            let error = error as? RepriseError ?? RepriseError(.internal, "\(error)", cause: error)
+            if !isClosed { states.announce(error.isPermanent ? .failed(error) : .waiting(error)) }
+            configuration.logger.error(
+                "The journal cannot be opened.", metadata: ["error": "\(error)"])
+            throw error
+        }
+    }
+
+    private func tell(_ accounts: RepriseAccounts) async {
+        let user = await accounts.user
+        states.announce(.open(user))
+        configuration.logger.info(
+            "The journal is open.", metadata: ["user": "\(user?.text ?? "nobody")"])
+    }
+
+    /// Tries until they are open.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` that another try does not mend; `CancellationError`.
+    func keepOpening() async throws {
+        var failures = 0
+        while true {
+            try Task.checkCancellation()
+            do {
+                try await opened()
+                return
+            } catch let error as RepriseError where !error.isPermanent {
+                failures += 1
+                let wait = ClientLimits.reopen.delay(
+                    failures: failures, jitter: .random(in: 0.5..<1))
+                let timer = Task { [retry] in
+                    try await Task.sleep(for: wait)
+                    retry.raise()
+                }
+                await retry.wait()
+                timer.cancel()
+            }
+        }
+    }
+
+    /// Records what came before the journal was open; one pass at a time.
+    private func drain() async {
+        while let draining { await draining.value }
+        guard let client = current else { return }
+        let logger = configuration.logger
+        let task = Task {
+            defer { draining = nil }
+            do {
+                guard let report = try await early.drain(into: client), report != SpoolReport()
+                else { return }
+                logger.info(
+                    "What came early is recorded.",
+                    metadata: [
+                        "records": "\(report.accepted)", "rejected": "\(report.rejected.count)",
+                    ])
+            } catch {
+                logger.error(
+                    "What came early waits for the next try.", metadata: ["error": "\(error)"])
+            }
+        }
+        draining = task
+        await task.value
+    }
+
+    func close() async {
+        isClosed = true
+        retry.raise()
+        _ = await opening?.result
+        let accounts = life.withLock { life in
+            defer { life.accounts = nil }
+            return life.accounts
+        }
+        await accounts?.close()
+        states.announce(.closed)
+    }
+
+    // MARK: Accounts
+
+    func signIn(_ user: UserID, tokens: TokenProvider?) async throws {
+        let accounts = try await opened()
+        if let tokens { life.withLock { $0.sources[user] = tokens } }
+        defer { open() }
+        do {
+            try await accounts.signIn(as: user)
+        } catch {
+            await tell(accounts)
+            throw error
+        }
+        await tell(accounts)
+    }
+
+    func signOut() async throws -> LedgerSum {
+        let accounts = try await opened()
+        defer { open() }
+        let sum = try await accounts.signOut()
+        await tell(accounts)
+        return sum
+    }
+
+    nonisolated func token(_ request: TokenRequest) async throws -> AccessToken {
+        let source = life.withLock { $0.sources[request.user] } ?? configuration.tokens
+        guard let source else {
+            throw RepriseError(
+                .unauthorized, "Nobody returns tokens for the signed-in user.",
+                remedy: "Call signIn(_:token:) at each launch, or set configuration.tokens.")
+        }
+        return try await source(request)
+    }
+
+    // MARK: The app's life
+
+    nonisolated func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        if phase == .foreground { retry.raise() }
+        let accounts = life.withLock { life in
+            life.phase = phase
+            return life.accounts
+        }
+        guard let accounts else { return {} }
+        return accounts.enter(phase)
+    }
+}
+
+extension RepriseAccounts {
+    /// The accounts of a client.
+    fileprivate static func open(
+        _ configuration: RepriseConfiguration, _ client: ClientAccounts
+    ) async throws -> RepriseAccounts {
+        guard let dialer = configuration.dialer else {
+            throw RepriseError(.internal, "The configuration was not checked.")
+        }
+        return try await open(
+            at: configuration.home, server: configuration.server, dialer: dialer,
+            configuration: configuration.account,
+            dialsAnonymously: configuration.connectsAnonymously,
+            tokens: { [weak client] request in
+                guard let client else { throw RepriseError(.closed, "The client is gone.") }
+                return try await client.token(request)
+            },
+            features: AccountRunner(configuration: configuration).run,
+            prepare: { [registrations = client.registrations] account in
+                try await registrations.prepare(account)
+            })
+    }
+}
+
+/// What the app asks for of every account: readers and subscriptions.
+actor Registrations {
+    typealias Registration = @Sendable (Reprise) async throws -> Void
+
+    private var all: [(name: String, apply: Registration)] = []
+    /// The newest account.
+    private var client: Reprise?
+
+    /// Applies a registration to the current account, and to each later one.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, and its
+    ///   own error: then it is forgotten.
+    func add(_ name: String, _ apply: @escaping Registration) async throws {
+        guard !all.contains(where: { $0.name == name }) else {
+            throw RepriseError(
+                .duplicateReader, "\(name.prefix(200)) is registered already.",
+                remedy: "Give each reader of a channel a name of its own.")
+        }
+        all.append((name, apply))
+        var applied: Reprise?
+        while let client, client !== applied {
+            applied = client
+            do {
+                try await apply(client)
+            } catch let error as RepriseError where error.code == .closed {
+                // The account has ended meanwhile: the next one gets it.
+                continue
+            } catch {
+                all.removeAll { $0.name == name }
+                throw error
+            }
+        }
+    }
+
+    func remove(_ name: String) { all.removeAll { $0.name == name } }
+
+    /// Applies all of them to an account that begins.
+    func prepare(_ client: Reprise) async throws {
+        let registered = all
+        self.client = client
+        for registration in registered { try await registration.apply(client) }
+    }
+}
+
+/// Limits of a client.
+enum ClientLimits {
+    /// The waits between attempts to open a journal.
+    static let reopen = Backoff(base: .milliseconds(500), longest: .seconds(10))
+}

@@ -1,0 +1,72 @@
+import Foundation
+import RepriseCore
+import RepriseForms
+import RepriseJournal
+import Synchronization
+
+/// What an app is given before its journal is open: a file each, durable when ``add(_:)`` returns.
+final class EarlyRecords: Sendable {
+    enum Record: Codable, Hashable, Sendable {
+        case response(NotificationResponse)
+        case event(name: String, properties: [UInt8], id: String)
+
+        var entryID: EntryID {
+            get throws {
+                switch self {
+                case .response(let response): response.tapID
+                case .event(_, _, let id): try EntryID(id)
+                }
+            }
+        }
+    }
+
+    private static let kind = "early"
+    private let spool: Spool
+    /// Whether there may be files.
+    private let waits = Mutex(true)
+
+    init(home: URL) { spool = Spool(at: home.appendingPathComponent("early")) }
+
+    /// - Throws: as ``RepriseJournal/Spool/record(_:)``.
+    func add(_ record: Record) throws {
+        defer { waits.withLock { $0 = true } }
+        try spool.makeReadableWhileLocked()
+        try spool.record(
+            NewEntry(
+                id: try record.entryID, kind: Self.kind,
+                payload: [UInt8](JSONEncoder().encode(record))))
+    }
+
+    /// Records each in the open journal, oldest first, and removes it then.
+    ///
+    /// A kill in between repeats one; its id makes it the same entry.
+    ///
+    /// - Returns: nil if none waits.
+    func drain(into client: Reprise) async throws -> SpoolReport? {
+        let mayWait = waits.withLock { waits in
+            defer { waits = false }
+            return waits
+        }
+        guard mayWait else { return nil }
+        do {
+            return try await read(into: client)
+        } catch {
+            waits.withLock { $0 = true }
+            throw error
+        }
+    }
+
+    private func read(into client: Reprise) async throws -> SpoolReport {
+        try await spool.drain { entry in
+            switch try ForeignJSON.decode(Record.self, from: entry.payload) {
+            case .response(let response): try await client.received(response)
+            case .event(let name, let properties, let id):
+                // Of a feature that this version of the app no longer has.
+                guard let forms = client.forms else { return }
+                try await forms.record(
+                    name, properties: String(decoding: properties, as: UTF8.self),
+                    id: try EntryID(id))
+            }
+        }
+    }
+}

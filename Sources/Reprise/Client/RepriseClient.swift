@@ -1,0 +1,233 @@
+import Foundation
+import Logging
+import RepriseChains
+import RepriseChannels
+public import RepriseCore
+import RepriseForms
+import RepriseJournal
+import RepriseNotices
+import RepriseReminders
+public import RepriseWire
+import Synchronization
+
+/// An app's client: made at the launch, run as long as the app lives.
+///
+/// ```swift
+/// let client = RepriseClient(configuration)
+/// let general = client.channel("general", of: Note.self)
+/// try await general.consume(as: "inbox") { message in … }
+/// Task { try await client.run() }
+///
+/// try await client.signIn("ada") { try await backend.token() }
+/// try await general.publish(Note(text: "hello"))
+/// ```
+///
+/// Making one reads and writes nothing and cannot fail. The journal is opened by whatever needs it
+/// first; a tap that comes before, or that cannot wait for it, is in a file of its own when
+/// ``received(_:)`` returns. What is wrong with the configuration is in ``state``, in the log, and
+/// thrown by ``run()``.
+public final class RepriseClient: Sendable {
+    let configuration: RepriseConfiguration
+    let accounts: ClientAccounts
+    private let early: EarlyRecords
+    private let isRunning = Mutex(false)
+
+    /// Makes a client; see ``state`` for what is wrong with its configuration.
+    public init(_ configuration: RepriseConfiguration) {
+        self.configuration = configuration
+        early = EarlyRecords(home: configuration.home)
+        accounts = ClientAccounts(configuration, early: early)
+    }
+
+    // MARK: Running
+
+    /// What has become of the journal.
+    public var state: ClientState { accounts.states.value }
+
+    /// The states: the current one, then each change.
+    ///
+    /// Buffers the newest 64 values; older ones are dropped.
+    public var states: AsyncStream<ClientState> { accounts.states.watch() }
+
+    /// Opens the journal, connects, and runs every feature that is configured, over every sign-in
+    /// and sign-out, until the task is cancelled.
+    ///
+    /// A journal that cannot be opened now is tried again; a feature that fails is run again.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.closed` after ``close()``;
+    ///   `.badConfiguration` if it runs already; and what only a change of the app can mend.
+    ///   Cancellation is no error.
+    public func run() async throws {
+        guard
+            isRunning.withLock({ isRunning in
+                defer { isRunning = true }
+                return !isRunning
+            })
+        else {
+            throw RepriseError(.badConfiguration, "The client is running already.")
+        }
+        defer { isRunning.withLock { $0 = false } }
+        do {
+            try await accounts.keepOpening()
+            try await accounts.opened().run()
+        } catch is CancellationError {
+            // Whoever cancelled this knows.
+        }
+    }
+
+    /// Ends ``run()`` and closes the journal.
+    ///
+    /// The user stays signed in.
+    public func close() async { await accounts.close() }
+
+    // MARK: Accounts
+
+    /// The signed-in user; nil: nobody, or the journal is not open yet.
+    public var user: UserID? {
+        if case .open(let user) = state { user } else { nil }
+    }
+
+    /// Continues as `user`, also in the next launch.
+    ///
+    /// What was recorded before anybody signed in moves along. Another user's journal stays, closed,
+    /// with its work.
+    ///
+    /// - Parameters:
+    ///   - user: the `sub` of the tokens.
+    ///   - token: returns a token of this user; asked again when one nears its end.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has, and what
+    ///   opening a journal throws; a retry is safe.
+    public func signIn(
+        _ user: String, token: @escaping @Sendable () async throws -> String
+    ) async throws {
+        try await signIn(user, tokens: { _ in try AccessToken(try await token()) })
+    }
+
+    /// Continues as `user`; see ``signIn(_:token:)``.
+    ///
+    /// - Parameters:
+    ///   - user: the `sub` of the tokens.
+    ///   - tokens: returns tokens, and is told why one is needed; nil: the configuration's.
+    public func signIn(_ user: String, tokens: TokenProvider?) async throws {
+        try await accounts.signIn(try UserID(user), tokens: tokens)
+    }
+
+    /// Ends the signed-in user's account on this device, and removes its journal.
+    ///
+    /// Messages that were not sent end as `dead`, with the reason `loggedOut`.
+    ///
+    /// - Returns: what became of everything that the account had accepted: nothing is pending.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what
+    ///   opening a journal throws; a retry is safe.
+    @discardableResult
+    public func signOut() async throws -> LedgerSum { try await accounts.signOut() }
+
+    // MARK: Features
+
+    /// A channel whose messages have this body.
+    ///
+    /// A handle costs nothing, and stays the same over every account.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`; its functions throw
+    ///     `.badChannelName` for another.
+    ///   - body: the type of the bodies.
+    /// - Returns: the channel; nothing is requested yet.
+    public func channel<Body: Codable & Sendable>(
+        _ name: String, of body: Body.Type = Body.self
+    ) -> TypedChannel<Body> {
+        TypedChannel(name: name, client: self)
+    }
+
+    /// Records an event for ``forms``; durable when it returns, also before the journal is open.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
+    ///   - properties: an object of at most 65,536 bytes of JSON.
+    ///   - id: its identity; recording the same id again does nothing.
+    /// - Returns: the id.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without forms; `.malformed`,
+    ///   `.tooLarge`, `.full`, `.diskFull`, `.diskFailed`.
+    @discardableResult
+    public func recordEvent(
+        _ name: String, properties: some Encodable & Sendable = [String: String](),
+        id: EntryID = .random()
+    ) async throws -> EntryID {
+        _ = try configuration.expect(configuration.forms, "forms")
+        let json = [UInt8](try configuration.encoder().encode(properties))
+        try Forms.check(name, properties: json)
+        if let client = accounts.current {
+            let text = String(decoding: json, as: UTF8.self)
+            return try await client.forms?.record(name, properties: text, id: id) ?? id
+        }
+        try early.add(.event(name: name, properties: json, id: id.text))
+        accounts.open()
+        return id
+    }
+
+    // MARK: Notifications
+
+    /// Records a response to a notification, durably and at once: for the options of a scene that
+    /// connects, and wherever else the system leaves no time.
+    ///
+    /// The same response may also come to ``received(_:)``: it is one.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` when 4,096 wait, `.diskFull`, `.notWritable`,
+    ///   `.diskFailed`.
+    public func record(_ response: NotificationResponse) throws {
+        try early.add(.response(response))
+        accounts.open()
+    }
+}
+
+extension RepriseClient: NotificationHandler {
+    /// How to show a notification that arrives while the app is in the foreground.
+    public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+        guard let client = try? await accounts.opened().current else {
+            return [.banner, .list, .sound]
+        }
+        return await client.willPresent(notification)
+    }
+
+    /// A person responded to a notification; returns when the response is recorded, in the journal
+    /// or, if that is not open, in a file of its own.
+    ///
+    /// A reply and "mark as read" are also done then, if the journal opens and a connection comes
+    /// within ``NoticeLimits/actionTimeout``; otherwise at the app's next run.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` if neither can be written: then it is not recorded.
+    public func received(_ response: NotificationResponse) async throws {
+        if accounts.current == nil {
+            do { try record(response) } catch {
+                // A full disk may leave the journal, which has its space already.
+                return try await accounts.opened().current.received(response)
+            }
+        }
+        guard let client = try await accounts.opened(within: NoticeLimits.actionTimeout) else {
+            return
+        }
+        try await client.received(response)
+    }
+
+    /// A push has woken the app: see ``Reprise/receivedPush(_:)``.
+    public func receivedPush(_ info: [UInt8]) async {
+        guard let client = try? await accounts.opened(within: NoticeLimits.wakeTimeout) else {
+            return
+        }
+        await client.receivedPush(info)
+    }
+}
+
+extension RepriseClient: AppLife {
+    /// The app is in the background, and may run for so long.
+    public func background(granted: Duration) async {
+        await accounts.enter(.background(granted: granted))()
+    }
+
+    /// The app is in the foreground: the client dials without waiting, and a journal that could not
+    /// be opened is tried at once.
+    public func foreground() async { await accounts.enter(.foreground)() }
+
+    /// Frees the memory that the journal can do without.
+    public func memoryPressure() async { await accounts.current?.memoryPressure() }
+}

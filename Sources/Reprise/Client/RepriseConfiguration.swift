@@ -1,0 +1,136 @@
+public import Foundation
+public import Logging
+public import RepriseChains
+public import RepriseChannels
+public import RepriseCore
+public import RepriseForms
+public import RepriseJournal
+public import RepriseNotices
+public import RepriseReminders
+
+/// What a ``RepriseClient`` works with: the server, the platform's parts, and the features.
+///
+/// ```swift
+/// var configuration = RepriseConfiguration(server: "https://chat.example.org")
+/// configuration.dialer = NIODialer()
+/// configuration.notices = Notices.Configuration()
+/// ```
+///
+/// A feature that is nil costs nothing; what was recorded for it in an earlier run waits.
+public struct RepriseConfiguration: Sendable {
+    /// The server: `http://` or `https://` with host and port.
+    public var server: String
+    /// A folder for Reprise alone; nil: `reprise` in the app's Application Support.
+    public var folder: URL?
+    /// Whether to connect while nobody is signed in, as to a server without users.
+    public var connectsAnonymously = false
+    /// The source of tokens for every user, also for one who is still signed in from an earlier
+    /// run; nil: the one given to ``RepriseClient/signIn(_:tokens:)``.
+    public var tokens: TokenProvider?
+
+    // MARK: The platform
+
+    /// Opens WebSockets: `URLSessionDialer` of RepriseApple, `NIODialer` of RepriseNIO.
+    public var dialer: (any SocketDialer)?
+    /// Performs HTTP requests: `URLSessionTransport` of RepriseApple, `NIOTransport` of RepriseNIO.
+    public var transport: (any HTTPTransport)?
+    /// The system's notification centre; reminders and notices need it.
+    public var notifications: (any UserNotifications)?
+    /// Grants time in the background; nil: reminders and chains work only while the app runs.
+    public var scheduler: (any BackgroundScheduler)?
+    /// The device's conditions, which chains may require; nil: always met.
+    public var deviceStatus: (any DeviceStatus)?
+    /// Makes web views; forms need it.
+    public var webViews: (any WebViewHost)?
+
+    // MARK: The features
+
+    /// The connection, and the repair of holes.
+    public var channels = Channels.Configuration()
+    /// How long messages stay on the device after their readers have finished them.
+    public var messages = MessageRetention()
+    /// Forms in a web view; nil: none.
+    public var forms: Forms.Configuration?
+    /// The source of forms; nil: ``server``.
+    public var catalogue: CatalogueSource?
+    /// Reminders of the entities in ``reminderStore``; nil: none.
+    public var reminders: Reminders.Configuration?
+    /// The app's own store, as far as reminders need it.
+    public var reminderStore: (any ReminderStore)?
+    /// Chains; nil: none.
+    public var chains: Chains.Configuration?
+    /// Banners and the badge; nil: none.
+    public var notices: Notices.Configuration?
+
+    // MARK: Beneath
+
+    /// The journal.
+    public var journal = Journal.Configuration()
+    /// The app's own kinds of entries.
+    public var kinds: [EntryKind] = []
+    /// The app's own tables in the journal.
+    public var schemas: [JournalSchema] = []
+    /// Encodes bodies and properties.
+    public var encoder: @Sendable () -> JSONEncoder = { JSONEncoder() }
+    /// Decodes bodies.
+    public var decoder: @Sendable () -> JSONDecoder = { JSONDecoder() }
+    /// One line a fact at `info`, never a body or a token.
+    public var logger = Logger(label: "reprise")
+
+    /// Names the server; everything else has a default, or is needed by a feature alone.
+    ///
+    /// - Parameter server: `http://` or `https://` with host and port.
+    public init(server: String = "") { self.server = server }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.badAddress`, whose remedy is
+    ///   the line to write.
+    func check() throws {
+        func expect(_ isThere: Bool, _ what: String, _ line: String) throws {
+            guard !isThere else { return }
+            throw RepriseError(.badConfiguration, what, remedy: "Write configuration.\(line).")
+        }
+        try expect(!server.isEmpty, "No server is named.", #"server = "https://…""#)
+        try ServerAddress.check(server)
+        try expect(dialer != nil, "Nothing opens connections.", "dialer = NIODialer()")
+        if forms != nil {
+            try expect(webViews != nil, "Forms have no web view.", "webViews = WKWebViews()")
+            try expect(
+                transport != nil || catalogue != nil, "Nothing fetches the forms.",
+                "transport = NIOTransport()")
+        }
+        if reminders != nil {
+            try expect(reminderStore != nil, "Reminders have no store.", "reminderStore = …")
+        }
+        try expect(
+            notifications != nil || (reminders == nil && notices == nil),
+            "Reminders and notices have no notification centre.",
+            "notifications = SystemNotifications()")
+        try account.check()
+    }
+
+    /// The part that each account's client takes.
+    var account: Reprise.Configuration {
+        var account = Reprise.Configuration()
+        account.channels = channels
+        account.journal = journal
+        account.forms = forms
+        account.reminders = reminders
+        account.chains = chains
+        account.notices = notices
+        account.notices?.transport = notices?.transport ?? transport
+        account.messages = messages
+        account.kinds = kinds
+        account.schemas = schemas
+        return account
+    }
+
+    /// The folder, which is not made yet.
+    var home: URL {
+        let app = Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName
+        let support = FileManager.default
+            .urls(for: .applicationSupportDirectory, in: .userDomainMask).first
+        return folder
+            ?? (support ?? URL(fileURLWithPath: "."))
+            .appendingPathComponent(app).appendingPathComponent("reprise")
+    }
+}

@@ -1,0 +1,375 @@
+import Foundation
+import GRDB
+import Reprise
+import RepriseTestSupport
+import RepriseTesting
+import Testing
+
+private struct Note: Codable, Hashable, Sendable {
+    var text: String
+}
+
+private struct OtherNote: Codable, Sendable {
+    var number: Int
+}
+
+@Suite("The client", .timeLimit(.minutes(1)))
+struct RepriseClientTests {
+    private let folder: TemporaryFolder
+    private let server = MemoryServer()
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func configuration(
+        _ name: String = "home", _ server: (any SocketDialer)? = nil
+    ) -> RepriseConfiguration {
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending(name)
+        configuration.dialer = server ?? self.server
+        configuration.connectsAnonymously = true
+        configuration.channels.reconnect = Backoff(
+            base: .milliseconds(1), longest: .milliseconds(5))
+        return configuration
+    }
+
+    private func running<T>(
+        _ client: RepriseClient, _ body: () async throws -> T
+    ) async throws -> T {
+        let running = Task { try await client.run() }
+        let value = try await body()
+        running.cancel()
+        try await running.value
+        await client.close()
+        return value
+    }
+
+    // MARK: Channels
+
+    @Test("What one app publishes another consumes, lists and marks as read, by its own type")
+    func typed() async throws {
+        let (ada, bob) = (
+            RepriseClient(configuration("ada")), RepriseClient(configuration("bob"))
+        )
+        let seen = Seen<Note>()
+        let (said, heard) = (
+            ada.channel("general", of: Note.self), bob.channel("general", of: Note.self)
+        )
+        // Before anything is open.
+        try await heard.consume(as: "inbox") { message in
+            if case .body(let note) = message.content { seen.add(note) }
+        }
+        #expect(ada.state == .idle && bob.state == .idle)
+        try await running(ada) {
+            try await running(bob) {
+                let id = try await said.publish(Note(text: "hello"))
+                try await eventually("it is consumed") { seen.all == [Note(text: "hello")] }
+                try await said.edit(id, Note(text: "Hello!"))
+                for await list in heard.messages() where list.first?.isEdited == true {
+                    #expect(list.first?.content == .body(Note(text: "Hello!")))
+                    #expect(list.first?.rawJSON == #"{"text":"Hello!"}"#)
+                    try await heard.markRead(upTo: try #require(list.last))
+                    break
+                }
+                try await said.delete(id)
+                for await list in heard.messages() where list.first?.content == .deleted { break }
+            }
+        }
+    }
+
+    @Test(
+        "A body that is not of the type is a dead letter with its bytes, until an update reads it")
+    func unreadable() async throws {
+        let old = RepriseClient(configuration())
+        let channel = old.channel("general", of: Note.self)
+        let seen = Seen<Note>()
+        try await channel.consume(as: "inbox") { message in
+            if case .body(let note) = message.content { seen.add(note) }
+        }
+        try await running(old) {
+            try await channel.publish(rawJSON: #"{"number":42}"#)
+            try await channel.publish(Note(text: "after it"))
+            try await eventually("the next one arrives") { seen.all == [Note(text: "after it")] }
+            try await eventually("it is a dead letter") {
+                try await channel.failures(of: "inbox").first?.status == .dead
+            }
+            let failed = try await channel.failures(of: "inbox")
+            #expect(failed.map(\.message.json) == [#"{"number":42}"#])
+            #expect(failed.first?.status == .dead && failed.first?.message.attempt == 1)
+            for await list in channel.messages() where list.count == 2 {
+                #expect(list.map(\.content) == [.unreadable, .body(Note(text: "after it"))])
+                break
+            }
+        }
+        let new = RepriseClient(configuration())
+        let numbers = Seen<Int>()
+        let updated = new.channel("general", of: OtherNote.self)
+        try await updated.consume(as: "inbox") { message in
+            if case .body(let note) = message.content { numbers.add(note.number) }
+        }
+        try await running(new) {
+            try await eventually("it is delivered") { numbers.all == [42] }
+            try await eventually("it is done with") {
+                try await updated.failures(of: "inbox").isEmpty
+            }
+        }
+    }
+
+    @Test("In a transaction, only the messages that can be read are given to the effect")
+    func transaction() async throws {
+        var configuration = configuration()
+        configuration.schemas = [
+            JournalSchema(
+                name: "notes",
+                migrations: [{ try $0.execute(sql: "CREATE TABLE notes (text TEXT NOT NULL)") }])
+        ]
+        let client = RepriseClient(configuration)
+        let channel = client.channel("general", of: Note.self)
+        try await channel.consume(
+            as: "notes",
+            inTransaction: { db, messages in
+                for message in messages {
+                    guard case .body(let note) = message.content else { continue }
+                    try db.execute(sql: "INSERT INTO notes VALUES (?)", arguments: [note.text])
+                }
+            })
+        try await running(client) {
+            for json in [#"{"text":"a"}"#, "1", #"{"text":"b"}"#] {
+                try await channel.publish(rawJSON: json)
+            }
+            try await eventually("one is dead") {
+                try await channel.failures(of: "notes").map(\.message.json) == ["1"]
+            }
+            let journal = try await client.journal
+            try await eventually("the others are stored") {
+                try await journal.read { try String.fetchAll($0, sql: "SELECT text FROM notes") }
+                    == ["a", "b"]
+            }
+        }
+    }
+
+    @Test("A reader is registered once; a second one of its name, and a bad name, are refused")
+    func registered() async throws {
+        let client = RepriseClient(configuration())
+        let channel = client.channel("general", of: Note.self)
+        try await channel.consume(as: "inbox") { _ in }
+        await #expect(throws: RepriseError(.duplicateReader, "")) {
+            try await channel.consume(as: "inbox") { _ in }
+        }
+        await #expect(throws: RepriseError(.badChannelName, "")) {
+            try await client.channel("no name", of: Note.self).consume(as: "inbox") { _ in }
+        }
+        await client.close()
+    }
+
+    // MARK: Accounts
+
+    @Test("What is registered once serves every account, and a list goes on with the next one")
+    func accounts() async throws {
+        let tokens = try ["ada", "bob"].map {
+            (try AccessToken("\($0).Yg.1"), UserID(unchecked: $0))
+        }
+        let server = MemoryServer(tokens: Dictionary(uniqueKeysWithValues: tokens))
+        var configuration = configuration("home", server)
+        configuration.connectsAnonymously = false
+        let client = RepriseClient(configuration)
+        let channel = client.channel("general", of: Note.self)
+        let seen = Seen<String>()
+        let listed = Seen<Int>()
+        try await channel.consume(as: "inbox") { message in
+            if case .body(let note) = message.content { seen.add(note.text) }
+        }
+        let lists = Task {
+            for await list in channel.messages() { listed.add(list.count) }
+        }
+        try await running(client) {
+            #expect(client.user == nil)
+            for user in ["ada", "bob"] {
+                try await client.signIn(user) { "\(user).Yg.1" }
+                #expect(client.user?.text == user)
+                try await channel.publish(Note(text: "of \(user)"))
+                try await eventually("\(user) has it") { seen.all.last == "of \(user)" }
+            }
+            // Bob's journal has both messages: the server has kept Ada's.
+            try await eventually("listed") { listed.all.last == 2 }
+            let sum = try await client.signOut()
+            #expect(sum.pending == 0)
+            #expect(client.state == .open(nil))
+        }
+        #expect(client.state == .closed)
+        await lists.value
+        // Ada is not signed in at the next launch; nobody is.
+        let next = RepriseClient(configuration)
+        try await running(next) {
+            try await eventually("open") { next.state == .open(nil) }
+        }
+    }
+
+    @Test("A signed-in user without a source of tokens is said so, with the line to write")
+    func noTokens() async throws {
+        let token = try AccessToken("ada.Yg.1")
+        let server = MemoryServer(tokens: [token: UserID(unchecked: "ada")])
+        let first = RepriseClient(configuration("home", server))
+        try await first.signIn("ada") { "ada.Yg.1" }
+        await first.close()
+        let next = RepriseClient(configuration("home", server))
+        try await running(next) {
+            try await eventually("open") { next.user?.text == "ada" }
+            for await state in next.connectionStates {
+                guard case .stopped(let end) = state else { continue }
+                #expect(end.error?.code == .unauthorized)
+                #expect(end.error?.remedy?.contains("signIn") == true)
+                break
+            }
+            try await next.signIn("ada") { "ada.Yg.1" }
+            let channel = next.channel("general", of: Note.self)
+            try await channel.consume(as: "inbox") { _ in }
+            try await channel.caughtUp()
+        }
+    }
+
+    // MARK: Early
+
+    private func tap(_ id: String) -> NotificationResponse {
+        NotificationResponse(
+            notification: DeliveredNotification(
+                request: NotificationRequest(id: id, content: NotificationContent(title: "t")),
+                date: WallTime(milliseconds: 1_000), isRemote: true))
+    }
+
+    private func withForms(_ name: String = "home") -> RepriseConfiguration {
+        var configuration = configuration(name)
+        configuration.forms = Forms.Configuration()
+        configuration.catalogue = CatalogueSource(catalogue: "{}")
+        configuration.webViews = NoWebViews()
+        return configuration
+    }
+
+    @Test("A tap and an event that come while the journal is another process's are in it later")
+    func early() async throws {
+        var configuration = withForms()
+        configuration.reminders = nil
+        let home = try #require(configuration.folder)
+        try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        let owner = try OwnerLock(
+            at: home.appendingPathComponent("owner.lock").path, takeOver: false)
+        let client = RepriseClient(configuration)
+        try client.record(tap("a"))
+        try await client.received(tap("a"))
+        let event = try await client.recordEvent("checkout", properties: ["total": 12])
+        try await eventually("it waits") {
+            client.state == .waiting(RepriseError(.journalOwned, ""))
+        }
+        let files = home.appendingPathComponent("early/spool").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
+        owner.release()
+        let journal = try await client.journal
+        #expect(try await journal.entry(tap("a").tapID) != nil)
+        #expect(try await journal.entry(event) != nil)
+        #expect(try await client.ledger().accepted == 2)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files).isEmpty)
+        await client.close()
+    }
+
+    @Test(
+        "A process that is killed while it records taps and opens its journal has all of them later",
+        arguments: 0..<5)
+    func killed(round: Int) async throws {
+        let configuration = withForms()
+        let home = try #require(configuration.folder)
+        let promised = try await onThread { () -> Set<String> in
+            let process = try ChildProcess(
+                .sibling("AccountSwitcher"), ["taps", home.path, "100000"])
+            var promised: Set<String> = []
+            while let line = process.readLine(), promised.count < 10 << round {
+                promised.insert(String(line.split(separator: " ")[1]))
+            }
+            process.signal(SIGKILL)
+            while let line = process.readLine() {
+                promised.insert(String(line.split(separator: " ")[1]))
+            }
+            #expect(process.wait() == .signal(SIGKILL))
+            return promised
+        }
+        #expect(promised.count >= 10 << round)
+        let client = RepriseClient(configuration)
+        let stored = try await client.journal.read { db in
+            try String.fetchAll(db, sql: "SELECT id FROM entry")
+        }
+        #expect(Set(stored).isSuperset(of: promised))
+        // One more at most: recorded, and not promised yet.
+        #expect(stored.count <= promised.count + 1)
+        await client.close()
+    }
+
+    @Test("An early file that cannot be read is moved aside, and the others are recorded")
+    func damagedEarly() async throws {
+        let configuration = withForms()
+        let home = try #require(configuration.folder)
+        let first = RepriseClient(configuration)
+        await first.close()  // records without opening
+        try first.record(tap("a"))
+        let spool = home.appendingPathComponent("early/spool")
+        try Data("nonsense".utf8).write(to: spool.appendingPathComponent("0-bad.json"))
+        let client = RepriseClient(configuration)
+        let journal = try await client.journal
+        #expect(try await journal.entry(tap("a").tapID) != nil)
+        let aside = home.appendingPathComponent("early/aside").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: aside) == ["spool-0-bad.json"])
+        await client.close()
+    }
+
+    // MARK: Bad configuration
+
+    @Test(
+        "What cannot work is said at once, with the line to write: in the state, and by run()",
+        arguments: [
+            ("server", "server = "), ("address", "http"), ("dialer", "dialer = "),
+            ("webViews", "webViews = "), ("catalogue", "transport = "),
+            ("store", "reminderStore = "), ("centre", "notifications = "),
+        ])
+    func misconfigured(_ what: String, _ line: String) async throws {
+        var bad = configuration()
+        switch what {
+        case "server": bad.server = ""
+        case "address": bad.server = "ftp://x"
+        case "dialer": bad.dialer = nil
+        case "webViews": bad.forms = Forms.Configuration()
+        case "catalogue":
+            bad.forms = Forms.Configuration()
+            bad.webViews = NoWebViews()
+        case "store": bad.reminders = Reminders.Configuration()
+        default: bad.notices = Notices.Configuration()
+        }
+        let client = RepriseClient(bad)
+        guard case .failed(let error) = client.state else {
+            Issue.record("it is \(client.state)")
+            return
+        }
+        #expect(error.code == (what == "address" ? .badAddress : .badConfiguration))
+        #expect(error.remedy?.contains(line) == true)
+        await #expect(throws: error) { try await client.run() }
+        await #expect(throws: error) {
+            try await client.channel("a", of: Note.self).publish(Note(text: ""))
+        }
+    }
+
+    @Test("A feature that is not configured says so, and a second run is refused")
+    func refused() async throws {
+        let client = RepriseClient(configuration())
+        await #expect(throws: RepriseError(.badConfiguration, "")) {
+            try await client.recordEvent("checkout")
+        }
+        try await running(client) {
+            try await eventually("open") { client.state == .open(nil) }
+            await #expect(throws: RepriseError(.badConfiguration, "")) { try await client.run() }
+        }
+        await #expect(throws: RepriseError(.closed, "")) { try await client.run() }
+    }
+
+    @Test("A configuration that fails once the journal is open ends run() with its error")
+    func malformedCatalogue() async throws {
+        let client = RepriseClient(withForms())
+        await #expect(throws: RepriseError(.malformed, "")) { try await client.run() }
+        await client.close()
+    }
+}
