@@ -19,6 +19,31 @@ private func accounts(
     try await client.signOut()
 }
 
+private protocol Inbox: Sendable {
+    func add(_ note: some Codable & Sendable, id: EntryID) async throws
+}
+
+private protocol Tokens: Sendable {
+    func token(for user: UserID) async throws -> String
+}
+
+private func page(
+    _ dialer: any SocketDialer, _ backend: any Tokens, _ inbox: any Inbox
+) async throws {
+    struct Note: Codable, Sendable { var text: String }
+
+    var configuration = RepriseConfiguration(server: "https://chat.example.org")
+    configuration.dialer = dialer  // NIODialer, URLSessionDialer
+    configuration.tokens = { request in try AccessToken(await backend.token(for: request.user)) }
+
+    let client = RepriseClient(configuration)  // reads and writes nothing yet
+    let general = client.channel("general", of: Note.self)
+    try await general.consume(as: "inbox") { message in
+        if case .body(let note) = message.content { try await inbox.add(note, id: message.id) }
+    }
+    try await client.run()  // until the task is cancelled
+}
+
 #if canImport(UIKit)
     import RepriseApple
     import SwiftUI

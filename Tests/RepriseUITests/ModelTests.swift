@@ -57,8 +57,6 @@ struct ModelTests {
         try await eventually("it is unread") { chat.unread == 1 }
         try await chat.channel.markRead(upTo: try #require(chat.messages.last))
         try await eventually("it is read") { chat.unread == 0 }
-        said.typing()
-        try await eventually("she types") { chat.typists.map(\.text) == ["ada"] }
         for run in runs { run.cancel() }
         for run in runs { try await run.value }
         await ada.close()

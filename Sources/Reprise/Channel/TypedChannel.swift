@@ -126,11 +126,22 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
         try await channel().retry(id, reader: reader)
     }
 
+    /// Removes a reader that the app no longer has; until then every message counts as pending for
+    /// it.
+    ///
+    /// - Throws: the journal's errors.
+    public func forget(_ reader: String) async throws { try await channel().forget(reader) }
+
     /// Gives a failed message up: it counts as dead, and is not delivered again.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
     public func discard(_ id: EntryID, reader: String) async throws {
         try await channel().discard(id, reader: reader)
+    }
+
+    /// The states of the current account's readers, by name: which one is stuck or slow, and why.
+    public var readers: [String: ReaderState] {
+        (try? client.accounts.current?.channel(name).readers) ?? [:]
     }
 
     /// Waits until the device has everything and the readers of this run have handled it.
