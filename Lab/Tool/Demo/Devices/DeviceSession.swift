@@ -63,11 +63,8 @@ actor DeviceSession: ScenarioSession {
 
     /// Plays steps with a server and a folder of their own, calls `report`, and removes them.
     ///
-    /// - Parameters:
-    ///   - title: the demo's; in its first line, and in the message about a step that gets stuck.
-    ///   - headline: its second line.
-    ///   - roles: the devices.
-    ///   - options: those of every device.
+    /// The title is in the first line, and in the message about a step that gets stuck; the
+    /// options are those of every device.
     static func play<T: Sendable>(
         _ steps: [Step<DeviceSession>], of title: String, _ headline: String,
         with roles: [DeviceRole], channels: [String], options: [String] = [],
