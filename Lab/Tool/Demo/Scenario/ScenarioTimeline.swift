@@ -27,7 +27,8 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
             result.scenario.title.left(54) + others.reduce("") { $0 + $1.app.title.right(12) }
         var lines = rows(ours).map { row in
             let beside = times.reduce("") { $0 + ($1[row.key].map(seconds) ?? "–").right(12) }
-            return "t=\(seconds(row.microseconds))".left(13) + row.label.fitting(40).left(41) + beside
+            return "t=\(seconds(row.microseconds))".left(13)
+                + row.label.fitting(40).left(41) + beside
         }
         if lines.count > longest {
             let half = longest / 2
