@@ -42,10 +42,10 @@ struct DemoCommand: AsyncParsableCommand {
             proof      Random schedules in virtual time on the shipping code; then the
                        algorithms of the five case studies, each of which is detected.
             forms      Push taps that launch dead apps, with a server and Chromium.
-            reminders  Taps on reminders of goals that are paused, deleted or not loaded yet,
+            reminders  Taps on reminders of goals that are paused, deleted, not loaded yet,
                        kills in the middle of a plan, time zones, nights without 02:30.
-            chains     Chains of tasks, killed between any two instructions, frozen, updated,
-                       damaged, in background slots alone. --full: more of each.
+            chains     Chains of tasks, killed between any two instructions, frozen,
+                       updated, damaged, in background slots alone. --full: more of each.
             notices    Messages to an app in any state, by socket and by push, read here and
                        there, with kills of app, extension and server. --full: an hour.
 

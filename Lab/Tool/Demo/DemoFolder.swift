@@ -18,12 +18,9 @@ struct DemoFolder: Sendable {
         return try await body(folder)
     }
 
-    /// Runs `body` beside a server, and ends it.
+    /// Runs `body` beside a server that is ready, and ends it.
     ///
-    /// - Parameters:
-    ///   - options: those of `reprise serve`, beside port and data.
-    ///   - body: gets the server when it is ready.
-    /// - Throws: ``CommandFailure``; what `body` throws.
+    /// The options are those of `reprise serve`, beside port and data.
     func withServer<T: Sendable>(
         _ options: [String] = [], _ body: (DemoServer) async throws -> T
     ) async throws -> T {

@@ -18,16 +18,13 @@ struct CatchUpDemo: Sendable {
     let settings: DemoSettings
 
     func play() async throws -> TableReport {
-        let timeline = Timeline(settings, Self.columns)
-        try timeline.title([
-            "Reprise demo: catch-up, seed \(seed)",
+        try await DeviceSession.play(
+            steps, of: "catch-up, seed \(seed)",
             "What case-catch-up prescribes for its repair; it takes about "
                 + (speed > 1 ? "15 s." : "70 s."),
-        ])
-        return try await DeviceSession.play(
-            steps, of: "catch-up", with: Self.roles, channels: Self.channels,
-            options: ["--streams", "\(seed)", "--speed", "\(speed)"],
-            timeline: timeline
+            with: Self.roles, channels: Self.channels,
+            options: ["--streams", "\(seed)", "--speed", "\(speed)"], columns: Self.columns,
+            settings: settings
         ) { session in
             let acknowledged = await session.acknowledged
             return report(
@@ -35,7 +32,7 @@ struct CatchUpDemo: Sendable {
                     acknowledged: acknowledged.count,
                     live: acknowledged.subtracting(await session.beforeKill).count,
                     devices: try await session.evidence()),
-                took: timeline.elapsed)
+                took: session.timeline.elapsed)
         }
     }
 
@@ -105,18 +102,7 @@ struct CatchUpDemo: Sendable {
         func word(_ role: DeviceRole) -> String? {
             evidence.devices[role].map { $0.isFrozen ? "frozen" : "\($0.lost.grouped) lost" }
         }
-        let objects = Self.roles.map { role -> (String, ReportObject) in
-            let device = evidence.devices[role] ?? DeviceEvidence()
-            return (
-                role.rawValue,
-                [
-                    "applied": device.applied, "lost": device.lost, "again": device.again,
-                    "live": device.live, "wasComplete": device.wasComplete,
-                    "completeMilliseconds": ReportObject.nullable(device.complete?.milliseconds),
-                    "frozen": device.isFrozen,
-                ]
-            )
-        }
+        let objects = evidence.devices.map { ($0.rawValue, $1.members) }
         return TableReport(
             head: TableRow("", ["first", "repaired", "+ signal", "reprise"]),
             rows: [
@@ -139,7 +125,7 @@ struct CatchUpDemo: Sendable {
                 "scenario": "catch-up", "seed": seed, "speed": speed, "passed": faults.isEmpty,
                 "acknowledged": evidence.acknowledged, "live": evidence.live,
                 "milliseconds": took.milliseconds,
-            ]).merging(ReportObject(Dictionary(objects) { first, _ in first })),
+            ]).merging(ReportObject(Dictionary(uniqueKeysWithValues: objects))),
             accounts: [
                 DemoAccount(
                     feature: "channels", promise: "complete when it says so", before: word(.first),

@@ -117,7 +117,9 @@ struct DeviceCommand: AsyncParsableCommand {
         await reprise.close()
     }
 
-    /// The effect is a line in a file. With streams the file knows which ids it has, so that it is
+    /// Reads with an effect: a line in a file.
+    ///
+    /// With streams the file knows which ids it has, so that it is
     /// exactly once; without, it is there twice: outside the journal, where a kill may repeat it,
     /// and inside, where it cannot.
     private func read(_ channel: Channel, of name: ChannelName) async throws {

@@ -39,7 +39,7 @@ actor DeviceSession: ScenarioSession {
     private let options: [String]
     /// One for each channel.
     private let traffic: [Traffic]
-    private let timeline: Timeline
+    let timeline: Timeline
     private var publishing: Task<Void, any Error>?
     private var live: Task<Void, any Error>?
     private var starts = 0
@@ -63,16 +63,17 @@ actor DeviceSession: ScenarioSession {
 
     /// Plays steps with a server and a folder of their own, calls `report`, and removes them.
     ///
-    /// - Parameters:
-    ///   - title: for the message about a step that gets stuck.
-    ///   - roles: the devices.
-    ///   - options: those of every device.
+    /// The title is in the first line, and in the message about a step that gets stuck; the
+    /// options are those of every device.
     static func play<T: Sendable>(
-        _ steps: [Step<DeviceSession>], of title: String, with roles: [DeviceRole],
-        channels: [String], options: [String] = [], timeline: Timeline,
+        _ steps: [Step<DeviceSession>], of title: String, _ headline: String,
+        with roles: [DeviceRole], channels: [String], options: [String] = [],
+        columns: [(String, Int)], settings: DemoSettings,
         _ report: (DeviceSession) async throws -> T
     ) async throws -> T {
-        try await DemoFolder.with { folder in
+        let timeline = Timeline(settings, columns)
+        try timeline.title(["Reprise demo: \(title)", headline])
+        return try await DemoFolder.with { folder in
             try await folder.withServer { server in
                 let session = await DeviceSession(
                     in: folder.url, server, roles, channels: channels, options: options,

@@ -40,4 +40,13 @@ struct DeviceEvidence: Sendable {
 
     /// Whether it was right when it said so.
     var wasComplete: Bool { complete != nil && lost == 0 }
+
+    var members: ReportObject {
+        [
+            "applied": applied, "again": again, "lost": lost, "live": live, "frozen": isFrozen,
+            "wasComplete": wasComplete,
+            "completeMilliseconds": ReportObject.nullable(complete?.milliseconds),
+            "caughtUpMilliseconds": ReportObject.nullable(caughtUp?.milliseconds),
+        ]
+    }
 }

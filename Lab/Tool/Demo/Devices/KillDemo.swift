@@ -14,14 +14,11 @@ struct KillDemo: Sendable {
     func play() async throws -> TableReport {
         var generator = SeededRandom(seed: seed)
         let schedule = KillSchedule(messages: messages, deviceKills: kills, using: &generator)
-        let timeline = Timeline(settings, [("stored", 9), ("reprise", 9), ("naive", 9)])
-        try timeline.title([
-            "Reprise demo: kill, seed \(seed)",
-            "\(messages.grouped) messages, \(kills) kills of the devices, 1 of the server.",
-        ])
         return try await DeviceSession.play(
-            steps(schedule), of: "kill", with: [.reprise, .naive], channels: ["demo"],
-            timeline: timeline
+            steps(schedule), of: "kill, seed \(seed)",
+            "\(messages.grouped) messages, \(kills) kills of the devices, 1 of the server.",
+            with: [.reprise, .naive], channels: ["demo"],
+            columns: [("stored", 9), ("reprise", 9), ("naive", 9)], settings: settings
         ) { session in
             await session.endDevices()
             let sink = try SinkTable.ids(in: DeviceCommand.journal(in: session.folder))
@@ -35,7 +32,7 @@ struct KillDemo: Sendable {
                     sink: DeviceEvidence(
                         applied: Set(sink).count, again: sink.count - Set(sink).count,
                         lost: acknowledged.subtracting(sink).count)),
-                perSecond: await session.medianRate, took: timeline.elapsed)
+                perSecond: await session.medianRate, took: session.timeline.elapsed)
         }
     }
 
@@ -109,12 +106,6 @@ struct KillDemo: Sendable {
         func both(_ title: String, _ cell: (DeviceEvidence) -> String) -> TableRow {
             TableRow(title, [cell(ours), cell(naive)])
         }
-        func object(_ device: DeviceEvidence) -> ReportObject {
-            [
-                "applied": device.applied, "again": device.again, "lost": device.lost,
-                "caughtUpMilliseconds": ReportObject.nullable(device.caughtUp?.milliseconds),
-            ]
-        }
         return TableReport(
             head: TableRow("", ["reprise", "naive"]),
             rows: [
@@ -145,8 +136,8 @@ struct KillDemo: Sendable {
             members: [
                 "scenario": "kill", "seed": seed, "passed": faults.isEmpty,
                 "published": evidence.published, "acknowledged": evidence.acknowledged,
-                "deviceKills": kills, "serverKills": 1, "reprise": object(ours),
-                "naive": object(naive),
+                "deviceKills": kills, "serverKills": 1, "reprise": ours.members,
+                "naive": naive.members,
                 "transaction": [
                     "applied": sink.applied, "repeated": sink.again, "lost": sink.lost,
                 ] as ReportObject,

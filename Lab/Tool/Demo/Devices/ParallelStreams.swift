@@ -105,7 +105,7 @@ private actor StreamedSocket: Socket {
         ready.continuation.yield([bytes])
     }
 
-    /// The end of a catch-up follows its last event. Nothing follows the end of the connection.
+    /// The end of a catch-up follows its last event; nothing follows the end of the connection.
     private func comeOut(_ bytes: [UInt8], of channel: ChannelName) {
         guard var backlog = backlogs[channel] else { return }
         backlog.waiting -= 1

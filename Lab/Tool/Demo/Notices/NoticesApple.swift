@@ -15,7 +15,7 @@ struct NoticesApple: Sendable {
     private let certificate: FakePushServer.Certificate
     private let pushes: AsyncStream<FakeRequest>
 
-    /// - Parameter folder: for its keys.
+    /// Starts it, with its keys in the folder.
     init(in folder: URL) async throws {
         let apns = FakeAPNs(topic: Self.topic)
         let (pushes, taken) = AsyncStream<FakeRequest>.makeStream(

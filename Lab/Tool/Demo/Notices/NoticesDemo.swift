@@ -260,7 +260,10 @@ enum NoticesDemo: ScenarioDemo {
     }
 
     static func label(_ event: PhoneEvent) -> String? {
-        let isOfMessage = ["banner", "removed", "app.stored"].contains(event.what)
-        return PhoneLabel.of(event, detail: isOfMessage ? name(of: event.detail) : nil)
+        switch event.what {
+        case "banner", "app.stored": PhoneLabel.of(event, detail: name(of: event.detail))
+        case "removed": "taken away: \(name(of: event.detail))"
+        default: PhoneLabel.of(event)
+        }
     }
 }

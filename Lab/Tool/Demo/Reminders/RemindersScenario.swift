@@ -67,8 +67,7 @@ extension RemindersScenario {
                 "dataEntry e/pages",
             ],
             steps: [
-                .make("a", "b", "c", "d", "e"),
-                .perform(.pause, ["a", "b"]),
+                .make("a", "b", "c", "d", "e"), .perform(.pause, ["a", "b"]),
                 .perform(.delete, ["c"]),
                 .forEach(["a", "b", "c", "d", "e"]) { [.ring($0), .tap, .settle] },
             ]),
@@ -130,8 +129,8 @@ extension RemindersScenario {
         RemindersScenario(
             name: "reactivated", title: "paused when it rings, active when tapped", screens: entry,
             steps: [
-                .make("read"), .perform(.pause, ["read"]),
-                .ring("read"), .perform(.activate, ["read"]), .tap,
+                .make("read"), .perform(.pause, ["read"]), .ring("read"),
+                .perform(.activate, ["read"]), .tap,
             ]),
         RemindersScenario(
             name: "import-same", title: "import, the same ids at other times", screens: entry,
@@ -176,8 +175,8 @@ extension RemindersScenario {
             ]),
         // Missed reminders are shown at the start; any of them is tapped.
         RemindersScenario(
-            name: "week-off", title: "the phone is off for a week",
-            screens: entry, isInCaseStudy: false,
+            name: "week-off", title: "the phone is off for a week", screens: entry,
+            isInCaseStudy: false,
             steps: [.make("read", "run"), .off(for: .days(7)), .tap(of: "read")]),
     ]
 
@@ -191,10 +190,9 @@ extension RemindersScenario {
             name: "clock-day", title: "the calendar set a day forward, and back",
             heard: ["07:30", "07:30"], isInCaseStudy: false,
             steps: [
-                .make("read"), .home, .advance(toHour: 12),
-                .setCalendar(by: .days(1)), .open, .home,
-                .setCalendar(by: .zero - .days(1)), .open, .home,
-                .listen, .advance(by: .days(2)), .open,
+                .make("read"), .home, .advance(toHour: 12), .setCalendar(by: .days(1)), .open,
+                .home, .setCalendar(by: .zero - .days(1)), .open, .home, .listen,
+                .advance(by: .days(2)), .open,
             ]),
         RemindersScenario(
             name: "zone", title: "to another time zone, and on",
@@ -231,8 +229,7 @@ extension RemindersScenario {
             steps: [
                 .has("read"),
                 .ring(info: #""reprise":{"v":1,"goal":"read","question":"liked"}"#), .tap, .settle,
-                .ring(info: #""goalId":"read","questionId":"liked","isTest":false"#), .tap,
-                .settle,
+                .ring(info: #""goalId":"read","questionId":"liked","isTest":false"#), .tap, .settle,
             ]),
     ]
 

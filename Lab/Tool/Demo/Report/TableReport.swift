@@ -11,9 +11,7 @@ struct TableRow: Sendable {
     init(_ title: String, _ cells: [Cell]) { (self.title, self.cells) = (title, cells) }
     init(_ title: String, _ cells: [String]) { self.init(title, cells.map { ($0, nil) }) }
 
-    /// - Parameters:
-    ///   - width: of a cell.
-    ///   - columns: how many cells there is room for; nil: as many as there are.
+    /// The line, with room for so many cells of a width; nil: for as many as there are.
     func text(_ terminal: Terminal, width: Int = 12, columns: Int? = nil) -> String {
         cells.reduce(title.left(80 - width * (columns ?? cells.count))) { line, cell in
             let text = cell.text.right(width)

@@ -11,9 +11,7 @@ struct DemoPhone: Sendable {
 
     /// Prepares the phone for a scenario; the app is not installed yet.
     ///
-    /// - Parameters:
-    ///   - number: of the run.
-    ///   - arguments: the app's, after those that `reprise-lab app` is always started with.
+    /// The arguments follow `reprise-lab app`.
     func begin<Algorithm>(
         _ scenario: some Scenario, as algorithm: Algorithm, number: Int, rules: PhoneRules,
         _ arguments: [String]

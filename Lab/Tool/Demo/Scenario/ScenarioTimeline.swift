@@ -27,7 +27,8 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
             result.scenario.title.left(54) + others.reduce("") { $0 + $1.app.title.right(12) }
         var lines = rows(ours).map { row in
             let beside = times.reduce("") { $0 + ($1[row.key].map(seconds) ?? "–").right(12) }
-            return "t=\(seconds(row.microseconds))".left(13) + row.label.left(41) + beside
+            return "t=\(seconds(row.microseconds))".left(13)
+                + row.label.fitting(40).left(41) + beside
         }
         if lines.count > longest {
             let half = longest / 2
@@ -72,7 +73,7 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
 
 /// The line of each event in a timeline.
 enum PhoneLabel {
-    /// - Parameter detail: replaces `%`.
+    /// The detail replaces `%`; nil: the event's own.
     static func of(_ event: PhoneEvent, detail: String? = nil) -> String? {
         words[event.what]?.replacing("%", with: detail ?? event.detail)
     }
@@ -91,7 +92,6 @@ enum PhoneLabel {
         "network": "the network is %",
         "notLaunched": "the phone does not: %",
         "push": "a push arrives",
-        "removed": "taken away: %",
         "resumed": "the process runs again (SIGCONT)",
         "started": "the phone is started",
         "submitted": "asks for time in the background",
