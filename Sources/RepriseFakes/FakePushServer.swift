@@ -1,9 +1,13 @@
+import Crypto
+public import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
+import SwiftASN1
 import Synchronization
+import X509
 
 /// A small HTTP server for stand-ins: HTTP/2 or HTTP/1.1 over TLS, as the client chooses, or plain
 /// HTTP/1.1; on loopback alone.
@@ -222,5 +226,37 @@ private final class FakeHandler: ChannelInboundHandler {
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         guard !body.isEmpty else { return }
         context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
+    }
+}
+
+extension FakePushServer.Certificate {
+    /// Makes a certificate for `localhost` that is trusted only by readers of the file, and its
+    /// key.
+    ///
+    /// It is its own authority: give the path of ``certificate`` to the client that must trust it.
+    ///
+    /// - Parameter folder: the folder of the two files.
+    /// - Returns: their paths.
+    /// - Throws: the errors of writing a file.
+    public static func make(in folder: URL) throws -> Self {
+        let key = P256.Signing.PrivateKey()
+        let signer = X509.Certificate.PrivateKey(key)
+        let name = try DistinguishedName { CommonName("Reprise stand-in") }
+        let made = try X509.Certificate(
+            version: .v3, serialNumber: X509.Certificate.SerialNumber(),
+            publicKey: signer.publicKey, notValidBefore: Date().addingTimeInterval(-86_400),
+            notValidAfter: Date().addingTimeInterval(86_400), issuer: name, subject: name,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: X509.Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
+                SubjectAlternativeNames([.dnsName("localhost")])
+            }, issuerPrivateKey: signer)
+        let files = Self(
+            certificate: folder.appendingPathComponent("stand-in.pem").path,
+            key: folder.appendingPathComponent("stand-in.key").path)
+        try Data(try made.serializeAsPEM().pemString.utf8).write(
+            to: URL(fileURLWithPath: files.certificate))
+        try Data(key.pemRepresentation.utf8).write(to: URL(fileURLWithPath: files.key))
+        return files
     }
 }

@@ -16,8 +16,8 @@ public import RepriseJournal
 /// The plan is computed from the app's store alone and compared with the system's answer each time;
 /// no copy of either can become stale.
 public final class Reminders: Sendable {
-    let journal: Journal
-    let configuration: Configuration
+    private let journal: Journal
+    private let configuration: Configuration
     let driver: RemindersDriver
     let routing: ReminderRouting
 
@@ -105,4 +105,194 @@ package enum ReminderKinds {
     package static let route = "reminders-route"
     /// An action of a notification: done without the app's screen.
     package static let action = "reminders-action"
+}
+
+extension Reminders {
+    // MARK: Overrides of one occurrence
+
+    /// Postpones one occurrence to `wait` from now; returns once it is durable.
+    ///
+    /// Replaces any former override of that occurrence. It does not ring for a paused or deleted
+    /// entity.
+    ///
+    /// - Parameters:
+    ///   - entity: as in ``RemindedEntity/id``.
+    ///   - reminder: as in ``Reminder/id``.
+    ///   - occurrence: as in ``Occurrence/local``.
+    ///   - wait: 1 second to 30 days.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.full`, and what the journal throws.
+    public func snooze(
+        _ entity: String, reminder: String, occurrence: String, for wait: Duration
+    ) async throws {
+        try await mark { now in
+            try .snooze(entity, reminder: reminder, occurrence: occurrence, for: wait, at: now)
+        }
+    }
+
+    /// Removes a snooze; an occurrence that is still to come rings at its own time.
+    ///
+    /// - Parameters:
+    ///   - entity: as in ``RemindedEntity/id``.
+    ///   - reminder: as in ``Reminder/id``.
+    ///   - occurrence: as in ``Occurrence/local``.
+    /// - Throws: what the journal throws.
+    public func unsnooze(_ entity: String, reminder: String, occurrence: String) async throws {
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM reminderMark WHERE what = 'snooze'
+                    AND entity = ? AND reminder = ? AND occurrence = ?
+                    """, arguments: [entity, reminder, occurrence])
+        }
+        driver.poke(.mark)
+    }
+
+    /// Skips the rest of today, until midnight in the device's zone; returns once it is durable.
+    ///
+    /// Also skips earlier snoozes that end today. Later snoozes ring: the last override wins.
+    ///
+    /// - Parameters:
+    ///   - entity: as in ``RemindedEntity/id``.
+    ///   - reminder: as in ``Reminder/id``; nil: all of the entity.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`, and what the journal throws.
+    public func skipToday(_ entity: String, reminder: String? = nil) async throws {
+        let zone = configuration.zone()
+        try await mark { now in .skipOfToday(entity, reminder: reminder, at: now, in: zone) }
+    }
+
+    /// Rings a reminder once as a test, the same way as all others; a tap on it routes as usual,
+    /// and nothing of it is stored.
+    ///
+    /// - Parameters:
+    ///   - reminder: the reminder to test; need not be in the store.
+    ///   - entity: the target of a tap, as in ``RemindedEntity/id``.
+    ///   - wait: 1 second to 30 days.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.badID`, `.tooLarge`, `.full`, and
+    ///   what the journal throws.
+    public func test(
+        _ reminder: Reminder, of entity: String, after wait: Duration = .seconds(5)
+    ) async throws {
+        try ReminderCheck.content(reminder)
+        let occurrence = "test-\(EntryID.random().text)"
+        try await mark { now in
+            var mark = try ReminderOverride.snooze(
+                entity, reminder: reminder.id, occurrence: occurrence, for: wait, at: now)
+            mark.what = .test(reminder)
+            return mark
+        }
+    }
+
+    /// Made in its transaction, by the calendar as of that: one that was read before may have been
+    /// set since.
+    private func mark(
+        _ make: @escaping @Sendable (WallTime) throws -> ReminderOverride
+    ) async throws {
+        try await journal.write { [journal] db in
+            let mark = try make(journal.now)
+            try mark.checkNames()
+            try ReminderPlanStore.mark(mark, in: db, at: journal.now)
+        }
+        driver.poke(.mark)
+    }
+
+    // MARK: Planning
+
+    /// Schedules a comparison of the plan with the system's pending notifications.
+    ///
+    /// Call it after the person has answered the permission prompt; all other changes are noticed.
+    public func reconciliation() { driver.poke(.asked) }
+
+    /// Plans within a background slot; returns when the slot is given back.
+    ///
+    /// Requests the next slot first. Call it for slots of ``Configuration/refreshTask``.
+    ///
+    /// - Parameter slot: the system's slot.
+    public func slot(_ slot: any BackgroundSlot) async { await driver.slot(slot) }
+
+    /// The current state.
+    public var state: ReminderState { driver.states.value }
+
+    /// The states: the current one first, then each change.
+    ///
+    /// Buffers the newest 64 values; older ones are dropped.
+    public var states: AsyncStream<ReminderState> { driver.states.watch() }
+
+    /// The current figures; costs nothing until it is read.
+    public var diagnostics: ReminderDiagnostics { get async { await driver.diagnostics } }
+
+    /// Ends ``run(store:notifications:scheduler:)``; after it returns, the system's notifications
+    /// are not changed any more.
+    package func stop() async { await driver.loop.stop() }
+
+    /// Removes all of this feature's requests from the system, for example at sign-out.
+    ///
+    /// Whatever fails now, the reconciliation of the next account removes.
+    package func leave() async { await driver.leave() }
+}
+
+extension Reminders: AppLife {
+    /// The app is in the background: a comparison that is under way is finished.
+    ///
+    /// - Parameter granted: how long the app may run.
+    public func background(granted: Duration) async {
+        await enter(.background(granted: granted))()
+    }
+
+    /// The app is in the foreground: reads the store again and compares it with the system.
+    public func foreground() async { await enter(.foreground)() }
+
+    /// Does nothing.
+    public func memoryPressure() async {}
+}
+
+extension ReminderOverride {
+    /// - Throws: ``RepriseCore/RepriseError`` `.badID`.
+    fileprivate func checkNames() throws {
+        guard (1...RouteLimits.routeID).contains(entity.utf8.count),
+            ((isOfDay ? 0 : 1)...ReminderLimits.idBytes).contains(reminder.utf8.count),
+            (1...ReminderLimits.idBytes).contains(occurrence.utf8.count)
+        else {
+            throw RepriseError(
+                .badID,
+                "An entity's id has 1 to \(RouteLimits.routeID) bytes, a reminder's and an "
+                    + "occurrence's \(ReminderLimits.idBytes).",
+                remedy: "Take them from the route of a tap.")
+        }
+    }
+}
+
+extension Reminders {
+    /// Whether a payload belongs to this feature, as far as it is readable.
+    package func isOurs(_ info: [UInt8]) -> Bool {
+        let reading = RouteReading(sort: configuration.sort, readers: configuration.readers)
+        switch reading.read(info: info) {
+        case .read: return true
+        case .malformed(let why): return why != .noRoute && why != .notJSON
+        }
+    }
+
+    /// Whether nothing is under way: all is done, or waits for a retry.
+    package var isQuiet: Bool { get async { await driver.isIdle } }
+}
+
+extension Reminders: AppLifeFollower {
+    package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
+        switch phase {
+        case .foreground:
+            driver.inbox.put(.event(.woke))
+            return {}
+        case .background(let granted):
+            driver.inbox.put(.event(.slept))
+            guard granted > .seconds(1) else { return {} }
+            return { [driver, configuration] in
+                let timeout = CallTimeout(clock: configuration.timekeeper)
+                _ = try? await timeout.wait(granted - .seconds(1), for: "A reconciliation") {
+                    await driver.settled()
+                }
+            }
+        }
+    }
+
+    /// Whether the app is in the background.
+    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
 }

@@ -24,13 +24,13 @@ struct ReachPerson: Sendable {
     var allowsWeb = false
     var webDelivers = false
     var hasQuietHours = false
-    var forceQuits = false
-    var uses: [ReachSpan] = []
-    var outages: [ReachSpan] = []
-    var refreshes: [Double] = []
+    private var forceQuits = false
+    private var uses: [ReachSpan] = []
+    private var outages: [ReachSpan] = []
+    private var refreshes: [Double] = []
     var messages: [Message] = []
     /// How long code runs after a use.
-    var background: Double
+    private var background: Double
 
     init(seed: UInt64, index: Int, days: Int, point: ReachPoint) {
         let own = seed &+ UInt64(index) &* 0x9e37_79b9_7f4a_7c15
@@ -152,5 +152,68 @@ struct ReachPerson: Sendable {
             clock += random.exponential() * pause
         }
         messages.sort { $0.time < $1.time }
+    }
+}
+
+extension ReachPerson {
+    /// Where the app is.
+    enum AppState: Int, CaseIterable {
+        case foreground, background, suspended, forceQuit
+    }
+
+    func state(at moment: Double) -> AppState {
+        let next = uses.first(endingAfter: moment)
+        if next < uses.count, uses[next].start <= moment { return .foreground }
+        if forceQuits { return .forceQuit }
+        return next > 0 && moment < uses[next - 1].end + background ? .background : .suspended
+    }
+
+    /// When there is a network, at this moment or later.
+    func online(from moment: Double) -> Double {
+        let next = outages.first(endingAfter: moment)
+        guard next < outages.count, outages[next].start <= moment else { return moment }
+        return outages[next].end
+    }
+
+    /// When the app is in the foreground and has a network; nil: not any more.
+    func seen(from moment: Double) -> Double? {
+        var moment = moment
+        while let opened = opened(from: moment) {
+            moment = online(from: opened)
+            if moment == opened { return opened }
+        }
+        return nil
+    }
+
+    private func opened(from moment: Double) -> Double? {
+        let next = uses.first(endingAfter: moment)
+        return next < uses.count ? max(uses[next].start, moment) : nil
+    }
+
+    /// When the socket is there: code runs, in the foreground or in granted time, and there is a
+    /// network.
+    func connected(from moment: Double) -> Double? {
+        var moment = moment
+        while true {
+            let runs: Double
+            switch state(at: moment) {
+            case .foreground, .background: runs = moment
+            case .suspended, .forceQuit:
+                guard let opened = opened(from: moment) else { return nil }
+                runs = opened
+            }
+            moment = online(from: runs)
+            if moment == runs { return runs }
+        }
+    }
+
+    /// When a background refresh fetches something.
+    func refreshed(from moment: Double) -> Double? {
+        var index = refreshes.first(from: moment)
+        while index < refreshes.count {
+            if online(from: refreshes[index]) == refreshes[index] { return refreshes[index] }
+            index += 1
+        }
+        return nil
     }
 }

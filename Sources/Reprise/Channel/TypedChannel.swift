@@ -99,7 +99,7 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
             let channel = try account.channel(name)
             try await read(channel)
             let decoder = decoder()
-            for failed in try await channel.failures(of: reader, limit: ReaderLimits.reread)
+            for failed in try await channel.failures(of: reader, limit: ClientLimits.reread)
             where failed.status == .dead && failed.reason.hasPrefix(Unreadable.prefix)
                 && (try? decoder.decode(Body.self, from: Data(failed.message.body))) != nil
             {
@@ -263,9 +263,4 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     public func setVisible(_ isVisible: Bool) async throws {
         try await channel().setVisible(isVisible)
     }
-}
-
-enum ReaderLimits {
-    /// The most unreadable messages of a reader that are tried again at a launch.
-    static let reread = 1_000
 }

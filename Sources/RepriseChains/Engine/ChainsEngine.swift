@@ -216,3 +216,79 @@ actor ChainsEngine {
         if chain.machine.state.isEnd, chain.isIdle { live[seq] = nil }
     }
 }
+
+/// Abandoned tasks: their workers clean up outside the journal.
+extension ChainsEngine {
+    struct LostWork: Sendable {
+        let place: Int
+        let isCompensation: Bool
+        let key: String
+        let onAbandon: WorkerRegistry.GiveUp
+    }
+
+    /// Tasks that these writes end without success, and that may have left something.
+    func lostWork(_ writes: ChainWrites) -> [LostWork] {
+        writes.changes.compactMap { place, change in
+            guard let chain = live[writes.chain], chain.tasks.indices.contains(place),
+                let task = chain.plan?.tasks[place]
+            else { return nil }
+            let key = { chain.key(of: place, isCompensation: $0) }
+            switch change {
+            case .ended(.failed, _, _, _, _), .ended(.cancelled, _, _, _, _):
+                guard chain.tasks[place].hasInput, let worker = task.worker else { return nil }
+                return registry?.onAbandon(worker).map {
+                    LostWork(place: place, isCompensation: false, key: key(false), onAbandon: $0)
+                }
+            case .compensated(.failed, _):
+                guard let worker = task.compensation?.worker else { return nil }
+                return registry?.onAbandon(worker).map {
+                    LostWork(place: place, isCompensation: true, key: key(true), onAbandon: $0)
+                }
+            case .ended, .compensated, .held, .failure, .reset: return nil
+            }
+        }
+    }
+
+    /// Called once the outcome is durable.
+    nonisolated func onAbandon(_ lost: [LostWork], of chain: Int64) async {
+        for work in lost {
+            let found = try? await journal.read { db in
+                try ChainReading.work(chain, work.place, isCompensation: work.isCompensation, db)
+            }
+            guard let input = found?.input else { continue }
+            await work.onAbandon(input, work.key)
+        }
+    }
+}
+
+/// Quarantine of chains that can never continue.
+extension ChainsEngine {
+    /// Quarantines an unreadable chain; other chains continue.
+    func quarantine(_ seq: Int64, _ why: String, _ delivery: EntryDelivery) {
+        live[seq] = nil
+        for key in running.keys where key.chain == seq { stop(key, .machine) }
+        let retention = configuration.retention
+        let name = Mutex<String?>(nil)
+        delivery.end(
+            as: .ended(.dead, reason: "corrupt: \(why)"),
+            alongside: { [journal] db in
+                let now = journal.now
+                let id = try String.fetchOne(
+                    db, sql: "SELECT id FROM chain WHERE seq = ?", arguments: [seq])
+                name.withLock { $0 = id }
+                try db.execute(
+                    sql: """
+                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?
+                        WHERE seq = ? AND state IS NOT 13
+                        """,
+                    arguments: [
+                        "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
+                        now.advanced(by: retention).milliseconds, seq,
+                    ])
+            },
+            written: { [watchers] in
+                guard let id = name.withLock({ $0 }) else { return }
+                watchers.announce(id, ChainProgress(state: .quarantined, done: 0, total: 0))
+            })
+    }
+}
