@@ -19,7 +19,7 @@ private func accounts(
     try await client.signOut()
 }
 
-private protocol Inbox: Sendable {
+private protocol NoteInbox: Sendable {
     func add(_ note: some Codable & Sendable, id: EntryID) async throws
 }
 
@@ -28,7 +28,7 @@ private protocol Tokens: Sendable {
 }
 
 private func page(
-    _ dialer: any SocketDialer, _ backend: any Tokens, _ inbox: any Inbox
+    _ dialer: any SocketDialer, _ backend: any Tokens, _ inbox: any NoteInbox
 ) async throws {
     struct Note: Codable, Sendable { var text: String }
 

@@ -81,7 +81,7 @@ struct CatchUpDemoTests {
             .init(
                 acknowledged: 123_456, live: 99_999,
                 devices: Dictionary(
-                    uniqueKeysWithValues: DeviceRole.allCases.map { ($0, device) })),
+                    uniqueKeysWithValues: DemoDeviceRole.allCases.map { ($0, device) })),
             took: .seconds(15))
     }
 

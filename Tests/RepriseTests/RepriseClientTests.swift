@@ -5,16 +5,16 @@ import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-private struct Note: Codable, Hashable, Sendable {
-    var text: String
-}
-
-private struct OtherNote: Codable, Sendable {
-    var number: Int
-}
-
 @Suite("The client", .timeLimit(.minutes(1)))
 struct RepriseClientTests {
+    private struct Note: Codable, Hashable, Sendable {
+        var text: String
+    }
+
+    private struct OtherNote: Codable, Sendable {
+        var number: Int
+    }
+
     private let folder: TemporaryFolder
     private let server = MemoryServer()
 

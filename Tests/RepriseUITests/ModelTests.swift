@@ -5,12 +5,12 @@ import RepriseTesting
 import RepriseUI
 import Testing
 
-private struct Note: Codable, Hashable, Sendable {
-    var text: String
-}
-
 @MainActor @Suite("The models of the interface", .timeLimit(.minutes(1)))
 struct ModelTests {
+    private struct Note: Codable, Hashable, Sendable {
+        var text: String
+    }
+
     private let folder: TemporaryFolder
     private let server: MemoryServer
 

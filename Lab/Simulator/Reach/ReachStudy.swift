@@ -38,7 +38,7 @@ package struct ReachStudy: Sendable {
         let questions = ReachRequirement.all
         let points = self.points
         let steps = Double(points.count + questions.count)
-        let done = Shared(0.0)
+        let done = Guarded(0.0)
         let step: @Sendable () -> Void = {
             progress(
                 done.value.withLock { count in
@@ -95,8 +95,8 @@ package struct ReachStudy: Sendable {
     private func inParallel<T: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) -> T
     ) async throws -> [T] {
-        let next = Shared(0)
-        let results = Shared([T?](repeating: nil, count: count))
+        let next = Guarded(0)
+        let results = Guarded([T?](repeating: nil, count: count))
         await withDiscardingTaskGroup { group in
             for _ in 0..<min(jobs, count) {
                 group.addTask {
@@ -176,7 +176,7 @@ package struct ReachStudy: Sendable {
 }
 
 /// What threads share.
-private final class Shared<Value: Sendable>: Sendable {
+private final class Guarded<Value: Sendable>: Sendable {
     let value: Mutex<Value>
 
     init(_ value: Value) { self.value = Mutex(value) }

@@ -197,7 +197,8 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
 
     // MARK: Sending
 
-    /// Records a message for the server; sent as soon as a connection exists, in the order recorded.
+    /// Records a message for the server; sent as soon as a connection exists, in the order
+    /// recorded.
     ///
     /// Returns once it is durable here, not once the server has it.
     ///

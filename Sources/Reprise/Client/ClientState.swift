@@ -7,8 +7,8 @@ public enum ClientState: Hashable, Sendable {
     case idle
     /// It is being opened.
     case opening
-    /// It cannot be opened now, as before a device is unlocked for the first time; it is tried again
-    /// while ``RepriseClient/run()`` runs. What comes meanwhile is in the spool.
+    /// It cannot be opened now, as before a device is unlocked for the first time; it is tried
+    /// again while ``RepriseClient/run()`` runs. What comes meanwhile is in the spool.
     case waiting(RepriseError)
     /// It is open; nil: nobody is signed in.
     case open(UserID?)

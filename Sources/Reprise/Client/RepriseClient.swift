@@ -89,8 +89,8 @@ public final class RepriseClient: Sendable {
 
     /// Continues as `user`, also in the next launch.
     ///
-    /// What was recorded before anybody signed in moves along. Another user's journal stays, closed,
-    /// with its work.
+    /// What was recorded before anybody signed in moves along. Another user's journal stays,
+    /// closed, with its work.
     ///
     /// - Parameters:
     ///   - user: the `sub` of the tokens.
@@ -108,6 +108,7 @@ public final class RepriseClient: Sendable {
     /// - Parameters:
     ///   - user: the `sub` of the tokens.
     ///   - tokens: returns tokens, and is told why one is needed; nil: the configuration's.
+    /// - Throws: as ``signIn(_:token:)``.
     public func signIn(_ user: String, tokens: TokenProvider?) async throws {
         try await accounts.signIn(try UserID(user), tokens: tokens)
     }

@@ -73,7 +73,7 @@ struct ChainKillTests {
                 // longer.
                 inVain = stage.lines.count == lines ? inVain + 1 : 0
                 lines = stage.lines.count
-                // A step takes a millisecond at least: on a fast disk the kills would run out of steps.
+                // A step takes a millisecond at least: a fast disk leaves no steps to kill.
                 let process = try stage.process("steps", 1_000, 1)
                 guard process.readLine() == "open" else {
                     process.kill()

@@ -9,7 +9,7 @@ extension RepriseConfiguration {
         configuration.folder = folder
         configuration.dialer = MemoryDialer()
         configuration.forms = Forms.Configuration()
-        configuration.webViews = NoWebViews()
+        configuration.webViews = AbsentWebViews()
         configuration.catalogue = CatalogueSource(catalogue: "{}")
         return configuration
     }
@@ -25,7 +25,7 @@ extension NotificationResponse {
     }
 }
 
-private struct NoWebViews: WebViewHost {
+private struct AbsentWebViews: WebViewHost {
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
         throw RepriseError(.unavailable, "There are no web views here.")
     }

@@ -42,7 +42,7 @@ extension ChainsDemo {
         app.spec.backgroundTasks = [ChainsSession.slotID]
         try await app.install()
         fixture.server.reset()
-        let checker = ChainsChecker(file)
+        let checker = ChainsDemoChecker(file)
         let meter = ChainsMeter(checker)
         let data = app.phone.folder.data(of: app.id)
         return ChainsSession(

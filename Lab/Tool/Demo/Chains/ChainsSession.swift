@@ -15,7 +15,7 @@ struct ChainsSession: PhoneSession {
     let app: PlayedApp<ChainsAlgorithm>
     let chains: Int
     /// Of effects.
-    let checker: ChainsChecker
+    let checker: ChainsDemoChecker
     let server: ChainsServer
     let meter: ChainsMeter
     let metering: Task<Void, Never>

@@ -36,7 +36,7 @@ struct CatchUpDemo: Sendable {
         }
     }
 
-    static let roles: [DeviceRole] = [.first, .repaired, .signalled, .reprise]
+    static let roles: [DemoDeviceRole] = [.first, .repaired, .signalled, .reprise]
     static let columns = [
         ("stored", 7), ("first", 6), ("repaired", 9), ("+ signal", 9), ("reprise", 8),
     ]
@@ -74,7 +74,7 @@ struct CatchUpDemo: Sendable {
         let acknowledged: Int
         /// How many of them after the server was killed.
         let live: Int
-        let devices: [DeviceRole: DeviceEvidence]
+        let devices: [DemoDeviceRole: DeviceEvidence]
 
         var ours: DeviceEvidence { devices[.reprise] ?? DeviceEvidence(lost: acknowledged) }
     }
@@ -99,7 +99,7 @@ struct CatchUpDemo: Sendable {
         func row(
             _ title: String, _ cell: (DeviceEvidence) -> TableRow.Cell
         ) -> TableRow { TableRow(title, devices.map(cell)) }
-        func word(_ role: DeviceRole) -> String? {
+        func word(_ role: DemoDeviceRole) -> String? {
             evidence.devices[role].map { $0.isFrozen ? "frozen" : "\($0.lost.grouped) lost" }
         }
         let objects = evidence.devices.map { ($0.rawValue, $1.members) }
@@ -157,7 +157,7 @@ struct CatchUpDemo: Sendable {
 extension Step<DeviceSession> {
     /// It says that it is complete.
     fileprivate static func claims(
-        _ role: DeviceRole, within limit: Duration = DeviceSession.timeout
+        _ role: DemoDeviceRole, within limit: Duration = DeviceSession.timeout
     ) -> Step {
         until("\(role) says that it is complete", within: limit) {
             $0.device(role)?.claim != nil

@@ -8,7 +8,7 @@ import RepriseNIO
 import RepriseWire
 
 /// The devices of `reprise-lab demo kill` and `catch-up`.
-enum DeviceRole: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum DemoDeviceRole: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// The original app of `case-catch-up`, with its position in memory alone.
     case naive
     /// The original app as it froze, before its repair.
@@ -51,7 +51,7 @@ struct DeviceCommand: AsyncParsableCommand {
     @Argument var channels: [String]
     @Option var server: String
     @Option var folder: String
-    @Option var role: DeviceRole
+    @Option var role: DemoDeviceRole
     /// Backlogs come in parallel streams, with pauses drawn from this.
     @Option var streams: UInt64?
     /// The speed-up of an original client's clock.

@@ -11,7 +11,7 @@ actor DeviceSession: ScenarioSession {
 
     /// One of them, in whichever process.
     struct Device {
-        let role: DeviceRole
+        let role: DemoDeviceRole
         /// What it has handled, by channel.
         var logs: [EffectLog]
         var process: DemoProcess?
@@ -49,7 +49,7 @@ actor DeviceSession: ScenarioSession {
     private(set) var beforeKill: Set<EntryID> = []
 
     private init(
-        in folder: URL, _ server: DemoServer, _ roles: [DeviceRole], channels: [String],
+        in folder: URL, _ server: DemoServer, _ roles: [DemoDeviceRole], channels: [String],
         options: [String], _ timeline: Timeline
     ) async {
         (self.folder, self.server, self.options) = (folder, server, options)
@@ -67,7 +67,7 @@ actor DeviceSession: ScenarioSession {
     /// options are those of every device.
     static func play<T: Sendable>(
         _ steps: [Step<DeviceSession>], of title: String, _ headline: String,
-        with roles: [DeviceRole], channels: [String], options: [String] = [],
+        with roles: [DemoDeviceRole], channels: [String], options: [String] = [],
         columns: [(String, Int)], settings: DemoSettings,
         _ report: (DeviceSession) async throws -> T
     ) async throws -> T {
@@ -106,13 +106,15 @@ actor DeviceSession: ScenarioSession {
     var isEverythingStored: Bool { traffic.allSatisfy(\.isEverythingStored) }
     var areAllComplete: Bool { devices.allSatisfy { isComplete($0.role) } }
 
-    func device(_ role: DeviceRole) -> Device? { devices.first { $0.role == role } }
+    func device(_ role: DemoDeviceRole) -> Device? { devices.first { $0.role == role } }
 
     /// Whether a device has as many messages as were acknowledged.
-    func isComplete(_ role: DeviceRole) -> Bool { device(role).map { $0.count >= stored } ?? false }
+    func isComplete(_ role: DemoDeviceRole) -> Bool {
+        device(role).map { $0.count >= stored } ?? false
+    }
 
     /// What became of the messages on the devices.
-    func evidence() throws -> [DeviceRole: DeviceEvidence] {
+    func evidence() throws -> [DemoDeviceRole: DeviceEvidence] {
         try look()
         let acknowledged = acknowledged
         let evidence = devices.map { device in

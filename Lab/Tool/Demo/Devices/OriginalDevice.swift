@@ -15,7 +15,7 @@ actor OriginalDevice {
         var file: OriginalFile
     }
 
-    private let role: DeviceRole
+    private let role: DemoDeviceRole
     private let server: String
     private let dialer: any SocketDialer
     /// The speed-up of its clock.
@@ -26,7 +26,7 @@ actor OriginalDevice {
     private var hasClaimed = false
 
     init(
-        _ role: DeviceRole, files: [ChannelName: OriginalFile], server: String,
+        _ role: DemoDeviceRole, files: [ChannelName: OriginalFile], server: String,
         dialer: any SocketDialer, speed: Double
     ) {
         (self.role, self.server, self.dialer, self.speed) = (role, server, dialer, speed)

@@ -1,7 +1,7 @@
 import RepriseCore
 
 /// Reads the file of effects while it grows.
-final class ChainsChecker: Sendable {
+final class ChainsDemoChecker: Sendable {
     private let state: Shared<(file: CheckerLog, lines: [ChainsEffects.Line])>
 
     init(_ path: String) { state = Shared((CheckerLog(path), [])) }
