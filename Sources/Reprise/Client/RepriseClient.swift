@@ -108,6 +108,7 @@ public final class RepriseClient: Sendable {
     /// - Parameters:
     ///   - user: the `sub` of the tokens.
     ///   - tokens: returns tokens, and is told why one is needed; nil: the configuration's.
+    /// - Throws: as ``signIn(_:token:)``.
     public func signIn(_ user: String, tokens: TokenProvider?) async throws {
         try await accounts.signIn(try UserID(user), tokens: tokens)
     }
