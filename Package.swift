@@ -45,6 +45,7 @@ let package = Package(
     platforms: [.iOS(.v18), .macOS(.v15)],
     products: [
         .library(name: "Reprise", targets: ["Reprise"]),
+        .library(name: "RepriseUI", targets: ["RepriseUI"]),
         .library(name: "RepriseApple", targets: ["RepriseApple"]),
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
@@ -115,6 +116,8 @@ let package = Package(
 
         // Adapters of the platform; empty on Linux.
         .target(name: "RepriseApple", dependencies: ["RepriseCore"], swiftSettings: strict),
+        .target(
+            name: "RepriseUI", dependencies: ["Reprise", "RepriseApple"], swiftSettings: strict),
 
         // Transport, server, test kit, tool.
         .target(
@@ -299,6 +302,9 @@ let package = Package(
                 "RepriseTesting",
                 "RepriseWire", grdb,
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RepriseUITests", dependencies: ["RepriseTesting", "RepriseUI"],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseDocumentationTests",

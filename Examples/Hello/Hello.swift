@@ -16,27 +16,28 @@ struct Hello {
     }
 
     static func run() async throws {
-        let reprise = try await Reprise.open(
-            at: URL(filePath: "hello.journal", directoryHint: .isDirectory),
+        var configuration = RepriseConfiguration(
             server: ProcessInfo.processInfo.environment["REPRISE_SERVER"]
-                ?? "http://127.0.0.1:8080",
-            dialer: NIODialer())
-        let general = try reprise.channel("general")
+                ?? "http://127.0.0.1:8080")
+        configuration.folder = URL(filePath: "hello.journal", directoryHint: .isDirectory)
+        configuration.dialer = NIODialer()
+        configuration.connectsAnonymously = true
+        let client = RepriseClient(configuration)
+        let general = client.channel("general", of: String.self)
 
-        try await general.read("printed") { message in
+        try await general.consume(as: "printed") { message in
             let again = message.attempt > 1 ? " (was this printed? the process died)" : ""
             let what =
                 switch message.change {
-                case .edits(let seq): "(edits \(seq)) \(message.json)"
+                case .edits(let seq): "(edits \(seq)) \(message.rawJSON)"
                 case .deletes(let seq): "(deletes \(seq))"
-                case nil: message.isDeleted ? "(deleted)" : message.json
+                case nil: message.content == .deleted ? "(deleted)" : message.rawJSON
                 }
             print("\(message.seq) \(what)\(again)")
         }
         if CommandLine.arguments.count > 1 {
-            let text = CommandLine.arguments.dropFirst().joined(separator: " ")
-            try await general.publish(String(decoding: JSONEncoder().encode(text), as: UTF8.self))
+            try await general.publish(CommandLine.arguments.dropFirst().joined(separator: " "))
         }
-        try await reprise.run()
+        try await client.run()
     }
 }

@@ -21,7 +21,6 @@ struct LabCommand: AsyncParsableCommand {
         version: ToolVersion.text,
         subcommands: [
             DemoCommand.self, SimulateCommand.self, ReachCommand.self, PhoneToolCommand.self,
-            CrashCommand.self, DeviceCommand.self, CatchUpDeviceCommand.self, AppCommand.self,
-            LabReferenceCommand.self,
+            CrashCommand.self, DeviceCommand.self, AppCommand.self, LabReferenceCommand.self,
         ])
 }

@@ -31,8 +31,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
               owns the journal: end it first. All: reprise --help
             """)
 
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Option(help: ArgumentHelp("Let this one be tried again.", valueName: "id")) var retry: String?
     @Option(help: ArgumentHelp("Give this one up.", valueName: "id")) var discard: String?
     @Flag(help: "Print an object a line.") var json = false
@@ -49,7 +48,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let folder = URL(fileURLWithPath: journal)
+        let folder = journal.url
         // Opening would make a journal where there is none.
         _ = try Reprise.ledger(at: folder)
         let reprise = try await Reprise.open(

@@ -26,12 +26,11 @@ struct LedgerCommand: AsyncParsableCommand {
               0 it adds up; 1 it does not; 65 no journal there. All: reprise --help
             """)
 
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Flag(help: "Print one JSON object.") var json = false
 
     func run() async throws {
-        let sum = try Reprise.ledger(at: URL(fileURLWithPath: journal))
+        let sum = try Reprise.ledger(at: journal.url)
         let report = LedgerReport(sum: sum)
         try StandardOutput.write(json ? report.json : report.table(Terminal.output))
         if !sum.isBalanced { throw ExitCode(ExitStatus.incomplete.rawValue) }

@@ -56,16 +56,22 @@ package final class AccountFolders: Sendable {
 
     // MARK: The signed-in user
 
-    private var file: String { home.appendingPathComponent("account.json").path }
+    private static func file(in home: URL) -> String {
+        home.appendingPathComponent("account.json").path
+    }
 
-    package func state() throws -> State {
+    package func state() throws -> State { try Self.state(in: home) }
+
+    private static func state(in home: URL) throws -> State {
         let state: State
         do {
-            guard let bytes = try DurableFile.read(file, limit: JournalLimits.accountBytes) else {
+            guard
+                let bytes = try DurableFile.read(file(in: home), limit: JournalLimits.accountBytes)
+            else {
                 return State()
             }
             state = try ForeignJSON.decode(State.self, from: bytes)
-        } catch let error where Self.isOfTheFile(error) {
+        } catch let error where isOfTheFile(error) {
             throw RepriseError(
                 .corrupt, "account.json cannot be read.",
                 remedy: "Move it away: then nobody is signed in, and the journals stay.",
@@ -84,7 +90,7 @@ package final class AccountFolders: Sendable {
     }
 
     package func write(_ state: State) throws {
-        try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: file)
+        try DurableFile.write([UInt8](try JSONEncoder().encode(state)), to: Self.file(in: home))
     }
 
     /// Tells extensions which part of the shared folder is current; nil: none, as before a sign-in
@@ -94,20 +100,34 @@ package final class AccountFolders: Sendable {
     package func point(to user: String?) throws {
         guard let shared else { return }
         let account = SharedAccount(in: shared)
-        if let user { try account.write(name(of: user)) } else { try account.remove() }
+        if let user { try account.write(Self.name(of: user)) } else { try account.remove() }
     }
 
     // MARK: Folders
 
     /// The folder of an account's journal; nil: of the anonymous one.
-    package func journal(of user: String?) -> URL { home.appendingPathComponent(name(of: user)) }
+    package func journal(of user: String?) -> URL {
+        home.appendingPathComponent(Self.name(of: user))
+    }
+
+    /// The journal that a person means who names a folder: the current account's, if it is the
+    /// folder of accounts.
+    package static func currentJournal(in folder: URL) -> URL {
+        func holds(_ name: String) -> Bool {
+            FileManager.default.fileExists(atPath: folder.appendingPathComponent(name).path)
+        }
+        guard !holds("journal.sqlite") else { return folder }
+        let user = (try? state(in: folder))?.user
+        let name = name(of: user)
+        return holds("\(name)/journal.sqlite") ? folder.appendingPathComponent(name) : folder
+    }
 
     /// Where an account's spool and mirror are, if not in its journal's folder.
     package func shared(of user: String?) -> URL? {
-        shared?.appendingPathComponent(name(of: user))
+        shared?.appendingPathComponent(Self.name(of: user))
     }
 
-    private func name(of user: String?) -> String {
+    private static func name(of user: String?) -> String {
         user.map { "user-" + Base32.encode($0) } ?? "anonymous"
     }
 

@@ -38,16 +38,19 @@ struct GroupCommit: Sendable {
     /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
         let before = store.writerState.withLock { $0 }
+        // `inSavepoint` would have SQLite parse its statements again for every job.
+        func perform(_ sql: String) throws { try db.cachedStatement(sql: sql).execute() }
+        try perform("SAVEPOINT job")
         do {
-            try db.inSavepoint {
-                try job(db)
-                return .commit
-            }
+            try job(db)
+            try perform("RELEASE SAVEPOINT job")
             return .success(())
         } catch {
             // SQLite ends the whole transaction on some failures; the other jobs' writes are lost
             // with it.
             guard db.isInsideTransaction else { throw error }
+            try perform("ROLLBACK TO SAVEPOINT job")
+            try perform("RELEASE SAVEPOINT job")
             store.writerState.withLock { $0 = before }
             if JournalFailure.isDamage(error) { store.suspect() }
             return .failure(JournalFailure.classify(error, path: path))

@@ -4,17 +4,17 @@ import RepriseChannels
 import RepriseCore
 
 extension ExamplesFixture {
-    func readme() async throws {
+    func readme(_ configuration: RepriseConfiguration) async throws {
+        struct Note: Codable, Sendable { var text: String }
 
-        let reprise = try await Reprise.open(
-            at: folder, server: "https://example.org", dialer: dialer)
-        let general = try reprise.channel("general")
+        let client = RepriseClient(configuration)
+        let general = client.channel("general", of: Note.self)
 
-        try await general.read("inbox") { message in  // again after a crash, until it returns
-            try await store.save(message.body, id: message.id)
+        try await general.consume(as: "inbox") { message in  // again, until it returns
+            try await store.save(message.rawJSON, id: message.id)
         }
-        try await general.publish(#""hello""#)  // recorded first, sent when it can be
-        try await reprise.run()  // connects, catches up, stays live
+        try await general.publish(Note(text: "hello"))  // recorded first, sent when it can be
+        try await client.run()  // connects, catches up, stays live
     }
 
     func standing(_ general: Channel, _ bar: any ProgressBar) async {

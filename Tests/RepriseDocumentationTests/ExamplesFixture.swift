@@ -26,6 +26,7 @@ protocol Router: Sendable {
 /// An app's own store.
 protocol ExamplesStore: Sendable {
     func save(_ body: [UInt8], id: EntryID) async throws
+    func save(_ json: String, id: EntryID) async throws
 }
 
 /// What gives an app its tokens.

@@ -19,22 +19,21 @@ struct AllDemoTests {
             ]
         }
 
-        func json() -> String { #"{"scenario":"part","passed":\#(hasPassed)}"# }
+        var members: ReportObject { ["scenario": "part", "passed": hasPassed] }
         func rest(_ terminal: Terminal) -> String { "" }
     }
 
-    private static func report(_ kept: [Bool]) -> AllReport {
-        AllReport(
-            played: kept.enumerated().map { index, kept in
-                .init(name: "part-\(index)", report: Part(hasPassed: kept), took: .seconds(1))
-            }, took: .seconds(2))
+    private static func report(_ kept: [Bool]) -> TableReport {
+        AllDemo.report(
+            kept.enumerated().map { index, kept in ("part-\(index)", Part(hasPassed: kept)) },
+            took: .seconds(2))
     }
 
     @Test("one broken part breaks the whole, and is named")
     func broken() {
         let report = Self.report([true, false, true])
         #expect(!report.hasPassed)
-        let table = report.table(.plain)
+        let table = report.rest(.plain)
         #expect(table.contains("Broken: part-1."))
         #expect(!table.contains("Every guarantee"))
         #expect(!Self.report([]).hasPassed)
@@ -42,7 +41,7 @@ struct AllDemoTests {
 
     @Test("the table has a row for each promise, in 80 columns, with a dash for what nobody says")
     func table() throws {
-        let table = Self.report([true, true]).table(.plain)
+        let table = Self.report([true, true]).rest(.plain)
         let lines = table.split(separator: "\n")
         #expect(lines.allSatisfy { $0.count <= 80 }, "\(table)")
         #expect(lines.count { $0.hasPrefix("reminders") } == 2)
@@ -53,7 +52,7 @@ struct AllDemoTests {
 
     @Test("for programs it is one JSON object with all parts in it")
     func json() throws {
-        let text = try Self.report([true, false]).json()
+        let text = try Self.report([true, false]).members.line()
         let object = try #require(
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(object["passed"] as? Bool == false)

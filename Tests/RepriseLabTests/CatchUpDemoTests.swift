@@ -18,6 +18,7 @@ struct CatchUpDemoTests {
         let report = try #require(
             try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any])
         #expect(report["passed"] as? Bool == true)
+        #expect(result.output.contains(#""speed":8.0"#))
         let acknowledged = try #require(report["acknowledged"] as? Int)
         let live = try #require(report["live"] as? Int)
         #expect(acknowledged > 204 + 20, "there were live events")
@@ -75,24 +76,18 @@ struct CatchUpDemoTests {
         #expect(Self.report(device).hasPassed == isKept)
     }
 
-    private static func report(_ device: DeviceEvidence) -> DeviceReport {
-        guard let text = try? DemoText(file: nil) else { preconditionFailure("no text") }
-        return CatchUpDemo(
-            seed: 999_999, speed: 8, text: text, timeline: Timeline(isQuiet: true)
-        ).report(
+    private static func report(_ device: DeviceEvidence) -> TableReport {
+        CatchUpDemo(seed: 999_999, speed: 8, settings: DemoSettings()).report(
             .init(
                 acknowledged: 123_456, live: 99_999,
                 devices: Dictionary(
-                    uniqueKeysWithValues: CatchUpDevice.allCases.map { ($0, device) })))
+                    uniqueKeysWithValues: DeviceRole.allCases.map { ($0, device) })),
+            took: .seconds(15))
     }
 
     @Test("its timeline fits into 80 columns, whatever it has to say")
     func timeline() {
-        let timeline = Timeline(
-            isQuiet: false,
-            columns: [
-                ("stored", 7), ("first", 6), ("repaired", 9), ("+ signal", 9), ("reprise", 8),
-            ])
+        let timeline = Timeline(DemoSettings(), CatchUpDemo.columns)
         let counts = Array(repeating: 99_999, count: 5)
         for text in ["the end", "the repaired client says: complete, by its timer"] {
             let lines = timeline.lines(counts, text, on: .plain)

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseSimulator
 import RepriseTestSupport
 import RepriseTesting
 import Testing
@@ -37,14 +38,12 @@ struct DemoTests {
             (0, 0, 0, 0, true), (1, 0, 0, 0, false), (0, 1, 0, 0, false), (0, 0, 1, 0, false),
             (0, 0, 0, 1, false),
         ])
-    func expectations(missing: Int, lost: Int, sunk: Int, again: Int, isKept: Bool) throws {
-        let demo = KillDemo(
-            seed: 1, messages: 9, kills: 2, text: try DemoText(file: nil),
-            timeline: Timeline(isQuiet: true))
+    func expectations(missing: Int, lost: Int, sunk: Int, again: Int, isKept: Bool) {
+        let demo = KillDemo(seed: 1, messages: 9, kills: 2, settings: DemoSettings())
         let evidence = KillDemo.Evidence(
             published: 9, acknowledged: 9 - missing, ours: DeviceEvidence(again: 3, lost: lost),
             naive: DeviceEvidence(lost: 9), sink: DeviceEvidence(again: again, lost: sunk))
-        #expect(demo.report(evidence, perSecond: 1).hasPassed == isKept)
+        #expect(demo.report(evidence, perSecond: 1, took: .zero).hasPassed == isKept)
     }
 
     @Test("Ctrl-C ends it, and leaves neither processes nor files behind")
@@ -81,23 +80,22 @@ struct DemoTests {
         "the naive device loses what seed 001 says it loses: 200 comes live before 180, and 180 is gone"
     )
     func naiveLosesHoles() {
-        var naive = NaiveDeviceState()
-        _ = naive.subscribing()
+        var naive = OriginalSyncState(highest: 0)
+        naive.enableCatchUpMode()
         let early = naive.accepts(156)
-        naive.bufferEmptied()
+        naive.disableCatchUpMode()
         let live = naive.accepts(200)
         let late = naive.accepts(180)
         #expect([early, live, late] == [true, true, false])
-        let position = naive.subscribing()
-        #expect(position == 200, "it never asks for it again")
+        #expect(naive.highest == 200, "it never asks for it again")
     }
 
     @Test(
         "the naive device is no straw man: while it catches up it takes everything in any order, once"
     )
     func naiveCatchesUp() {
-        var naive = NaiveDeviceState()
-        _ = naive.subscribing()
+        var naive = OriginalSyncState(highest: 0)
+        naive.enableCatchUpMode()
         let accepted = [156, 200, 180, 155, 190, 180].map { naive.accepts($0) }
         #expect(accepted == [true, true, true, true, true, false])
     }
@@ -107,7 +105,7 @@ struct DemoTests {
     func effectLog() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("effects")
-        let file = try EffectFile(path)
+        let file = try CheckerFile(path)
         var log = EffectLog(path)
         let a = try EntryID("a")
         try file.append(seq: 1, id: a, attempt: 1)

@@ -110,11 +110,10 @@ struct NoticesDemoTests {
             },
             ledger: ledger,
             seen: .init(
-                messages: [
+                notes: NoticesNotes(messages: [
                     .init(id: "m", channel: "team", seq: 1, microseconds: 1, due: .banner)
-                ],
-                noted: [], routes: [], badge: badge,
-                standings: ["team": NoticesStatus(read: read, unread: unread, head: 1)],
+                ]), badge: badge,
+                standings: ["team": NoticesStatus(read: read, unread: unread)],
                 delivered: [NotificationRequest(id: "m", content: content)],
                 secondAlerts: alerts))
     }

@@ -318,6 +318,80 @@ struct RepriseClientTests {
         await client.close()
     }
 
+    @Test("4,096 taps wait; one more is refused, and says so", .limit("client.early"))
+    func manyEarly() async throws {
+        let configuration = withForms()
+        let spool = try #require(configuration.folder).appendingPathComponent("early/spool")
+        try FileManager.default.createDirectory(at: spool, withIntermediateDirectories: true)
+        for number in 1..<4_096 {
+            try Data().write(to: spool.appendingPathComponent("\(number).json"))
+        }
+        let client = RepriseClient(configuration)
+        await client.close()
+        try client.record(tap("last"))
+        #expect(throws: RepriseError(.full, "")) { try client.record(tap("one more")) }
+    }
+
+    @Test(
+        "run() goes on as soon as the process ends that had the journal", .limit("client.reopen"))
+    func waits() async throws {
+        let configuration = configuration()
+        let home = try #require(configuration.folder)
+        try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        let lock = home.appendingPathComponent("owner.lock").path
+        let owner = try OwnerLock(at: lock, takeOver: false)
+        let client = RepriseClient(configuration)
+        try await running(client) {
+            try await eventually("it waits") {
+                client.state == .waiting(RepriseError(.journalOwned, ""))
+            }
+            owner.release()
+            await client.foreground()
+            try await eventually("it is open") { client.state == .open(nil) }
+        }
+    }
+
+    @Test(
+        "A feature that fails runs again; what only a change of the app can mend ends it",
+        .limit("client.rerun"))
+    func rerun() async throws {
+        let runner = AccountRunner(configuration: configuration())
+        let runs = Seen<Int>()
+        try await runner.keep("a") {
+            runs.add(runs.count)
+            guard runs.count > 2 else { throw RepriseError(.diskFull, "") }
+        }
+        #expect(runs.count == 3)
+        await #expect(throws: RepriseError(.malformed, "")) {
+            try await runner.keep("b") { throw RepriseError(.malformed, "") }
+        }
+    }
+
+    @Test("Of 1,001 unreadable messages an update tries 1,000 again", .limit("client.reread"))
+    func reread() async throws {
+        try server.fill("general", with: 1_001)
+        let old = RepriseClient(configuration())
+        let channel = old.channel("general", of: Note.self)
+        try await channel.consume(as: "inbox") { _ in }
+        try await running(old) {
+            try await eventually("all are dead") {
+                try await old.ledger().outcomes[.dead] == 1_001
+            }
+        }
+        let new = RepriseClient(configuration())
+        let numbers = Seen<Int>()
+        let updated = new.channel("general", of: Int.self)
+        try await updated.consume(as: "inbox") { message in
+            if case .body(let number) = message.content { numbers.add(number) }
+        }
+        try await running(new) {
+            try await eventually("1,000 are delivered") { numbers.count == 1_000 }
+            try await eventually("one is left") {
+                try await updated.failures(of: "inbox").count == 1
+            }
+        }
+    }
+
     // MARK: Bad configuration
 
     @Test(

@@ -35,34 +35,44 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
 
     /// Short ones often, long ones seldom: even over the logarithm.
     package mutating func spread(_ from: Duration, _ to: Duration) -> Duration {
-        spread(Spread(from, to))
+        var step = to / from
+        let factor = power { _ in
+            step = step.squareRoot()
+            return step
+        }
+        return from * factor
     }
 
     /// The same between two that are drawn between many times.
     package mutating func spread(_ spread: Spread) -> Duration {
-        var factor = 1.0
-        var left = fraction()
-        // The ratio to the power of `left`, by halves, so that no mathematics library decides the
-        // last bit.
-        for step in spread.steps {
+        spread.from * power { spread.steps[$0] }
+    }
+
+    /// A ratio to the power of a fraction, by halves, so that no mathematics library decides the
+    /// last bit; `root` takes the next root of it.
+    private mutating func power(_ root: (_ number: Int) -> Double) -> Double {
+        var (factor, left) = (1.0, fraction())
+        for number in 0..<Spread.count {
+            let step = root(number)
             left *= 2
             if left >= 1 {
                 factor *= step
                 left -= 1
             }
         }
-        return spread.from * factor
+        return factor
     }
 
     /// Two lengths, and the roots of their ratio that a draw multiplies.
     package struct Spread: Sendable {
+        fileprivate static let count = 20
         fileprivate let from: Duration
         fileprivate let steps: [Double]
 
         package init(_ from: Duration, _ to: Duration) {
             self.from = from
             var step = to / from
-            steps = (0..<20).map { _ in
+            steps = (0..<Self.count).map { _ in
                 step = step.squareRoot()
                 return step
             }

@@ -39,6 +39,11 @@ package final class JournalStock: Sendable {
             folder: folder,
             journal: try SteppedJournal(
                 at: folder, kinds: kinds, schemas: schemas, configuration: .init()))
+        // Nobody else opens it, so its connection keeps its locks: to take and leave them is half
+        // of what a run asks of the system.
+        try item.journal.pool.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+        }
         try item.empty()
         return item
     }

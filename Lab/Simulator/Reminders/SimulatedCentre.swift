@@ -4,10 +4,15 @@ import RepriseReminders
 /// The system's notification centre: it outlives the app, keeps 64 requests, and rings by the
 /// device's calendar.
 final class SimulatedCentre {
-    private struct Pending {
-        var request: NotificationRequest
-        var order: Int
+    /// A reference, because they are sorted and looked through all the time.
+    private final class Pending {
+        let request: NotificationRequest
+        let order: Int
         var due: WallTime
+
+        init(_ request: NotificationRequest, order: Int, due: WallTime) {
+            (self.request, self.order, self.due) = (request, order, due)
+        }
     }
 
     static let limit = 64
@@ -64,7 +69,7 @@ final class SimulatedCentre {
             due > clock.wall()
         else { return "The trigger never fires." }
         order += 1
-        kept[request.id] = Pending(request: request, order: order, due: due)
+        kept[request.id] = Pending(request, order: order, due: due)
         while kept.count > Self.limit {
             let gone =
                 keepsSoonest
@@ -95,8 +100,8 @@ final class SimulatedCentre {
     func travel(to place: SimulatedCalendar.Place) {
         ring()
         self.place = place
-        for (id, pending) in kept {
-            kept[id]?.due =
+        for pending in kept.values {
+            pending.due =
                 SimulatedCalendar.moment(pending.request, offset: place.offset) ?? pending.due
         }
         arm()
@@ -120,7 +125,7 @@ final class SimulatedCentre {
 
     /// The calendar may be set meanwhile: it is looked at now and then.
     private func arm() {
-        guard let first = kept.values.map(\.due).min() else { return }
+        guard let first = kept.values.lazy.map(\.due).min() else { return }
         let wait = min(max(clock.wall().duration(to: first), .milliseconds(1)), .seconds(300))
         let moment = simulation.now + wait
         if let alarm, alarm <= moment, alarm > simulation.now { return }

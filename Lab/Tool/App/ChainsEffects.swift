@@ -2,10 +2,7 @@ import Foundation
 import RepriseCommandLine
 import RepriseCore
 
-/// The effects of the demo's tasks, in a file outside of any journal: each ``CheckerLine`` by one
-/// system call on a file opened with O_APPEND.
-///
-/// The checker's evidence: its lines have happened, whatever a store reports.
+/// The effects of the demo's tasks, in a ``CheckerFile`` outside of any journal.
 struct ChainsEffects: Sendable {
     enum Verb: String, Sendable {
         /// A process has begun.
@@ -30,27 +27,20 @@ struct ChainsEffects: Sendable {
         let microseconds: Int64
     }
 
-    private let descriptor: Int32
+    private let file: CheckerFile
     private let folder: URL
     private let clock: any Timekeeper
 
     /// - Throws: ``CommandFailure``.
-    init(at file: URL, clock: any Timekeeper) throws {
+    init(at url: URL, clock: any Timekeeper) throws {
         self.clock = clock
-        folder = file.deletingLastPathComponent()
-        descriptor = open(file.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw CommandFailure(.cannotCreate, "The file \(file.path) cannot be written.")
-        }
+        folder = url.deletingLastPathComponent()
+        file = try CheckerFile(url.path)
     }
 
     func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
         let now = Int64(clock.uptime() / .microseconds(1))
-        let bytes = try CheckerLine.bytes("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
-        let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-        guard count == bytes.count else {
-            throw CommandFailure(.diskFailed, "The file of effects cannot be written.")
-        }
+        try file.append("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
     }
 
     /// Performs a task's plan; `effect` runs beside the line.

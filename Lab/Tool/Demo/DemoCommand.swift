@@ -14,6 +14,17 @@ struct DemoCommand: AsyncParsableCommand {
         case reminders
         case chains
         case notices
+
+        /// The demo of scenarios that it is; nil: it is another.
+        var scenarios: (any ScenarioDemo.Type)? {
+            switch self {
+            case .forms: FormsDemo.self
+            case .reminders: RemindersDemo.self
+            case .chains: ChainsDemo.self
+            case .notices: NoticesDemo.self
+            case .all, .kill, .catchUp, .proof: nil
+            }
+        }
     }
 
     static let configuration = CommandConfiguration(
@@ -21,61 +32,27 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Run the features on real processes, with real kills.",
         usage: "reprise-lab demo [<scenario>] [options]",
         discussion: """
-            all   Runs forms, kill, catch-up (with --fast), reminders, chains and notices,
-                  one after the other, and ends with one table of what was expected and
-                  what was observed. Takes three to five minutes.
+            all        All features, one after the other, and one table of what was expected
+                       and what was observed: three to five minutes.
+            kill       20,000 messages to two devices that are killed with SIGKILL 12 times,
+                       the server once: Reprise, and one with its position in memory.
+            catch-up   A backlog out of order, live events in between, the server killed in
+                       the middle: Reprise and the original app as it froze, repaired, and
+                       repaired with a server that reports the end. 70 s; --fast: 15 s.
+            proof      Random schedules in virtual time on the shipping code; then the
+                       algorithms of the five case studies, each of which is detected.
+            forms      Push taps that launch dead apps, with a server and Chromium.
+            reminders  Taps on reminders of goals that are paused, deleted, not loaded yet,
+                       kills in the middle of a plan, time zones, nights without 02:30.
+            chains     Chains of tasks, killed between any two instructions, frozen,
+                       updated, damaged, in background slots alone. --full: more of each.
+            notices    Messages to an app in any state, by socket and by push, read here and
+                       there, with kills of app, extension and server. --full: an hour.
 
-            kill  Publishes 20,000 lines of a text, in bursts at full speed over several
-                  connections, while two devices listen to the same channel: one is
-                  Reprise, one keeps its position in memory as apps often do. Both are
-                  killed with SIGKILL at 12 random moments, the server once. At the end
-                  the files and tables that the devices wrote are compared with what the
-                  server had acknowledged.
-
-            catch-up
-                  Runs the test of the case study on catch-ups: devices subscribe to
-                  four channels, get a first event, are killed, miss 200 events, come
-                  back; the backlog comes out of order in four streams, with live events
-                  in between, and in the middle the server is killed. Compares Reprise
-                  with the original app as it froze, as it was repaired, and repaired
-                  with a server that reports the end of a catch-up. The repaired one
-                  waits for 60 s, so this takes about 70 s; with --fast the original's
-                  timers run eight times as fast.
-
-            proof Runs a minute of random schedules in virtual time on the shipping code,
-                  and searches for a violated invariant. Then it runs the algorithms of
-                  the five case studies; each is detected, one with its whole timeline.
-
-            forms Runs every scenario of the case study on push forms on a stand-in phone:
-                  push taps that launch dead apps, with real processes, SIGKILL, SIGSTOP,
-                  a server and Chromium. Compares Reprise with the original app before
-                  and after its repair. Takes about a minute and a half.
-
-            reminders
-                  Runs the case study on reminder routing and more on a stand-in phone:
-                  taps on reminders of goals that are paused, deleted or not loaded yet,
-                  imports, kills in the middle of a plan, a week without a battery, time
-                  zones, nights with and without 02:30. Compares Reprise with the original
-                  app before and after its repair. Takes about a minute.
-
-            chains
-                  Runs the case study on task chains and more on the same phone: chains of
-                  tasks that are killed between any two instructions, force-quit, frozen,
-                  updated, damaged, and that run in background slots alone. Compares Reprise
-                  with the original store. Takes about a minute, with --full (more kills,
-                  bytes and chains) some minutes.
-
-            notices
-                  Runs the tests of the case study on badge and banner and more on the
-                  same phone: messages to an app in the foreground, in the background,
-                  suspended, force-quit, by socket and by push, read here and on another
-                  device, with kills of app, extension and server. Pushes go from a server
-                  process through a stand-in for Apple's service to the phone. Compares
-                  Reprise with the original app. Takes about a minute, with --full (1,000
-                  random steps, Apple down for an hour) an hour and some minutes.
-
-            The last four have scenarios: --list names them and what is expected of each,
-            --only runs some of them and prints each moment, --output keeps the report.
+            The last four play on a stand-in phone, beside the original app of their case
+            study, for a minute each. They have scenarios: --list names them and what is
+            expected of each, --only runs some of them and prints each moment, --output
+            keeps the report.
 
             Everything happens in a temporary folder and on this machine alone.
 
@@ -96,8 +73,6 @@ struct DemoCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("What to run.", valueName: "scenario")) var part = Part.all
     @Option(help: "Chooses the moments of the kills. (default: random)") var seed: UInt64?
-    @Option(help: "The text to publish, UTF-8. (default: LICENSE, or the tool's own help)")
-    var file: String?
     @Option(help: "How long the proof searches.") var minutes = 1.0
     @Flag(help: "The original's timers in catch-up run eight times as fast.") var fast = false
     @Flag(help: "Print the report as JSON, without the timeline.") var json = false
@@ -128,19 +103,12 @@ struct DemoCommand: AsyncParsableCommand {
         guard minutes > 0, minutes <= 1_440 else {
             throw ValidationError("--minutes is more than 0 and at most 1440.")
         }
-        let names =
-            switch part {
-            case .forms: names(of: FormsDemo.self)
-            case .reminders: names(of: RemindersDemo.self)
-            case .chains: names(of: ChainsDemo.self)
-            case .notices: names(of: NoticesDemo.self)
-            case .all, .kill, .catchUp, .proof: [String]()
-            }
-        guard !names.isEmpty || only.isEmpty && !list else {
+        guard part.scenarios != nil || only.isEmpty && !list else {
             throw ValidationError(
                 "--only and --list go with a demo that has scenarios: forms, reminders, chains, notices."
             )
         }
+        let names = part.scenarios?.names(settings) ?? []
         guard !full || part == .chains || part == .notices else {
             throw ValidationError("--full goes with the demos chains and notices.")
         }
@@ -149,139 +117,73 @@ struct DemoCommand: AsyncParsableCommand {
         }
     }
 
-    private func names<Demo: ScenarioDemo>(of demo: Demo.Type) -> [String] {
-        Demo.scenarios(settings).map(\.name)
-    }
-
     func run() async throws {
-        switch part {
-        case .all:
-            try await report(
-                ["Reprise demo", "Five features, for real: processes, sockets, SIGKILL.", ""],
-                AllDemo(parts: parts, isQuiet: json).play)
-        case .kill: try await report([], try killDemo().play)
-        case .catchUp: try await report([], try catchUpDemo(isFast: fast).play)
-        case .proof:
-            let proof = ProofDemo(
-                seed: seed ?? UInt64.random(in: 1...999_999_999), budget: .seconds(minutes * 60),
-                jobs: ProcessInfo.processInfo.activeProcessorCount, isQuiet: json)
-            try await report([], proof.play)
-        case .forms: try await play(FormsDemo.self)
-        case .reminders: try await play(RemindersDemo.self)
-        case .chains: try await play(ChainsDemo.self)
-        case .notices: try await play(NoticesDemo.self)
+        if list, let demo = part.scenarios {
+            return try StandardOutput.write(demo.list(settings).joined(separator: "\n"))
         }
-    }
-
-    // MARK: Demos of scenarios
-
-    private func play<Demo: ScenarioDemo>(_ demo: Demo.Type) async throws {
-        guard !list else {
-            for scenario in Demo.scenarios(settings) {
-                try StandardOutput.write(scenario.name.left(24) + scenario.title)
-            }
-            try StandardOutput.write("\nExpected of each, checked from outside the app:")
-            for expectation in Demo.expectations {
-                try StandardOutput.write("  " + expectation.sentence)
-            }
-            return
-        }
-        try await report(
-            ["Reprise demo: \(Demo.name)", Demo.headline], runner(demo).play)
-    }
-
-    private func runner<Demo: ScenarioDemo>(_ demo: Demo.Type) -> ScenarioRunner<Demo> {
-        var settings = settings
-        if settings.output == nil, Demo.isAlwaysSaved {
-            settings.output = FileManager.default.temporaryDirectory.appendingPathComponent(
-                "reprise-\(Demo.name)-\(EntryID.random().text.prefix(8))")
-        }
-        return ScenarioRunner(
-            scenarios: Demo.scenarios(settings, named: only),
-            apps: alone ? [.reprise] : Array(Demo.App.allCases), settings: settings)
-    }
-
-    private var settings: DemoSettings {
-        var settings = DemoSettings()
-        settings.seed = seed
-        settings.isFull = full
-        settings.printsTimelines = !only.isEmpty
-        settings.isQuiet = json
-        settings.output = output.map { URL(fileURLWithPath: $0) }
-        return settings
-    }
-
-    // MARK: The others
-
-    private func killDemo() throws -> KillDemo {
-        let seed = seed ?? UInt64.random(in: 1...999_999)
-        let text = try DemoText(file: file)
-        let timeline = Timeline(isQuiet: json)
-        try timeline.title([
-            "Reprise demo: kill, seed \(seed)",
-            "\(messages.grouped) lines of \(text.source), \(kills) kills of the devices, 1 of the server.",
-        ])
-        return KillDemo(
-            seed: seed, messages: messages, kills: kills, text: text, timeline: timeline)
-    }
-
-    private func catchUpDemo(isFast: Bool) throws -> CatchUpDemo {
-        let seed = seed ?? UInt64.random(in: 1...999_999)
-        let timeline = Timeline(
-            isQuiet: json,
-            columns: [
-                ("stored", 7), ("first", 6), ("repaired", 9), ("+ signal", 9), ("reprise", 8),
-            ])
-        try timeline.title([
-            "Reprise demo: catch-up, seed \(seed)",
-            "What case-catch-up prescribes for its repair; it takes about "
-                + (isFast ? "15 s." : "70 s."),
-        ])
-        return CatchUpDemo(
-            seed: seed, speed: isFast ? 8 : 1, text: try DemoText(file: file), timeline: timeline)
-    }
-
-    private var parts: [AllDemo.Part] {
-        [
-            .init(name: "forms", title: "push taps on an app that is not ready (90 s)") {
-                try await runner(FormsDemo.self).play()
-            },
-            .init(name: "kill", title: "messages to a device that is killed (20 s)") {
-                try await killDemo().play()
-            },
-            .init(name: "catch-up", title: "a backlog out of order, cut off (15 s)") {
-                try await catchUpDemo(isFast: true).play()
-            },
-            .init(name: "reminders", title: "taps on reminders of what is gone (40 s)") {
-                try await runner(RemindersDemo.self).play()
-            },
-            .init(name: "chains", title: "work that is killed between any two steps (60 s)") {
-                try await runner(ChainsDemo.self).play()
-            },
-            .init(name: "notices", title: "messages to an app that does not run (60 s)") {
-                try await runner(NoticesDemo.self).play()
-            },
-        ]
-    }
-
-    // MARK: Reporting
-
-    /// Plays until it is over or interrupted, and reports.
-    private func report<Report: DemoReport>(
-        _ head: [String], _ play: @escaping @Sendable () async throws -> Report
-    ) async throws {
-        if !json, let title = head.first {
-            try StandardOutput.write(
-                ([Terminal.output.paint(title, .bold)] + head.dropFirst()).joined(separator: "\n"))
-        }
-        let report: Report
+        if let head, !json { try StandardOutput.write(head) }
+        let report: any DemoReport
         do {
-            report = try await Interruption.cancelling(play).value
+            report = try await Interruption.cancelling { try await play(part) }.value
         } catch is CancellationError {
             throw CommandFailure(.incomplete, "Interrupted; processes and files are removed.")
         }
-        let rest = json ? try report.json() : report.rest(Terminal.output)
+        let rest = json ? try report.members.line() : report.rest(.output)
         if !rest.isEmpty { try StandardOutput.write(rest) }
         if !report.hasPassed { throw ExitCode(ExitStatus.incomplete.rawValue) }
+    }
+
+    /// The first lines, where the demo does not have its own.
+    private var head: String? {
+        let lines = part.scenarios.map { ["Reprise demo: \($0.name)", $0.headline] }
+        guard let lines = part == .all ? Self.headline : lines else { return nil }
+        return ([Terminal.output.paint(lines[0], .bold)] + lines.dropFirst())
+            .joined(separator: "\n")
+    }
+
+    private static let headline = [
+        "Reprise demo", "Five features, for real: processes, sockets, SIGKILL.", "",
+    ]
+
+    /// Plays until it is over.
+    private func play(_ part: Part) async throws -> any DemoReport {
+        if let demo = part.scenarios { return try await demo.play(settings) }
+        switch part {
+        case .kill:
+            return try await KillDemo(
+                seed: seed ?? .random(in: 1...999_999), messages: messages, kills: kills,
+                settings: settings
+            ).play()
+        case .catchUp:
+            return try await CatchUpDemo(
+                seed: seed ?? .random(in: 1...999_999), speed: fast || self.part == .all ? 8 : 1,
+                settings: settings
+            ).play()
+        case .proof:
+            return try await ProofDemo(
+                seed: seed ?? .random(in: 1...999_999_999), budget: .seconds(minutes * 60),
+                jobs: ProcessInfo.processInfo.activeProcessorCount, settings: settings
+            ).play()
+        case .all, .forms, .reminders, .chains, .notices:
+            let parts = Self.parts.map { part, title in
+                AllDemo.Part(name: part.rawValue, title: title) { try await play(part) }
+            }
+            return try await AllDemo(parts: parts, settings: settings).play()
+        }
+    }
+
+    private static let parts: [(Part, title: String)] = [
+        (.forms, "push taps on an app that is not ready (90 s)"),
+        (.kill, "messages to a device that is killed (20 s)"),
+        (.catchUp, "a backlog out of order, cut off (15 s)"),
+        (.reminders, "taps on reminders of what is gone (40 s)"),
+        (.chains, "work that is killed between any two steps (60 s)"),
+        (.notices, "messages to an app that does not run (60 s)"),
+    ]
+
+    private var settings: DemoSettings {
+        DemoSettings(
+            seed: seed, names: only, isAlone: alone, isFull: full,
+            output: output.map { URL(fileURLWithPath: $0) }, isQuiet: json)
     }
 }

@@ -18,32 +18,39 @@ struct DemoFolder: Sendable {
         return try await body(folder)
     }
 
-    /// Runs `body` beside a server with a folder of its own, and ends it.
+    /// Runs `body` beside a server that is ready, and ends it.
     ///
-    /// - Throws: ``CommandFailure``; what `body` throws.
-    func withServer<T: Sendable>(_ body: (_ url: String) async throws -> T) async throws -> T {
-        let server = try DemoProcess(
-            .reprise,
-            [
-                "serve", "--port", "0", "--data", url.appendingPathComponent("server").path,
-                "--json", "--until-input-ends",
-            ], log: url.appendingPathComponent("server.log"))
-        return try await ending(body: { try await body(try await server.url()) }) {
-            await server.terminate()
+    /// The options are those of `reprise serve`, beside port and data.
+    func withServer<T: Sendable>(
+        _ options: [String] = [], _ body: (DemoServer) async throws -> T
+    ) async throws -> T {
+        let place = url.appendingPathComponent("server")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        let server = DemoServer(in: place, options)
+        return try await ending {
+            try await server.start()
+            return try await body(server)
+        } _: {
+            await server.end()
         }
     }
 
     /// Runs `body` with a phone, and ends it.
     ///
     /// - Throws: ``RepriseError``; what `body` throws.
-    func withPhone<T: Sendable>(_ body: (Phone) async throws -> T) async throws -> T {
+    func withPhone<T: Sendable>(_ body: (DemoPhone) async throws -> T) async throws -> T {
         let phone = try await Phone.start(
             in: url.appendingPathComponent("phone"), supervisor: .tool(program))
-        return try await ending(body: { try await body(phone) }) { await phone.end() }
+        return try await ending {
+            try await body(DemoPhone(phone: phone, program: program.path))
+        } _: {
+            await phone.end()
+        }
     }
 
-    private func ending<T: Sendable>(
-        body: () async throws -> T, _ end: () async -> Void
+    /// Runs `body`, and `end` however it ends.
+    func ending<T: Sendable>(
+        _ body: () async throws -> T, _ end: () async -> Void
     ) async throws -> T {
         do {
             let result = try await body()

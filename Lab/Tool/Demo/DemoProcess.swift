@@ -43,18 +43,11 @@ final class DemoProcess: @unchecked Sendable {
     ///
     /// - Throws: ``CommandFailure`` if it ends or takes too long.
     func line(within limit: Duration = .seconds(20)) async throws -> String {
-        try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
-            group.addTask { try await self.reader.next() }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                return nil
-            }
-            defer { group.cancelAll() }
-            guard let line = try await group.next().flatMap({ $0 }) else {
-                throw CommandFailure(.internal, "A process of the demo failed: \(lastWords)")
-            }
-            return String(decoding: line, as: UTF8.self)
+        let line = try await Waiting.result(within: limit) { try await self.reader.next() }
+        guard let line = line ?? nil else {
+            throw CommandFailure(.internal, "A process of the demo failed: \(lastWords)")
         }
+        return String(decoding: line, as: UTF8.self)
     }
 
     /// The address of a server, which is its first line.
@@ -90,12 +83,7 @@ final class DemoProcess: @unchecked Sendable {
     func terminate() async {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGTERM)
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.waitUntilEnd() }
-            group.addTask { try? await Task.sleep(for: .seconds(6)) }
-            await group.next()
-            group.cancelAll()
-        }
+        _ = try? await Waiting.result(within: .seconds(6)) { await self.waitUntilEnd() }
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
     }
 

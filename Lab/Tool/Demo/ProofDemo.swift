@@ -9,55 +9,56 @@ struct ProofDemo: Sendable {
     /// How long the search lasts.
     let budget: Duration
     let jobs: Int
-    let isQuiet: Bool
+    let settings: DemoSettings
 
-    func play() async throws -> ProofReport {
+    func play() async throws -> TableReport {
         let began = ContinuousClock.now
-        try say(Terminal.output.paint("1. What ships, in virtual time", .bold))
+        try say(heading: "1. What ships, in virtual time")
         let results = try await SimulationSearch(
             workloads: Workloads.all, from: seed, count: nil,
             budget: budget / Workloads.all.count, mutation: nil, tier: .model, jobs: jobs,
-            isQuiet: isQuiet
+            isQuiet: settings.isQuiet
         ).run()
-        try say("")
-        try say(Terminal.output.paint("2. The seeds' own algorithms, under the same eyes", .bold))
-        var judgements: [ProofReport.Judgement] = []
+        try say(heading: "\n2. The seeds' own algorithms, under the same eyes")
+        var judgements: [Judgement] = []
         var told: (baseline: Baseline, detection: Detection)?
         for baseline in Baseline.all where !Task.isCancelled {
             let detection = baseline.detect(choosingFrom: 1)
-            let judgement = ProofReport.Judgement(baseline, detection)
+            let judgement = Judgement(baseline, detection)
             judgements.append(judgement)
-            try say(judgement.row(Terminal.output))
+            try settings.say(judgement.row(.output))
             if let detection, detection.lines.count < told?.detection.lines.count ?? .max {
                 told = (baseline, detection)
             }
         }
         try Task.checkCancellation()
         if let told {
-            try say("")
-            try say(Terminal.output.paint("3. One of them, from beginning to end", .bold))
-            try say(told.baseline.account(of: told.detection))
+            try say(heading: "\n3. One of them, from beginning to end")
+            try settings.say(told.baseline.account(of: told.detection))
         }
-        return ProofReport(
-            seed: seed, results: results, judgements: judgements, took: .now - began)
+        return report(Evidence(results: results, judgements: judgements), took: .now - began)
     }
 
-    private func say(_ line: String) throws {
-        if !isQuiet { try StandardOutput.write(line) }
+    private func say(heading: String) throws {
+        try settings.say(Terminal.output.paint(heading, .bold))
     }
-}
 
-/// The demo's result.
-struct ProofReport: DemoReport {
+    // MARK: Expectations
+
+    struct Evidence: Sendable {
+        let results: [SimulationResult]
+        let judgements: [Judgement]
+    }
+
     /// The verdict on a baseline.
-    struct Judgement: Sendable, Encodable {
-        var baseline: String
-        var does: String
-        var convicted: Bool
+    struct Judgement: Encodable, ReportMember {
+        let baseline: String
+        let does: String
+        let convicted: Bool
         /// The number of random seeds tried.
-        var tried: Int?
-        var seed: UInt64?
-        var broke: String?
+        let tried: Int?
+        let seed: UInt64?
+        let broke: String?
 
         init(_ baseline: Baseline, _ detection: Detection?) {
             self.baseline = baseline.name
@@ -74,71 +75,60 @@ struct ProofReport: DemoReport {
                 return name + terminal.paint("acquitted: the proof cannot fail here", .red)
             }
             let disposition = "detected by seed \(seed): "
-            let room = 80 - 24 - disposition.count
-            let what = broke.count > room ? broke.prefix(max(0, room - 1)) + "…" : broke[...]
-            return name + terminal.paint(disposition, .yellow) + what
+            return name + terminal.paint(disposition, .yellow)
+                + broke.fitting(80 - 24 - disposition.count)
         }
     }
 
-    private struct Summary: Encodable {
-        var scenario = "proof"
-        var seed: UInt64
-        var passed: Bool
-        var workloads: [SimulationSummary.Workload]
-        var baselines: [Judgement]
-        var milliseconds: Int64
-    }
+    static let expectations: [Expectation<Evidence>] = [
+        Expectation("every invariant of what ships holds, in some schedules at least") { evidence in
+            evidence.results.filter { $0.hasFailed || $0.report.schedules == 0 }.map {
+                .init("violated", "violated", "\($0.workload): not every invariant held")
+            }
+        },
+        Expectation("each of the seeds' own algorithms is convicted") { evidence in
+            let isEmpty = evidence.judgements.isEmpty
+            let acquitted = evidence.judgements.filter { !$0.convicted }.map(\.baseline)
+            return (isEmpty ? ["nobody"] : acquitted).map {
+                .init("acquitted", "acquitted", "\($0) was not convicted: it cannot fail")
+            }
+        },
+    ]
 
-    var seed: UInt64
-    var results: [SimulationResult]
-    var judgements: [Judgement]
-    var took: Duration
+    // MARK: The report
 
-    /// The shipping code violated no invariant, and all baselines that should fail did.
-    var hasPassed: Bool {
-        !results.contains(where: \.hasFailed) && results.allSatisfy { $0.report.schedules > 0 }
-            && !judgements.isEmpty && judgements.allSatisfy(\.convicted)
-    }
-
-    func json() throws -> String {
-        try Summary(
-            seed: seed, passed: hasPassed, workloads: SimulationSummary(results).workloads,
-            baselines: judgements, milliseconds: took.milliseconds
-        ).line()
-    }
-
-    var accounts: [DemoAccount] { [] }
-
-    func rest(_ terminal: Terminal) -> String {
-        var lines = [
-            "",
-            terminal.paint(
-                "who".left(24) + "schedules".right(12) + "kills".right(12) + "  result", .bold),
-        ]
-        for result in results {
+    private func report(_ evidence: Evidence, took: Duration) -> TableReport {
+        let faults = Self.expectations.flatMap { $0.faults(evidence) }
+        let ours = evidence.results.map { result in
             let kills = Fault.Kind.kills.reduce(0) { $0 + (result.report.schedulesWith[$1] ?? 0) }
-            lines.append(
-                "Reprise: \(result.workload)".left(24) + result.report.schedules.grouped.right(12)
-                    + kills.grouped.right(12)
-                    + (result.hasFailed
-                        ? terminal.paint("  an invariant was violated", .red)
-                        : terminal.paint("  every invariant held", .green)))
+            return TableRow(
+                "Reprise: \(result.workload)",
+                [
+                    (result.report.schedules.grouped, nil), (kills.grouped, nil),
+                    result.hasFailed ? ("violated", .red) : ("held", .green),
+                ])
         }
-        for judgement in judgements {
-            let disposition = judgement.convicted ? "  convicted" : "  acquitted"
-            lines.append(
-                judgement.baseline.left(24) + (judgement.tried ?? 0).grouped.right(12)
-                    + "".right(12) + disposition)
+        let theirs = evidence.judgements.map { judgement in
+            TableRow(
+                judgement.baseline,
+                [
+                    (judgement.tried ?? 0).grouped, "",
+                    judgement.convicted ? "convicted" : "acquitted",
+                ])
         }
-        lines += [
-            "",
-            hasPassed
-                ? terminal.paint("The proof holds, and it can fail.", .green)
-                : terminal.paint("Something is wrong. Please report it with the seed.", .red),
-            "\"kills\": for each kind of kill, the schedules in which it struck.",
-            "Took \(took.shown). Again: reprise-lab demo proof --seed \(seed)",
-        ]
-        return lines.joined(separator: "\n")
+        return TableReport(
+            head: TableRow("who", ["schedules", "kills", "invariants"]), rows: ours + theirs,
+            faults: faults, verdict: "The proof holds, and it can fail.",
+            failure: "Something is wrong. Please report it with the seed.",
+            explanation: """
+                "kills": for each kind of kill, the schedules in which it struck.
+                Took \(took.shown). Again: reprise-lab demo proof --seed \(seed)
+                """,
+            members: [
+                "scenario": "proof", "seed": seed, "passed": faults.isEmpty,
+                "workloads": SimulationSummary(evidence.results).workloads,
+                "baselines": evidence.judgements, "milliseconds": took.milliseconds,
+            ], accounts: [])
     }
 }
 

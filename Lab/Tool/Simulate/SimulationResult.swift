@@ -90,7 +90,7 @@ struct SimulationResult: Sendable {
 
 /// What programs are told.
 struct SimulationSummary: Encodable {
-    struct Workload: Encodable {
+    struct Workload: Encodable, ReportMember {
         var workload: String
         var tier: String
         var holds: Bool

@@ -99,7 +99,7 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
             let channel = try account.channel(name)
             try await read(channel)
             let decoder = decoder()
-            for failed in try await channel.failures(of: reader, limit: ReaderLimits.reread)
+            for failed in try await channel.failures(of: reader, limit: ClientLimits.reread)
             where failed.status == .dead && failed.reason.hasPrefix(Unreadable.prefix)
                 && (try? decoder.decode(Body.self, from: Data(failed.message.body))) != nil
             {
@@ -126,11 +126,22 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
         try await channel().retry(id, reader: reader)
     }
 
+    /// Removes a reader that the app no longer has; until then every message counts as pending for
+    /// it.
+    ///
+    /// - Throws: the journal's errors.
+    public func forget(_ reader: String) async throws { try await channel().forget(reader) }
+
     /// Gives a failed message up: it counts as dead, and is not delivered again.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
     public func discard(_ id: EntryID, reader: String) async throws {
         try await channel().discard(id, reader: reader)
+    }
+
+    /// The states of the current account's readers, by name: which one is stuck or slow, and why.
+    public var readers: [String: ReaderState] {
+        (try? client.accounts.current?.channel(name).readers) ?? [:]
     }
 
     /// Waits until the device has everything and the readers of this run have handled it.
@@ -263,9 +274,4 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     public func setVisible(_ isVisible: Bool) async throws {
         try await channel().setVisible(isVisible)
     }
-}
-
-enum ReaderLimits {
-    /// The most unreadable messages of a reader that are tried again at a launch.
-    static let reread = 1_000
 }

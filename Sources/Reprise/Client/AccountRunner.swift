@@ -6,10 +6,10 @@ import RepriseNotices
 import RepriseReminders
 
 /// Runs the features of one account's client on the platform's parts, each with its own retry.
-struct AccountRunner: Sendable {
+package struct AccountRunner: Sendable {
     let configuration: RepriseConfiguration
 
-    private static let again = Backoff(base: .milliseconds(500), longest: .seconds(60))
+    package init(configuration: RepriseConfiguration) { self.configuration = configuration }
 
     /// Until the task is cancelled, or the journal is no longer this process's.
     ///
@@ -66,7 +66,7 @@ struct AccountRunner: Sendable {
     }
 
     /// Runs a feature again, after a wait, until it ends by itself.
-    private func keep(_ feature: String, _ run: () async throws -> Void) async throws {
+    package func keep(_ feature: String, _ run: () async throws -> Void) async throws {
         var failures = 0
         while !Task.isCancelled {
             do {
@@ -78,7 +78,7 @@ struct AccountRunner: Sendable {
                 configuration.logger.error(
                     "A feature has failed, and is tried again.",
                     metadata: ["feature": "\(feature)", "error": "\(error)"])
-                let wait = Self.again.delay(failures: failures, jitter: .random(in: 0..<1))
+                let wait = ClientLimits.rerun.delay(failures: failures, jitter: .random(in: 0..<1))
                 try? await Task.sleep(for: wait)
             }
         }

@@ -287,9 +287,3 @@ actor Registrations {
         for registration in registered { try await registration.apply(client) }
     }
 }
-
-/// Limits of a client.
-enum ClientLimits {
-    /// The waits between attempts to open a journal.
-    static let reopen = Backoff(base: .milliseconds(500), longest: .seconds(10))
-}

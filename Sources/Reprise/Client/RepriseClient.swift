@@ -168,6 +168,22 @@ public final class RepriseClient: Sendable {
 
     // MARK: Notifications
 
+    /// Registers this device's push token for every account; call it at each start.
+    ///
+    /// - Parameter pushToken: as `didRegisterForRemoteNotificationsWithDeviceToken` has it.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without notices; `.malformed`,
+    ///   `.tooLarge`, and the journal's errors.
+    public func registered(pushToken: [UInt8]) async throws {
+        _ = try configuration.expect(configuration.notices, "notices")
+        let registrations = accounts.registrations
+        await registrations.remove(Self.pushToken)
+        try await registrations.add(Self.pushToken) { account in
+            try await account.notices?.registered(pushToken: pushToken)
+        }
+    }
+
+    private static let pushToken = "push token"
+
     /// Records a response to a notification, durably and at once: for the options of a scene that
     /// connects, and wherever else the system leaves no time.
     ///

@@ -74,8 +74,14 @@ public struct RepriseConfiguration: Sendable {
     public var encoder: @Sendable () -> JSONEncoder = { JSONEncoder() }
     /// Decodes bodies.
     public var decoder: @Sendable () -> JSONDecoder = { JSONDecoder() }
-    /// One line a fact at `info`, never a body or a token.
-    public var logger = Logger(label: "reprise")
+    /// One line a fact at `info`, what fails at `error`; never a body or a token.
+    ///
+    /// Its level is `notice`: a client that works is silent.
+    public var logger = {
+        var logger = Logger(label: "reprise")
+        logger.logLevel = .notice
+        return logger
+    }()
 
     /// Names the server; everything else has a default, or is needed by a feature alone.
     ///

@@ -7,12 +7,11 @@ import RepriseCore
 
 /// Which journal, for every command that looks at chains.
 struct ChainsOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Flag(help: "Print JSON, an object a line.") var json = false
 
     var viewer: ChainViewer {
-        ChainViewer(at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas)
+        ChainViewer(at: journal.url, schemas: Reprise.featureSchemas)
     }
 }
 

@@ -26,8 +26,7 @@ struct NoticesCommand: AsyncParsableCommand {
               0 done; 65 no journal there. All: reprise --help
             """)
 
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Option(help: ArgumentHelp("How many, 0 to 1,000.", valueName: "n")) var limit = 20
     @Flag(help: "Print one JSON object.") var json = false
 
@@ -37,7 +36,7 @@ struct NoticesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try NoticesReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas, limit: limit)
+            at: journal.url, schemas: Reprise.featureSchemas, limit: limit)
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Reprise
 import RepriseChains
 import RepriseChannels
 import RepriseCommandLine
@@ -18,7 +19,8 @@ struct ReferenceCommand: ParsableCommand {
         shouldDisplay: false)
 
     private static let limits: [LimitTable] = [
-        .wire, .journal, .channels, .network, .forms, .formsPage, .catalogues, .chains, .workers,
+        .wire, .client, .journal, .channels, .network, .forms, .formsPage, .catalogues, .chains,
+        .workers,
         .schedules, .reminders, .taps, .notices, .noticeSettings, .server, .log, .http, .access,
         .accounts, .push, .tool,
     ]

@@ -29,8 +29,7 @@ struct RemindersCommand: AsyncParsableCommand {
               65 no journal there. All: reprise --help
             """)
 
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Option(help: ArgumentHelp("How many of the next, 0 to 60.", valueName: "n")) var next = 60
     @Flag(help: "Show the newest decisions, with their reasons.") var decisions = false
     @Flag(help: "Print one JSON object.") var json = false
@@ -41,7 +40,7 @@ struct RemindersCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try ReminderReconciliationReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas,
+            at: journal.url, schemas: Reprise.featureSchemas,
             decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
         if json {
             try StandardOutput.write(RemindersJSON.object(reading, next: next))

@@ -26,8 +26,7 @@ struct RoutesCommand: AsyncParsableCommand {
 
     static let most = 1_000
 
-    @Option(help: ArgumentHelp("The folder of the journal.", valueName: "dir"))
-    var journal: String
+    @OptionGroup var journal: JournalOption
     @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
     @Flag(help: "Print an object a line.") var json = false
 
@@ -39,7 +38,7 @@ struct RoutesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let routes = try ReminderRouteReading.read(
-            at: URL(fileURLWithPath: journal), schemas: Reprise.featureSchemas, limit: limit)
+            at: journal.url, schemas: Reprise.featureSchemas, limit: limit)
         if routes.isEmpty, !json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }

@@ -131,15 +131,18 @@ struct ReconciliationPlan: Sendable {
         in zone: TimeZone
     ) -> [ReconciliationChange] {
         let ours = pending.filter(\.isOurs)
-        var prints: [String: String?] = [:]
-        for request in ours { prints[request.id] = info(request)?.print }
+        let former = Dictionary(ours.map { ($0.id, $0) }) { _, last in last }
         var changes: [ReconciliationChange] = []
         for (planned, wanted) in zip(aim.planned, aim.requests) {
-            switch prints[wanted.request.id] {
-            case .some(.some(wanted.print)): continue
-            case .some: changes.append(.add(wanted.request, planned, isNew: false))
-            case .none: changes.append(.add(wanted.request, planned, isNew: true))
+            guard let request = former[wanted.request.id] else {
+                changes.append(.add(wanted.request, planned, isNew: true))
+                continue
             }
+            // Mostly it is the same to the byte, which shows sooner than what it says.
+            guard request.content.info != wanted.request.content.info,
+                info(request)?.print != wanted.print
+            else { continue }
+            changes.append(.add(wanted.request, planned, isNew: false))
         }
         changes.reverse()
         let wanted = Set(aim.requests.map(\.request.id))
@@ -158,14 +161,12 @@ struct ReconciliationPlan: Sendable {
         guard case .calendar(let components, repeats: false) = request.trigger else { return false }
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = components.timeZone ?? zone
-        guard let date = calendar.date(from: components), let info = info(request) else {
-            return false
-        }
+        guard let date = calendar.date(from: components) else { return false }
         let at = WallTime(milliseconds: Int64((date.timeIntervalSince1970 * 1_000).rounded()))
         let age = at.duration(to: now)
-        guard age >= .zero, age < .seconds(ReminderEngineLimits.ringingSeconds) else {
-            return false
-        }
+        guard age >= .zero, age < .seconds(ReminderEngineLimits.ringingSeconds),
+            let info = info(request)
+        else { return false }
         if info.route.isTest { return true }
         guard let entity = entities[info.route.id], entity.owner == info.route.owner else {
             return false

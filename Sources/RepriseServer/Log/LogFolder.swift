@@ -43,6 +43,7 @@ final class LogFolder: Sendable {
 
     /// In bytes; -1 if there is no such file.
     private func size(_ path: String) -> Int {
+        // Not `stat`: an optimised build does not find its module here.
         let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
         let attributes = try? FileManager.default.attributesOfItem(atPath: file)
         return (attributes?[.size] as? NSNumber)?.intValue ?? -1

@@ -9,17 +9,7 @@ extension ChainsAlgorithm: ScenarioApp {}
 enum ChainsDemo: ScenarioDemo {
     typealias App = ChainsAlgorithm
     typealias Script = ChainsScenario
-    typealias Run = ScenarioRun<ChainsDemo>
     typealias Result = ScenarioResult<ChainsDemo>
-
-    /// The phone and the server of files.
-    struct Fixture: Sendable {
-        let folder: URL
-        let phone: Phone
-        let server: ChainsServer
-        let url: String
-        let program: String
-    }
 
     struct Observation: Sendable {
         let effects: [ChainsEffects.Line]
@@ -27,7 +17,7 @@ enum ChainsDemo: ScenarioDemo {
         let states: [Int: String]
         /// The bytes written by the processes; nil where the kernel does not count them.
         let written: Int?
-        let recorder: ChainsRecorder
+        let notes: ChainsNotes
 
         var done: [ChainsEffects.Line] { effects.filter { $0.verb == .done } }
         /// Effects that took place a second time.
@@ -45,7 +35,7 @@ enum ChainsDemo: ScenarioDemo {
 
     static let expectations: [Expectation<Run>] = [
         Expectation("what the scenario checks on its way") { run in
-            run.app == .reprise ? run.seen.recorder.faults.map { fault("noted", $0) } : []
+            run.app == .reprise ? run.seen.notes.faults.map { fault("noted", $0) } : []
         },
         Expectation("each chain comes to its end") { run in
             // Deliberately damaged chains are in quarantine: no fault of Reprise.
@@ -97,83 +87,18 @@ enum ChainsDemo: ScenarioDemo {
         ScenarioFault(sort, sort, sentence)
     }
 
-    // MARK: Playing
-
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            let server = ChainsServer(bytes: ChainsScenario.downloadBytes(settings))
-            return try await server.run { url in
-                try await folder.withPhone { phone in
-                    try await body(
-                        Fixture(
-                            folder: folder.url, phone: phone, server: server, url: url,
-                            program: folder.program.path))
-                }
-            }
-        }
-    }
-
-    static func begin(
-        _ scenario: ChainsScenario, as algorithm: App, on fixture: Fixture, number: Int
-    ) async throws -> ChainsSession {
-        let place = fixture.folder.appendingPathComponent("\(number)")
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-        let file = place.appendingPathComponent("effects")
-        let phone = fixture.phone
-        var app = PhoneAppSpec(
-            id: "p\(number)-\(scenario.name)", executable: fixture.program,
-            arguments: [
-                "app", "chains", "--as", algorithm.rawValue, "--plan", scenario.plan, "--chains",
-                "\(scenario.chains)", "--effects", file.path, "--server", fixture.url,
-            ])
-        app.backgroundTasks = [ChainsSession.slotID]
-        let since = try await phone.status().lastEvent
-        var rules = PhoneRules()
-        rules.backgroundSeconds = scenario.backgroundSeconds
-        try await phone.ask(.rules(rules))
-        try await phone.install(app)
-        fixture.server.reset()
-        let checker = ChainsDemoChecker(file)
-        let meter = ChainsMeter(checker)
-        return ChainsSession(
-            phone: phone, app: app, algorithm: algorithm, chains: scenario.chains,
-            checker: checker, server: fixture.server, meter: meter,
-            metering: Task { await meter.watch() },
-            disk: scenario.isOnSmallDisk ? SmallDisk(at: phone.folder.data(of: app.id)) : nil,
-            since: since)
-    }
-
-    static func end(_ session: ChainsSession, of scenario: ChainsScenario, on fixture: Fixture)
-        async throws -> Run
-    {
-        await session.meter.look()
-        var states = try await session.states().mapValues(\.state)
-        for (number, state) in session.recorder.states { states[number] = state }
-        let run = Run(
-            scenario: scenario, app: session.algorithm, log: try await session.log(),
-            ledger: session.isReprise ? try session.ledger() : nil,
-            seen: Observation(
-                effects: session.effects, states: states, written: await session.meter.bytes,
-                recorder: session.recorder))
-        session.disk?.unmount()
-        try await session.phone.ask(.uninstall(app: session.id))
-        return run
-    }
-
     // MARK: The report
 
     static let column = (title: "what was done again, lost, written", width: 34)
 
     static func cell(_ result: Result, _ run: Run) -> String {
-        let again = (run.seen.recorder.again ?? "\(run.seen.repeated)").right(6)
-        return again + "\(lost(result, run))".right(6)
-            + (written(result, run).map(size) ?? "–").right(9)
+        let again = (run.seen.notes.again ?? "\(run.seen.repeated)").right(6)
+        return again + "\(lost(run))".right(6)
+            + (written(run).map(size) ?? "–").right(9)
     }
 
     static func remarks(_ result: Result) -> [String] {
-        (result.run(.reprise)?.seen.recorder.remarks ?? []).map { "  " + $0 }
+        (result.run(.reprise)?.seen.notes.remarks ?? []).map { "  " + $0 }
     }
 
     private static func size(_ bytes: Int) -> String {
@@ -181,17 +106,17 @@ enum ChainsDemo: ScenarioDemo {
             ? "\((bytes + 500) / 1_000) kB" : "\((bytes + 500_000) / 1_000_000) MB"
     }
 
-    /// Chains that have not come to their end, and those in quarantine.
-    private static func lost(_ result: Result, _ run: Run) -> Int {
-        (0..<result.scenario.chains).count { chain in
+    /// Chains that have not come to their end; as a cell counts them, and those in quarantine.
+    private static func lost(_ run: Run, isCell: Bool = true) -> Int {
+        (0..<run.scenario.chains).count { chain in
             let state = run.seen.states[chain]
-            return state != result.scenario.end(of: chain) || state == "quarantined"
+            return state != run.scenario.end(of: chain) || isCell && state == "quarantined"
         }
     }
 
     /// The bytes written, without the tasks' own files.
-    private static func written(_ result: Result, _ run: Run) -> Int? {
-        guard let files = result.scenario.fileBytes, let written = run.seen.written else {
+    private static func written(_ run: Run) -> Int? {
+        guard let files = run.scenario.fileBytes, let written = run.seen.written else {
             return nil
         }
         return max(0, written - files)
@@ -225,30 +150,21 @@ enum ChainsDemo: ScenarioDemo {
         """
 
     static func accounts(_ report: ScenarioReport<ChainsDemo>) -> [DemoAccount] {
-        /// Deliberately damaged chains do not count as lost: they are in quarantine.
-        func lost(_ app: App) -> String? {
-            report.sum(app) { result, run in
-                (0..<result.scenario.chains).count {
-                    run.seen.states[$0] != result.scenario.end(of: $0)
-                }
-            }.map { "\($0) lost" }
-        }
-        return [
-            DemoAccount(
-                feature: "chains", promise: "each chain comes to its end",
-                before: lost(.singleValue), repaired: nil, reprise: lost(.reprise) ?? "–",
-                kept: report.hasPassed)
+        [
+            report.account("each chain comes to its end") { app in
+                report.sum(app) { lost($1, isCell: false) }.map { "\($0) lost" }
+            }
         ]
     }
 
     static func json(_ result: Result, _ run: Run) -> ReportObject {
         [
             "effects": run.seen.done.count, "again": run.seen.repeated,
-            "lost": lost(result, run), "written": written(result, run),
+            "lost": lost(run), "written": written(run),
             "states": run.seen.states.values.reduce(into: [String: Int]()) {
                 $0[$1, default: 0] += 1
             },
-            "notes": run.seen.recorder.remarks,
+            "notes": run.seen.notes.remarks,
         ]
     }
 
@@ -269,7 +185,7 @@ enum ChainsDemo: ScenarioDemo {
 
     static let beginnings = ["launched"]
 
-    static func sightings(_ run: Run) -> [(label: String, microseconds: Int64)] {
+    static func sightings(_ run: Run) -> [Sighting] {
         var counts: [String: Int] = [:]
         return run.seen.effects.compactMap { line in
             switch line.verb {
@@ -282,25 +198,6 @@ enum ChainsDemo: ScenarioDemo {
                 let again = counts[line.label] == 1 ? "" : "  AGAIN"
                 return ("EFFECT  \(line.label)\(again)", line.microseconds)
             }
-        }
-    }
-
-    static func label(_ event: PhoneEvent) -> String? {
-        switch event.what {
-        case "notLaunched": "the phone does not: \(event.detail)"
-        case "background": "in the background"
-        case "submitted": "asks for time in the background"
-        case "taskBegan": "a slot begins"
-        case "taskExpired": "its time is over"
-        case "taskCompleted": "the slot is given back: \(event.detail)"
-        case "transferRuns": "the phone fetches the file"
-        case "transferEnded": "the phone has it"
-        case "app.started": "the chains are there"
-        case "app.chain": "chain \(event.detail)"
-        case "app.full": "there is no room: \(event.detail)"
-        case "app.stopped": "the app stops: \(event.detail)"
-        case "app.process", "app.journal", "exited", "completed": nil
-        default: PhoneLabel.of(event)
         }
     }
 }

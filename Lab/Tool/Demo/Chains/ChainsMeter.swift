@@ -6,12 +6,12 @@ import RepriseCore
 ///
 /// All writes by `write(2)` and the like; nil without `/proc`.
 actor ChainsMeter {
-    private let checker: ChainsDemoChecker
+    private let checker: ChainsChecker
     /// By the number of the process.
     private var written: [String: Int] = [:]
     private(set) var isAvailable = false
 
-    init(_ checker: ChainsDemoChecker) { self.checker = checker }
+    init(_ checker: ChainsChecker) { self.checker = checker }
 
     var bytes: Int? { isAvailable ? written.values.reduce(0, +) : nil }
 

@@ -98,7 +98,7 @@ extension ChainsScenario {
                 },
                 Step("remark") { session in
                     guard session.isReprise else { return }
-                    session.recorder.remark(
+                    session.remark(
                         "by-key was asked again with the same key, and did it once")
                 },
             ]),
@@ -143,12 +143,13 @@ extension ChainsScenario {
         ChainsScenario(
             name: "slots", title: "opened once, then slots only", plan: "slots", again: 6,
             backgroundSeconds: 1,
-            steps: [.launch, .does(1), .homeUntilSuspended, .kill, .slots(tasks: 3)]),
+            steps: [.launch, .does(1), .home, .backgroundTimePasses, .kill, .slots(tasks: 3)]),
         ChainsScenario(
             name: "force-quit", title: "force-quit: none until opened", plan: "slots", again: 1,
             backgroundSeconds: 1,
             steps: [
-                .launch, .does(1), .homeUntilSuspended, .forceQuit, .noSlot, .launch, .settle,
+                .launch, .does(1), .home, .backgroundTimePasses, .forceQuit, .noSlot, .launch,
+                .settle,
             ]),
         ChainsScenario(
             name: "transfer", title: "transfer outlives the app", plan: "transfer",

@@ -1,7 +1,6 @@
 import Foundation
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// A server of files on a free loopback port: slow enough that a kill falls into a download, and it
 /// counts what it sends.
@@ -19,9 +18,10 @@ final class ChainsServer: Sendable {
     /// In every piece, of which one is sent each ten milliseconds.
     private static let piece = 160_000
 
-    /// Bytes that do not repeat, so that a piece in the wrong place is seen.
-    private let film: [UInt8]
-    private let tally = Mutex(Tally())
+    /// What a download has to bring: bytes that do not repeat, so that a piece in the wrong place
+    /// is seen.
+    let film: [UInt8]
+    private let tally = Shared(Tally())
 
     /// - Parameter bytes: of the film; a multiple of 8.
     init(bytes: Int) {
@@ -29,14 +29,12 @@ final class ChainsServer: Sendable {
             .withUnsafeBytes { Array($0) }
     }
 
-    /// The expected content of a download.
-    var content: [UInt8] { film }
     /// The position of the newest download.
-    var position: Int { tally.withLock { $0.position } }
+    var position: Int { tally.value.position }
     /// All that was sent since the last ``reset()``.
-    var sent: Int { tally.withLock { $0.sent } }
+    var sent: Int { tally.value.sent }
 
-    func reset() { tally.withLock { $0 = Tally() } }
+    func reset() { tally.update { $0 = Tally() } }
 
     /// Serves while `body` runs, which gets the server's URL.
     func run<T>(_ body: (String) async throws -> T) async throws -> T {
@@ -93,7 +91,7 @@ final class ChainsServer: Sendable {
             let end = min(begin + Self.piece, count)
             try await outbound.write(ByteBuffer(bytes: film[begin..<end]))
             if isFilm {
-                tally.withLock {
+                tally.update {
                     $0.position = end
                     $0.sent += end - begin
                 }

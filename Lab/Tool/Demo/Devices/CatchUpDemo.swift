@@ -15,58 +15,53 @@ struct CatchUpDemo: Sendable {
     let seed: UInt64
     /// The speed-up of the original clients' clocks.
     let speed: Double
-    let text: DemoText
-    let timeline: Timeline
+    let settings: DemoSettings
 
-    func play() async throws -> DeviceReport {
-        let (seed, speed) = (self.seed, self.speed)
-        let fixture = try DemoFixture { url, folder in
-            CatchUpDevice.allCases.map { role in
-                ["catch-up-device"] + Self.channels
-                    + [
-                        "--server", url, "--folder", folder.path, "--role", role.rawValue,
-                        "--seed", String(seed), "--speed", String(speed),
-                    ]
-            }
-        }
-        let files = { (role: CatchUpDevice) in
-            Self.channels.map { CatchUpDeviceCommand.effects(of: role, in: $0, at: fixture.folder) }
-        }
-        let session = DeviceSession(
-            fixture, channels: Self.channels, text: text,
-            observer: DeviceObserver(CatchUpDevice.allCases.map { ($0.rawValue, files($0)) }),
-            timeline: timeline)
-        return try await DeviceSession.play(steps, on: session, of: "catch-up") { session in
-            var devices: [CatchUpDevice: DeviceEvidence] = [:]
-            for role in CatchUpDevice.allCases {
-                devices[role] = try await session.evidence(of: role.rawValue)
-            }
+    func play() async throws -> TableReport {
+        try await DeviceSession.play(
+            steps, of: "catch-up, seed \(seed)",
+            "What case-catch-up prescribes for its repair; it takes about "
+                + (speed > 1 ? "15 s." : "70 s."),
+            with: Self.roles, channels: Self.channels,
+            options: ["--streams", "\(seed)", "--speed", "\(speed)"], columns: Self.columns,
+            settings: settings
+        ) { session in
             let acknowledged = await session.acknowledged
             return report(
                 Evidence(
                     acknowledged: acknowledged.count,
                     live: acknowledged.subtracting(await session.beforeKill).count,
-                    devices: devices))
+                    devices: try await session.evidence()),
+                took: session.timeline.elapsed)
         }
     }
+
+    static let roles: [DeviceRole] = [.first, .repaired, .signalled, .reprise]
+    static let columns = [
+        ("stored", 7), ("first", 6), ("repaired", 9), ("+ signal", 9), ("reprise", 8),
+    ]
 
     // MARK: Steps
 
     private var steps: [Step<DeviceSession>] {
         [
-            .startServer, .startDevices, .send(Self.channels.count), .isStored,
-            .haveAll,
+            .startDevices, .send(Self.channels.count), .isStored,
+            .until("all have the first event") { $0.areAllComplete },
             .claims(.reprise), .note("subscribed to \(Self.channels.count) channels; first event"),
             .killDevices, .note("SIGKILL to all devices: they are away"),
             .send(Self.backlog), .isStored, .note("\(Self.backlog) events meanwhile"),
-            .startDevices, .goLive, .note("the devices are back; live events from now on"),
-            .have(Self.channels.count + Self.backlog / 4),
+            .startDevices, Step("goLive") { await $0.goLive() },
+            .note("the devices are back; live events from now on"),
+            .until("a part of the backlog") { session in
+                session.devices.allSatisfy { $0.count >= Self.channels.count + Self.backlog / 4 }
+            },
             .note("each has a quarter of the backlog, or more"),
             .killServer, .claims(.reprise), .claims(.signalled),
             .note("reprise and the signalled client say: complete"),
             .claims(.repaired, within: Self.longestCatchUp / speed + DeviceSession.timeout),
             .note("the repaired client says: complete, by its timer"),
-            .endLive, .note("no more live events"), .has(.reprise),
+            Step("endLive") { await $0.endLive() }, .isStored, .note("no more live events"),
+            .until("ours has everything") { $0.isComplete(.reprise) },
             // What the others lack after two seconds of silence never arrives.
             .rest, .note("the end"),
         ]
@@ -79,7 +74,7 @@ struct CatchUpDemo: Sendable {
         let acknowledged: Int
         /// How many of them after the server was killed.
         let live: Int
-        let devices: [CatchUpDevice: DeviceEvidence]
+        let devices: [DeviceRole: DeviceEvidence]
 
         var ours: DeviceEvidence { devices[.reprise] ?? DeviceEvidence(lost: acknowledged) }
     }
@@ -89,45 +84,32 @@ struct CatchUpDemo: Sendable {
             $0.ours.complete == nil ? [.init("never", "never", "it never said: complete")] : []
         },
         Expectation("and has everything then") {
-            $0.ours.lost == 0 ? [] : [.init("lost", "lost", "\($0.ours.lost) events are lost")]
+            .some($0.ours.lost, "lost", "lost", "events are lost")
         },
         Expectation("each event is handled once") {
-            let again = $0.ours.again
-            return again == 0 ? [] : [.init("again", "again", "\(again) were handled again")]
+            .some($0.ours.again, "again", "again", "were handled again")
         },
     ]
 
     // MARK: The report
 
-    func report(_ evidence: Evidence) -> DeviceReport {
+    func report(_ evidence: Evidence, took: Duration) -> TableReport {
         let faults = Self.expectations.flatMap { $0.faults(evidence) }
-        let devices = CatchUpDevice.allCases.compactMap { evidence.devices[$0] }
+        let devices = Self.roles.compactMap { evidence.devices[$0] }
         func row(
-            _ title: String, _ cell: (DeviceEvidence) -> DeviceReport.Cell
-        ) -> DeviceReport.Row { .init(title, devices.map(cell)) }
-        func word(_ role: CatchUpDevice) -> String? {
+            _ title: String, _ cell: (DeviceEvidence) -> TableRow.Cell
+        ) -> TableRow { TableRow(title, devices.map(cell)) }
+        func word(_ role: DeviceRole) -> String? {
             evidence.devices[role].map { $0.isFrozen ? "frozen" : "\($0.lost.grouped) lost" }
         }
-        let objects = CatchUpDevice.allCases.map { role -> (String, ReportObject) in
-            let device = evidence.devices[role] ?? DeviceEvidence()
-            return (
-                role.rawValue,
-                [
-                    "applied": device.applied, "lost": device.lost, "again": device.again,
-                    "live": device.live, "wasComplete": device.wasComplete,
-                    "completeMilliseconds": ReportObject.nullable(
-                        device.complete?.milliseconds),
-                    "frozen": device.isFrozen,
-                ]
-            )
-        }
-        return DeviceReport(
-            columns: ["first", "repaired", "+ signal", "reprise"],
+        let objects = evidence.devices.map { ($0.rawValue, $1.members) }
+        return TableReport(
+            head: TableRow("", ["first", "repaired", "+ signal", "reprise"]),
             rows: [
                 row("acknowledged by the server") { _ in (evidence.acknowledged.grouped, nil) },
                 row("applied, in a file outside") { ($0.applied.grouped, nil) },
-                row("  lost") { DeviceReport.bad($0.lost) },
-                row("  dispatched a second time") { DeviceReport.bad($0.again) },
+                row("  lost") { TableRow.bad($0.lost) },
+                row("  dispatched a second time") { TableRow.bad($0.again) },
                 row("live after the kill, of \(evidence.live.grouped)") { ($0.live.grouped, nil) },
                 row("from coming back to “complete”") {
                     ($0.complete?.shown ?? ($0.isFrozen ? "frozen" : "never"), nil)
@@ -140,10 +122,10 @@ struct CatchUpDemo: Sendable {
             faults: faults, verdict: "Nothing lost, nothing twice, and complete when it said so.",
             explanation: explanation,
             members: ReportObject([
-                "scenario": "catch-up", "seed": seed, "speed": speed,
+                "scenario": "catch-up", "seed": seed, "speed": speed, "passed": faults.isEmpty,
                 "acknowledged": evidence.acknowledged, "live": evidence.live,
-                "milliseconds": timeline.elapsed.milliseconds,
-            ]).merging(ReportObject(Dictionary(objects) { first, _ in first })),
+                "milliseconds": took.milliseconds,
+            ]).merging(ReportObject(Dictionary(uniqueKeysWithValues: objects))),
             accounts: [
                 DemoAccount(
                     feature: "channels", promise: "complete when it says so", before: word(.first),
@@ -173,38 +155,12 @@ struct CatchUpDemo: Sendable {
 }
 
 extension Step<DeviceSession> {
-    /// Every device has what was published.
-    static var haveAll: Step {
-        Step("haveAll") { session in
-            try await session.wait("all have the first event") { try $0.areAllComplete() }
-        }
-    }
-    /// Every device has at least so many.
-    static func have(_ count: Int) -> Step {
-        Step("have(\(count))") { session in
-            try await session.wait("a part of the backlog") { session in
-                try session.observer.devices.allSatisfy {
-                    try session.observer.count($0) >= count
-                }
-            }
-        }
-    }
-    static func has(_ role: CatchUpDevice) -> Step {
-        Step("has(\(role))") { session in
-            try await session.wait("\(role) has everything") { try $0.isComplete(role.rawValue) }
-        }
-    }
     /// It says that it is complete.
-    static func claims(_ role: CatchUpDevice, within limit: Duration = DeviceSession.timeout)
-        -> Step
-    {
-        Step("claims(\(role))") { session in
-            try await session.wait("\(role) says that it is complete", limit) {
-                $0.observer.claim(of: role.rawValue) != nil
-            }
+    fileprivate static func claims(
+        _ role: DeviceRole, within limit: Duration = DeviceSession.timeout
+    ) -> Step {
+        until("\(role) says that it is complete", within: limit) {
+            $0.device(role)?.claim != nil
         }
     }
-    static var rest: Step { Step("rest") { try await $0.rest() } }
-    static var goLive: Step { Step("goLive") { await $0.goLive() } }
-    static var endLive: Step { Step("endLive") { await $0.endLive() } }
 }

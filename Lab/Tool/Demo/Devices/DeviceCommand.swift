@@ -7,34 +7,79 @@ import RepriseCore
 import RepriseNIO
 import RepriseWire
 
-/// `reprise-lab device`: one of the demo's devices, a process that can be killed.
+/// The devices of `reprise-lab demo kill` and `catch-up`.
+enum DeviceRole: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// The original app of `case-catch-up`, with its position in memory alone.
+    case naive
+    /// The original app as it froze, before its repair.
+    case first
+    /// The same after its repair.
+    case repaired
+    /// The same, with a backend that says when a catch-up is over.
+    case signalled
+    case reprise
+
+    /// The file outside of any journal that it writes for a channel.
+    func effects(of channel: String, in folder: URL) -> String {
+        folder.appendingPathComponent("\(rawValue).\(channel).effects").path
+    }
+}
+
+/// A line of a device's output.
+enum DeviceWord: String, Sendable {
+    /// It connects at a line of input.
+    case ready
+    /// It has no answer of the server.
+    case waiting
+    /// The server has answered it, and it does not have everything.
+    case catchingUp = "catching-up"
+    /// It takes itself to have everything.
+    case complete
+    /// It waits for events that never come.
+    case frozen
+
+    @Sendable func say() { try? StandardOutput.write(rawValue) }
+}
+
+/// `reprise-lab device`: a device of a demo, a process that can be killed.
 ///
 /// Not for people.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device", abstract: "A device for the demo.", shouldDisplay: false)
 
-    @Argument var channel: String
+    @Argument var channels: [String]
     @Option var server: String
-    @Option var journal: String
-    @Option var effects: String
-    @Flag var naive = false
+    @Option var folder: String
+    @Option var role: DeviceRole
+    /// Backlogs come in parallel streams, with pauses drawn from this.
+    @Option var streams: UInt64?
+    /// The speed-up of an original client's clock.
+    @Option var speed = 1.0
+
+    private var place: URL { URL(fileURLWithPath: folder) }
+    private var dialer: any SocketDialer {
+        streams.map { ParallelStreams(dialer: NIODialer(), seed: $0) } ?? NIODialer()
+    }
+
+    /// The journal of the device with Reprise.
+    static func journal(in folder: URL) -> URL { folder.appendingPathComponent("journal") }
 
     func run() async throws {
-        let name = try ChannelName(channel)
-        let file = try EffectFile(effects)
+        let names = try channels.map { try ChannelName($0) }
         let device = self
-        try StandardOutput.write(DeviceWord.ready.rawValue)
+        let go = WakeUp()
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await InputWatch.untilEnd() }
                 group.addTask {
-                    if device.naive {
-                        try await NaiveDevice(
-                            server: device.server, dialer: NIODialer(), channel: name, effects: file
-                        ).run()
+                    let reader = InputLineReader(descriptor: STDIN_FILENO)
+                    while try await reader.next() != nil { go.ring() }
+                }
+                group.addTask {
+                    if device.role == .reprise {
+                        try await device.listen(names, after: go)
                     } else {
-                        try await device.listen(name, file)
+                        try await device.listenAsOriginal(names, after: go)
                     }
                 }
                 try await group.next()
@@ -43,39 +88,94 @@ struct DeviceCommand: AsyncParsableCommand {
         }
     }
 
-    /// The same effect twice: outside the journal, where a kill may repeat it, and inside, where it
-    /// cannot.
-    private func listen(_ name: ChannelName, _ file: EffectFile) async throws {
+    private func listenAsOriginal(_ names: [ChannelName], after go: WakeUp) async throws {
+        let files = try names.map { ($0, try OriginalFile(role.effects(of: $0.text, in: place))) }
+        let device = OriginalDevice(
+            role, files: Dictionary(uniqueKeysWithValues: files), server: server, dialer: dialer,
+            speed: speed)
+        DeviceWord.ready.say()
+        await go.wait()
+        try await device.run()
+    }
+
+    /// With the SDK.
+    private func listen(_ names: [ChannelName], after go: WakeUp) async throws {
         var configuration = Reprise.Configuration()
         configuration.schemas = [SinkTable.schema]
         let reprise = try await Reprise.open(
-            at: URL(fileURLWithPath: journal), server: server, dialer: NIODialer(),
+            at: Self.journal(in: place), server: server, dialer: dialer,
             configuration: configuration)
-        let channel = try reprise.channel(name.text)
-        try await channel.read("file") { message in
-            try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
-        }
-        try await channel.read("sink", inTransaction: SinkTable.insert)
-        let announcing = Task { await announce(channel.states) }
+        for name in names { try await read(reprise.channel(name.text), of: name) }
+        DeviceWord.ready.say()
+        await go.wait()
+        let announcing = Task { try await announce(names, of: reprise) }
         defer { announcing.cancel() }
-        do {
-            try await reprise.run()
-        } catch {
+        do { try await reprise.run() } catch {
             await reprise.close()
             throw error
         }
         await reprise.close()
     }
 
-    private func announce(_ states: AsyncStream<ChannelState>) async {
-        var isWaiting = true
-        for await state in states {
-            switch state {
-            case .closed, .subscribing: isWaiting = true
-            default:
-                if isWaiting { try? StandardOutput.write(DeviceWord.listening.rawValue) }
-                isWaiting = false
+    /// Reads with an effect: a line in a file.
+    ///
+    /// With streams the file knows which ids it has, so that it is
+    /// exactly once; without, it is there twice: outside the journal, where a kill may repeat it,
+    /// and inside, where it cannot.
+    private func read(_ channel: Channel, of name: ChannelName) async throws {
+        let path = role.effects(of: name.text, in: place)
+        let file = try CheckerFile(path)
+        guard streams != nil else {
+            try await channel.read("file") { message in
+                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
             }
+            return try await channel.read("sink", inTransaction: SinkTable.insert)
         }
+        var log = EffectLog(path)
+        try log.update()
+        let applied = Shared(log.ids)
+        try await channel.read(
+            "file", isApplied: { id in applied.update { $0.contains(id) } },
+            handler: { message in
+                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                applied.update { _ = $0.insert(message.id) }
+            })
+    }
+
+    /// Says what all channels have come to, whenever that changes.
+    private func announce(_ names: [ChannelName], of reprise: Reprise) async throws {
+        let states = Shared(ChannelStates(names))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for name in names {
+                let changes = try reprise.channel(name.text).states
+                group.addTask {
+                    for await state in changes { states.update { $0.set(state, of: name) } }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+/// What all channels of a device have come to.
+private struct ChannelStates {
+    private var channels: [ChannelName: ChannelState]
+    private var said: DeviceWord?
+
+    init(_ names: [ChannelName]) {
+        channels = Dictionary(uniqueKeysWithValues: names.map { ($0, .closed) })
+    }
+
+    /// Says it where it has changed.
+    mutating func set(_ new: ChannelState, of name: ChannelName) {
+        channels[name] = new
+        let isWaiting = channels.values.contains { $0 == .closed || $0 == .subscribing }
+        let isLive = channels.values.allSatisfy { $0 == .live }
+        let word: DeviceWord = isWaiting ? .waiting : isLive ? .complete : .catchingUp
+        guard word != said else { return }
+        // The server has answered, even if nothing was missing.
+        if said == .waiting, word == .complete { DeviceWord.catchingUp.say() }
+        word.say()
+        said = word
     }
 }

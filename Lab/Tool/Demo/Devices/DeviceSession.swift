@@ -1,7 +1,7 @@
+import Foundation
 import RepriseCommandLine
 import RepriseCore
 import RepriseWire
-import Synchronization
 
 /// Devices that listen to the same channels, are killed at the same moments, and leave what they
 /// have handled in files.
@@ -9,174 +9,249 @@ actor DeviceSession: ScenarioSession {
     /// A step that takes less than a second, and may take longer on a busy machine.
     static let timeout = Duration.seconds(30)
 
-    let fixture: DemoFixture
-    /// One for each channel.
-    let traffic: [Traffic]
-    let observer: DeviceObserver
+    /// One of them, in whichever process.
+    struct Device {
+        let role: DeviceRole
+        /// What it has handled, by channel.
+        var logs: [EffectLog]
+        var process: DemoProcess?
+        /// How often it has said what since its start.
+        var said: [DeviceWord: Int] = [:]
+        /// When it said last that it has everything; nil since it has asked again.
+        var claim: ContinuousClock.Instant?
+        /// The lines in its files at its start.
+        var linesBefore = 0
+        /// From its start until it had everything.
+        var caughtUp: Duration?
+
+        /// How many messages it has handled so far.
+        var count: Int { logs.reduce(0) { $0 + $1.ids.count } }
+        var lines: Int { logs.reduce(0) { $0 + $1.lines } }
+        /// The same since its start, repetitions among them.
+        var handled: Int { lines - linesBefore }
+    }
+
+    let folder: URL
+    private(set) var devices: [Device]
+    private let server: DemoServer
+    private let url: String
     private let channels: [String]
-    private let timeline: Timeline
-    private var tasks: [Task<Void, Never>] = []
+    private let options: [String]
+    /// One for each channel.
+    private let traffic: [Traffic]
+    let timeline: Timeline
     private var publishing: Task<Void, any Error>?
     private var live: Task<Void, any Error>?
+    private var starts = 0
     /// When the devices were started last.
-    private(set) var restarted = ContinuousClock.now
-    /// From then until a device had everything.
-    private var caughtUp: [String: Duration] = [:]
+    private var restarted = ContinuousClock.now
     /// Acknowledged before the server was killed.
     private(set) var beforeKill: Set<EntryID> = []
 
-    init(
-        _ fixture: DemoFixture, channels: [String], text: DemoText, observer: DeviceObserver,
-        timeline: Timeline
-    ) {
-        (self.fixture, self.channels, self.observer) = (fixture, channels, observer)
-        self.timeline = timeline
-        traffic = channels.map { _ in Traffic(text: text) }
+    private init(
+        in folder: URL, _ server: DemoServer, _ roles: [DeviceRole], channels: [String],
+        options: [String], _ timeline: Timeline
+    ) async {
+        (self.folder, self.server, self.options) = (folder, server, options)
+        (self.channels, self.timeline) = (channels, timeline)
+        url = await server.url
+        traffic = channels.map { _ in Traffic() }
+        devices = roles.map { role in
+            Device(role: role, logs: channels.map { EffectLog(role.effects(of: $0, in: folder)) })
+        }
     }
 
-    /// Plays steps on a fixture of their own, and removes it.
+    /// Plays steps with a server and a folder of their own, calls `report`, and removes them.
+    ///
+    /// The title is in the first line, and in the message about a step that gets stuck; the
+    /// options are those of every device.
     static func play<T: Sendable>(
-        _ steps: [Step<DeviceSession>], on session: DeviceSession, of title: String,
+        _ steps: [Step<DeviceSession>], of title: String, _ headline: String,
+        with roles: [DeviceRole], channels: [String], options: [String] = [],
+        columns: [(String, Int)], settings: DemoSettings,
         _ report: (DeviceSession) async throws -> T
     ) async throws -> T {
-        do {
-            try await Step.perform(steps, on: session, limit: .seconds(300), of: title)
-            let report = try await report(session)
-            await session.end()
-            return report
-        } catch {
-            await session.end()
-            throw error
+        let timeline = Timeline(settings, columns)
+        try timeline.title(["Reprise demo: \(title)", headline])
+        return try await DemoFolder.with { folder in
+            try await folder.withServer { server in
+                let session = await DeviceSession(
+                    in: folder.url, server, roles, channels: channels, options: options,
+                    timeline)
+                return try await folder.ending {
+                    try await Step.perform(
+                        steps, on: session, limit: .seconds(300), of: title)
+                    return try await report(session)
+                } _: {
+                    await session.end()
+                }
+            }
         }
     }
 
     private func end() async {
         live?.cancel()
         publishing?.cancel()
-        for task in tasks { task.cancel() }
-        await fixture.clear()
+        await killDevices()
     }
 
     // MARK: What is there
 
     /// The ids that the server has acknowledged to the publishers.
     var acknowledged: Set<EntryID> { traffic.reduce(into: []) { $0.formUnion($1.acknowledged) } }
-    private var stored: Int { traffic.reduce(0) { $0 + $1.count } }
+    /// How many they are.
+    var stored: Int { traffic.reduce(0) { $0 + $1.count } }
+    /// How many a second were stored, by the median of the first channel's bursts.
+    var medianRate: Int { traffic[0].medianRate }
+    var isEverythingStored: Bool { traffic.allSatisfy(\.isEverythingStored) }
+    var areAllComplete: Bool { devices.allSatisfy { isComplete($0.role) } }
+
+    func device(_ role: DeviceRole) -> Device? { devices.first { $0.role == role } }
 
     /// Whether a device has as many messages as were acknowledged.
-    func isComplete(_ device: String) throws -> Bool { try observer.count(device) >= stored }
+    func isComplete(_ role: DeviceRole) -> Bool { device(role).map { $0.count >= stored } ?? false }
 
-    func areAllComplete() throws -> Bool {
-        try observer.devices.allSatisfy { try isComplete($0) }
-    }
-
-    /// What became of the messages on a device.
-    func evidence(of device: String) throws -> DeviceEvidence {
-        let (acknowledged, seen) = (acknowledged, try observer.look(device))
-        return DeviceEvidence(
-            applied: seen.ids.intersection(acknowledged).count, again: seen.again,
-            lost: acknowledged.subtracting(seen.ids).count,
-            live: acknowledged.subtracting(beforeKill).intersection(seen.ids).count,
-            complete: observer.claim(of: device).map { $0 - restarted },
-            caughtUp: caughtUp[device], isFrozen: observer.times(.frozen, device) > 0)
+    /// What became of the messages on the devices.
+    func evidence() throws -> [DeviceRole: DeviceEvidence] {
+        try look()
+        let acknowledged = acknowledged
+        let evidence = devices.map { device in
+            let ids = device.logs.reduce(into: Set<EntryID>()) { $0.formUnion($1.ids) }
+            return (
+                device.role,
+                DeviceEvidence(
+                    applied: ids.intersection(acknowledged).count,
+                    again: device.logs.reduce(0) { $0 + $1.repeated },
+                    lost: acknowledged.subtracting(ids).count,
+                    live: acknowledged.subtracting(beforeKill).intersection(ids).count,
+                    complete: device.claim.map { $0 - restarted }, caughtUp: device.caughtUp,
+                    isFrozen: device.said[.frozen] != nil)
+            )
+        }
+        return Dictionary(uniqueKeysWithValues: evidence)
     }
 
     /// Prints a row of the timeline.
     func note(_ what: String) throws {
-        try timeline.row([stored] + observer.devices.map { try observer.count($0) }, what)
+        try look()
+        try timeline.row([stored] + devices.map(\.count), what)
     }
 
-    /// Returns when the condition holds.
-    ///
-    /// - Throws: ``CommandFailure`` at the limit.
-    func wait(
-        _ what: String, _ limit: Duration = timeout,
-        until condition: @Sendable (isolated DeviceSession) throws -> Bool
-    ) async throws {
-        let start = ContinuousClock.now
-        var spoken = start
-        while try !condition(self) {
-            guard .now - start < limit else {
-                throw CommandFailure(.incomplete, "not in time: \(what).")
+    /// Reads what the devices have written since.
+    private func look() throws {
+        for index in devices.indices {
+            for log in devices[index].logs.indices { try devices[index].logs[log].update() }
+            if devices[index].caughtUp == nil, isComplete(devices[index].role) {
+                devices[index].caughtUp = .now - restarted
             }
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Whether a condition comes true in time; now and then, a row says that it has not yet.
+    @discardableResult
+    func isTrue(
+        within limit: Duration, _ condition: @Sendable (isolated DeviceSession) -> Bool
+    ) async throws -> Bool {
+        var spoken = ContinuousClock.now
+        return try await Waiting.isTrue(within: limit) {
+            try look()
             if .now - spoken > .seconds(10) {
                 spoken = .now
                 try note("…")
             }
-            try await pause()
+            return condition(self)
         }
-    }
-
-    /// The same, but goes on at the limit.
-    func wait(
-        atMost limit: Duration, until condition: @Sendable (isolated DeviceSession) throws -> Bool
-    ) async throws {
-        let start = ContinuousClock.now
-        while try !condition(self), .now - start < limit { try await pause() }
     }
 
     /// Returns when no device has got anything for two seconds.
     func rest() async throws {
         var (before, since) = (-1, ContinuousClock.now)
         while .now - since < .seconds(2) {
-            let now = try observer.devices.reduce(0) { try $0 + observer.handled($1) }
+            try look()
+            let now = devices.reduce(0) { $0 + $1.lines }
             if now != before { (before, since) = (now, .now) }
-            try await pause()
-        }
-    }
-
-    private func pause() async throws {
-        try await Task.sleep(for: .milliseconds(2))
-        for device in observer.devices where caughtUp[device] == nil {
-            if try isComplete(device) { caughtUp[device] = .now - restarted }
+            try await Task.sleep(for: .milliseconds(2))
         }
     }
 
     // MARK: Actions
 
-    func startServer() async throws {
-        try await fixture.startServer()
-        guard publishing == nil else { return }
-        let (channels, traffic, url) = (self.channels, self.traffic, await fixture.url)
-        publishing = Task {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for (name, traffic) in zip(channels, traffic) {
-                    group.addTask { try await traffic.run(server: url, channel: ChannelName(name)) }
-                }
-                try await group.waitForAll()
-            }
-        }
-    }
-
     /// Starts the devices, and lets them connect at the same moment.
     func startDevices() async throws {
-        observer.restarted()
-        let processes = try await fixture.launchDevices()
-        let observer = observer
-        tasks += zip(observer.devices, processes).map { name, process in
-            Task { await observer.listen(to: process, as: name) }
+        try look()
+        starts += 1
+        for index in devices.indices {
+            let role = devices[index].role
+            let process = try DemoProcess(
+                .lab,
+                ["device"] + channels + options
+                    + ["--server", url, "--folder", folder.path, "--role", role.rawValue],
+                log: folder.appendingPathComponent("\(role)-\(starts).log"))
+            devices[index].process = process
+            (devices[index].said, devices[index].claim) = ([:], nil)
+            devices[index].linesBefore = devices[index].lines
+            Task { await listen(to: process, at: index) }
         }
-        try await wait("the devices are there") { session in
-            session.observer.devices.allSatisfy { session.observer.times(.ready, $0) > 0 }
+        let areThere = try await isTrue(within: Self.timeout) { session in
+            session.devices.allSatisfy { $0.said[.ready] != nil }
         }
-        (restarted, caughtUp) = (.now, [:])
-        for process in processes { process.say("go") }
+        guard areThere else { throw CommandFailure(.incomplete, "The devices do not start.") }
+        restarted = .now
+        for index in devices.indices {
+            devices[index].caughtUp = nil
+            devices[index].process?.say("go")
+        }
     }
 
-    func killDevices() async { await fixture.killDevices() }
+    /// Listens to a device until it ends.
+    private func listen(to process: DemoProcess, at index: Int) async {
+        while let line = try? await process.line(within: .seconds(3_600)) {
+            guard devices[index].process === process, let word = DeviceWord(rawValue: line) else {
+                continue
+            }
+            devices[index].said[word, default: 0] += 1
+            devices[index].claim = word == .complete ? .now : nil
+        }
+    }
 
-    func killServer() async {
+    /// SIGKILL to all devices, one right after the other.
+    func killDevices() async {
+        await withTaskGroup(of: Void.self) { group in
+            for device in devices { group.addTask { await device.process?.kill() } }
+        }
+    }
+
+    /// Ends the devices, so that the journal has no owner.
+    func endDevices() async {
+        for device in devices { await device.process?.terminate() }
+    }
+
+    /// SIGKILL; the server is started again on the same port with the same data.
+    func killServer() async throws {
         beforeKill = acknowledged
-        await fixture.killServer()
+        await server.kill()
+        try note("SIGKILL to the server")
+        try await server.start()
+        try note("the server is back, same port, same data")
     }
 
     /// Publishes, distributed over the channels.
     func send(_ count: Int) {
+        if publishing == nil { publishing = Task { try await publish() } }
         for traffic in traffic { traffic.send(count / self.traffic.count) }
     }
 
-    func isStored() async {
-        for traffic in traffic { await traffic.waitForAll() }
+    private func publish() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (name, traffic) in zip(channels, traffic) {
+                group.addTask { [url] in
+                    try await traffic.run(server: url, channel: ChannelName(name))
+                }
+            }
+            try await group.waitForAll()
+        }
     }
 
     /// Publishes without pause, 12 events a second in each channel.
@@ -193,11 +268,9 @@ actor DeviceSession: ScenarioSession {
         }
     }
 
-    /// Everything is published and acknowledged.
     func endLive() async {
         live?.cancel()
         _ = try? await live?.value
-        await isStored()
     }
 
     /// The publishers end.
@@ -205,43 +278,4 @@ actor DeviceSession: ScenarioSession {
         for traffic in traffic { traffic.end() }
         try await publishing?.value
     }
-}
-
-extension Step<DeviceSession> {
-    static var startServer: Step { Step("startServer") { try await $0.startServer() } }
-    static var startDevices: Step { Step("startDevices") { try await $0.startDevices() } }
-    /// SIGKILL to all devices, one right after the other.
-    static var killDevices: Step { Step("killDevices") { await $0.killDevices() } }
-    /// SIGKILL; the server is started again on the same port with the same data.
-    static var killServer: Step {
-        Step("killServer") { session in
-            await session.killServer()
-            try await session.note("SIGKILL to the server")
-            try await session.startServer()
-            try await session.note("the server is back, same port, same data")
-        }
-    }
-    static func send(_ count: Int) -> Step {
-        Step("send(\(count))") { await $0.send(count) }
-    }
-    static var isStored: Step { Step("isStored") { await $0.isStored() } }
-    static func note(_ what: String) -> Step { Step("note") { try await $0.note(what) } }
-}
-
-/// What became of the messages on one device, by the files outside of any journal.
-struct DeviceEvidence: Sendable {
-    var applied = 0
-    /// Handled a second time.
-    var again = 0
-    var lost = 0
-    /// Of the messages that came after the server was killed.
-    var live = 0
-    /// From its last start until it said, for the last time, that it has everything.
-    var complete: Duration?
-    /// From its last start until it had everything.
-    var caughtUp: Duration?
-    var isFrozen = false
-
-    /// Whether it was right when it said so.
-    var wasComplete: Bool { complete != nil && lost == 0 }
 }

@@ -2,62 +2,45 @@ import Foundation
 import RepriseCommandLine
 import RepriseCore
 import RepriseSimulator
-import RepriseWire
 
 /// The demo `kill`: two devices, ours and the naive one, on the same channel, killed at the same
 /// moments.
 struct KillDemo: Sendable {
-    static let channel = "demo"
-
     let seed: UInt64
     let messages: Int
     let kills: Int
-    let text: DemoText
-    let timeline: Timeline
+    let settings: DemoSettings
 
-    func play() async throws -> DeviceReport {
+    func play() async throws -> TableReport {
         var generator = SeededRandom(seed: seed)
         let schedule = KillSchedule(messages: messages, deviceKills: kills, using: &generator)
-        let fixture = try DemoFixture { url, folder in
-            let arguments = [
-                "device", Self.channel, "--server", url, "--journal", Self.journal(folder).path,
-            ]
-            return [
-                arguments + ["--effects", Self.effects("reprise", folder)],
-                arguments + ["--effects", Self.effects("naive", folder), "--naive"],
-            ]
-        }
-        let session = DeviceSession(
-            fixture, channels: [Self.channel], text: text,
-            observer: DeviceObserver(
-                ["reprise", "naive"].map { ($0, [Self.effects($0, fixture.folder)]) }),
-            timeline: timeline)
-        return try await DeviceSession.play(steps(schedule), on: session, of: "kill") { session in
-            await fixture.endDevices()
-            let sink = try SinkTable.ids(in: Self.journal(fixture.folder))
+        return try await DeviceSession.play(
+            steps(schedule), of: "kill, seed \(seed)",
+            "\(messages.grouped) messages, \(kills) kills of the devices, 1 of the server.",
+            with: [.reprise, .naive], channels: ["demo"],
+            columns: [("stored", 9), ("reprise", 9), ("naive", 9)], settings: settings
+        ) { session in
+            await session.endDevices()
+            let sink = try SinkTable.ids(in: DeviceCommand.journal(in: session.folder))
             let acknowledged = await session.acknowledged
+            let devices = try await session.evidence()
             return report(
                 Evidence(
                     published: messages, acknowledged: acknowledged.count,
-                    ours: try await session.evidence(of: "reprise"),
-                    naive: try await session.evidence(of: "naive"),
+                    ours: devices[.reprise] ?? DeviceEvidence(),
+                    naive: devices[.naive] ?? DeviceEvidence(),
                     sink: DeviceEvidence(
                         applied: Set(sink).count, again: sink.count - Set(sink).count,
                         lost: acknowledged.subtracting(sink).count)),
-                perSecond: session.traffic[0].medianRate)
+                perSecond: await session.medianRate, took: session.timeline.elapsed)
         }
-    }
-
-    private static func journal(_ folder: URL) -> URL { folder.appendingPathComponent("device") }
-    private static func effects(_ device: String, _ folder: URL) -> String {
-        folder.appendingPathComponent("\(device).effects").path
     }
 
     // MARK: Steps
 
     private func steps(_ schedule: KillSchedule) -> [Step<DeviceSession>] {
         var steps: [Step<DeviceSession>] = [
-            .startServer, .startDevices, .listening(1),
+            .startDevices, .listening(1),
             .note("both devices listen; \(Traffic.connections) connections publish"),
         ]
         var (stored, kill) = (0, 0)
@@ -67,7 +50,7 @@ struct KillDemo: Sendable {
             case .devices(let count):
                 kill += 1
                 steps += [
-                    .handled(count, by: "reprise"), .killDevices,
+                    .handled(count), .killDevices,
                     .note("SIGKILL to both devices, \(kill) of \(kills)"), .startDevices,
                     .listening(1),
                 ]
@@ -79,7 +62,8 @@ struct KillDemo: Sendable {
             steps.append(.stored(stored))
         }
         return steps + [
-            .endPublishing, .note("everything is published and acknowledged"), .settle("reprise"),
+            Step("endPublishing") { try await $0.endPublishing() },
+            .note("everything is published and acknowledged"), .settle,
         ]
     }
 
@@ -110,42 +94,34 @@ struct KillDemo: Sendable {
     private static func none(
         _ sentence: String, _ what: String, _ count: @escaping @Sendable (Evidence) -> Int
     ) -> Expectation<Evidence> {
-        Expectation(sentence) { evidence in
-            let count = count(evidence)
-            return count == 0 ? [] : [.init("kill", "\(count)", "\(count) messages \(what)")]
-        }
+        Expectation(sentence) { .some(count($0), "kill", "", "messages \(what)") }
     }
 
     // MARK: The report
 
-    func report(_ evidence: Evidence, perSecond: Int) -> DeviceReport {
+    func report(_ evidence: Evidence, perSecond: Int, took: Duration) -> TableReport {
         let (ours, naive, sink) = (evidence.ours, evidence.naive, evidence.sink)
         let faults = Self.expectations.flatMap { $0.faults(evidence) }
-        func both(_ count: Int) -> [String] { [count.grouped, count.grouped] }
-        func object(_ device: DeviceEvidence) -> ReportObject {
-            [
-                "applied": device.applied, "again": device.again, "lost": device.lost,
-                "caughtUpMilliseconds": ReportObject.nullable(
-                    device.caughtUp?.milliseconds),
-            ]
+        let none = TableRow.Cell("–", nil)
+        func both(_ title: String, _ cell: (DeviceEvidence) -> String) -> TableRow {
+            TableRow(title, [cell(ours), cell(naive)])
         }
-        return DeviceReport(
-            columns: ["reprise", "naive"],
+        return TableReport(
+            head: TableRow("", ["reprise", "naive"]),
             rows: [
-                .init("published", both(evidence.published)),
-                .init("acknowledged by the server", both(evidence.acknowledged)),
-                .init(
-                    "applied, in a file outside the journal",
-                    [ours.applied.grouped, naive.applied.grouped]),
-                .init("  dispatched a second time", [ours.again.grouped, naive.again.grouped]),
-                .init("  lost", [DeviceReport.bad(ours.lost), DeviceReport.bad(naive.lost)]),
-                .init(
-                    "applied, in the journal's own transaction", [sink.applied.grouped, "–"]),
-                .init("  repeated", [DeviceReport.bad(sink.again), ("–", nil)]),
-                .init("  lost", [DeviceReport.bad(sink.lost), ("–", nil)]),
-                .init(
-                    "from the last restart to caught up",
-                    [ours, naive].map { $0.lost == 0 ? $0.caughtUp?.shown ?? "never" : "never" }),
+                both("published") { _ in evidence.published.grouped },
+                both("acknowledged by the server") { _ in evidence.acknowledged.grouped },
+                both("applied, in a file outside the journal") { $0.applied.grouped },
+                both("  dispatched a second time") { $0.again.grouped },
+                TableRow("  lost", [TableRow.bad(ours.lost), TableRow.bad(naive.lost)]),
+                TableRow(
+                    "applied, in the journal's own transaction",
+                    [(sink.applied.grouped, nil), none]),
+                TableRow("  repeated", [TableRow.bad(sink.again), none]),
+                TableRow("  lost", [TableRow.bad(sink.lost), none]),
+                both("from the last restart to caught up") {
+                    $0.lost == 0 ? $0.caughtUp?.shown ?? "never" : "never"
+                },
             ],
             faults: faults,
             verdict: "Nothing lost, nothing repeated in the transaction, after \(kills + 1) kills.",
@@ -158,22 +134,23 @@ struct KillDemo: Sendable {
                 Run it again: reprise-lab demo kill --seed \(seed)
                 """,
             members: [
-                "scenario": "kill", "seed": seed, "published": evidence.published,
-                "acknowledged": evidence.acknowledged, "deviceKills": kills, "serverKills": 1,
-                "reprise": object(ours), "naive": object(naive),
+                "scenario": "kill", "seed": seed, "passed": faults.isEmpty,
+                "published": evidence.published, "acknowledged": evidence.acknowledged,
+                "deviceKills": kills, "serverKills": 1, "reprise": ours.members,
+                "naive": naive.members,
                 "transaction": [
                     "applied": sink.applied, "repeated": sink.again, "lost": sink.lost,
-                ] as [String: Int],
-                "milliseconds": timeline.elapsed.milliseconds,
+                ] as ReportObject,
+                "milliseconds": took.milliseconds,
             ],
             accounts: [
                 DemoAccount(
                     feature: "channels", promise: "every message, \(kills + 1) kills",
-                    before: "\(naive.lost.grouped) lost", repaired: nil,
+                    before: "\(naive.lost.grouped) lost",
                     reprise: "\((ours.lost + sink.lost).grouped) lost", kept: faults.isEmpty),
                 DemoAccount(
                     feature: "channels", promise: "at most 128 twice at each kill",
-                    before: naive.again.grouped, repaired: nil, reprise: ours.again.grouped,
+                    before: naive.again.grouped, reprise: ours.again.grouped,
                     kept: ours.again <= 128 * (kills + 1) && sink.again == 0),
             ])
     }
@@ -181,39 +158,34 @@ struct KillDemo: Sendable {
 
 extension Step<DeviceSession> {
     /// The server has answered all devices, so often since their start.
-    static func listening(_ times: Int) -> Step {
-        Step("listening(\(times))") { session in
-            try await session.wait("the devices listen") { session in
-                session.observer.devices.allSatisfy {
-                    session.observer.times(.listening, $0) >= times
-                }
+    fileprivate static func listening(_ times: Int) -> Step {
+        until("the devices listen") { session in
+            session.devices.allSatisfy { $0.said[.catchingUp, default: 0] >= times }
+        }
+    }
+    /// Ours has handled so many messages since its start, normally in under a second.
+    fileprivate static func handled(_ count: Int) -> Step {
+        Step { session in
+            try await session.isTrue(within: .seconds(5)) { session in
+                session.device(.reprise).map { $0.handled >= count } ?? false
             }
         }
     }
-    /// A device has handled so many messages since its start, normally in under a second.
-    static func handled(_ count: Int, by device: String) -> Step {
-        Step("handled(\(count))") { session in
-            try await session.wait(atMost: .seconds(5)) { session in
-                try session.observer.handled(device) >= count
+    fileprivate static func stored(_ count: Int) -> Step {
+        until("\(count) are stored") { $0.stored >= count }
+    }
+    /// Both devices have everything; or ours has, and the other gets no more.
+    fileprivate static var settle: Step {
+        Step { session in
+            let isOurs = try await session.isTrue(within: DeviceSession.timeout) {
+                $0.isComplete(.reprise)
             }
-        }
-    }
-    /// The server has stored so many messages of the first channel.
-    static func stored(_ count: Int) -> Step {
-        Step("stored(\(count))") { await $0.traffic[0].wait(for: count) }
-    }
-    static var endPublishing: Step { Step("endPublishing") { try await $0.endPublishing() } }
-    /// All devices have everything; or this one has, and the others get no more.
-    static func settle(_ ours: String) -> Step {
-        Step("settle") { session in
-            try await session.wait(atMost: DeviceSession.timeout) { try $0.isComplete(ours) }
-            if try await !session.areAllComplete() { try await session.rest() }
-            let isOurs = try await session.isComplete(ours)
-            let areAll = try await session.areAllComplete()
+            if await !session.areAllComplete { try await session.rest() }
+            let areAll = await session.areAllComplete
             try await session.note(
                 !isOurs
-                    ? "\(ours) does not have everything"
-                    : areAll ? "both have everything" : "\(ours) has everything; naive gets no more"
+                    ? "reprise does not have everything"
+                    : areAll ? "both have everything" : "reprise has everything; naive gets no more"
             )
         }
     }

@@ -3,38 +3,38 @@ import RepriseCore
 import RepriseSimulator
 import RepriseWire
 
-/// A device with the case study's own client, frozen or repaired, on a real connection.
+/// A device with the case study's own client, before or after its repair, on a real connection.
 ///
 /// The client is the simulator's transcription, one for each channel. Where the case study leaves
 /// something open, the device favours it: position and effect are one write to disk, it reconnects
-/// every second, and never checks its queue too early by itself.
+/// every second, and never checks its queue too early by itself. Only the naive one has its
+/// position in memory, as apps often do, and checks its queue whenever that is empty.
 actor OriginalDevice {
-    struct Setup: Sendable {
-        let server: String
-        let dialer: any SocketDialer
-        let version: OriginalChannelClient.Version
-        /// Whether its backend reports the end of a catch-up: in the original "optional but
-        /// recommended".
-        let hearsCompletion: Bool
-        /// The speed-up of its clock.
-        let speed: Double
-        let say: @Sendable (DeviceWord) -> Void
-    }
-
     private struct Line {
         var client: OriginalChannelClient
         var file: OriginalFile
     }
 
-    private let setup: Setup
+    private let role: DeviceRole
+    private let server: String
+    private let dialer: any SocketDialer
+    /// The speed-up of its clock.
+    private let speed: Double
     private let start = ContinuousClock.now
-    private var lines: [ChannelName: Line] = [:]
+    private var lines: [ChannelName: Line]
+    private var hasAnswer = false
     private var hasClaimed = false
 
-    init(_ setup: Setup, files: [ChannelName: OriginalFile]) {
-        self.setup = setup
+    init(
+        _ role: DeviceRole, files: [ChannelName: OriginalFile], server: String,
+        dialer: any SocketDialer, speed: Double
+    ) {
+        (self.role, self.server, self.dialer, self.speed) = (role, server, dialer, speed)
+        let version: OriginalChannelClient.Version =
+            role == .naive || role == .first ? .first : .repaired
         lines = files.mapValues { file in
-            Line(client: OriginalChannelClient(setup.version, highest: file.highest), file: file)
+            let highest = role == .naive ? 0 : file.highest
+            return Line(client: OriginalChannelClient(version, highest: highest), file: file)
         }
     }
 
@@ -42,7 +42,7 @@ actor OriginalDevice {
     func run() async throws {
         while true {
             try Task.checkCancellation()
-            if let connection = try? await WireConnection.open(setup.server, dialer: setup.dialer) {
+            if let connection = try? await WireConnection.open(server, dialer: dialer) {
                 do { try await listen(connection) } catch let failure as CommandFailure {
                     throw failure
                 } catch {}
@@ -52,7 +52,7 @@ actor OriginalDevice {
             try await Task.sleep(for: .seconds(1))
         }
         // "Freezes waiting for events that never come" (38).
-        setup.say(.frozen)
+        DeviceWord.frozen.say()
         while true { try await Task.sleep(for: .seconds(3_600)) }
     }
 
@@ -81,11 +81,11 @@ actor OriginalDevice {
                 }
             }
         }
-        hasClaimed = false
-        setup.say(.catchingUp)
+        (hasAnswer, hasClaimed) = (false, false)
+        DeviceWord.waiting.say()
         try await connection.send([ClientFrame.subscribe(subscriptions).encoded()])
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for (name, interval) in looks {
+            for (name, interval) in looks where role != .naive {
                 group.addTask { try await self.look(at: name, every: interval) }
             }
             group.addTask {
@@ -96,32 +96,44 @@ actor OriginalDevice {
         }
     }
 
-    private var now: Duration { (ContinuousClock.now - start) * setup.speed }
+    private var now: Duration { (ContinuousClock.now - start) * speed }
 
     private func look(at name: ChannelName, every interval: Duration) async throws {
         var next: Duration? = interval
         while let pause = next {
-            try await Task.sleep(for: pause / setup.speed)
-            next = nil
-            // Events are processed at once, so its queue is empty at any check (23).
-            for action in lines[name]?.client.checked(at: now, isQueueEmpty: true) ?? [] {
-                if case .check(let pause) = action { next = pause }
-            }
+            try await Task.sleep(for: pause / speed)
+            next = look(at: name)
             claim()
         }
+    }
+
+    /// Events are processed at once, so its queue is empty at any check (23).
+    ///
+    /// - Returns: when to look again, if at all.
+    private func look(at name: ChannelName) -> Duration? {
+        for case .check(let pause) in lines[name]?.client.checked(at: now, isQueueEmpty: true) ?? []
+        { return pause }
+        return nil
     }
 
     private func received(_ frames: [ServerFrame]) throws {
         for frame in frames {
             switch frame {
-            case .subscribed(let subscribed): try lines[subscribed.channel]?.file.keep(subscribed)
+            case .subscribed(let subscribed):
+                try lines[subscribed.channel]?.file.keep(subscribed)
+                if !hasAnswer { DeviceWord.catchingUp.say() }
+                hasAnswer = true
             case .event(let event): try received(event)
-            case .syncComplete(let complete) where setup.hearsCompletion:
+            case .syncComplete(let complete) where role == .signalled:
+                // "Optional but recommended", so it favours the repaired one.
                 lines[complete.channel]?.client.textReceived(frame.encoded())
                 claim()
             default: continue
             }
         }
+        guard role == .naive, hasAnswer else { return }
+        for name in lines.keys { _ = look(at: name) }
+        claim()
     }
 
     private func received(_ event: ServerFrame.Event) throws {
@@ -133,6 +145,6 @@ actor OriginalDevice {
     private func claim() {
         guard !hasClaimed, lines.values.allSatisfy({ !$0.client.isCatchingUp }) else { return }
         hasClaimed = true
-        setup.say(.complete)
+        DeviceWord.complete.say()
     }
 }

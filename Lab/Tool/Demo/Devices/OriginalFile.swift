@@ -7,7 +7,7 @@ import RepriseWire
 /// The highest sequence in the file is the position, so effect and position are one write: safer
 /// than any store of the original.
 struct OriginalFile: Sendable {
-    private let effects: EffectFile
+    private let effects: CheckerFile
     private let epochPath: String
     /// The position at the start.
     let highest: Int64
@@ -15,7 +15,7 @@ struct OriginalFile: Sendable {
     private(set) var epoch: Epoch?
 
     init(_ path: String) throws {
-        effects = try EffectFile(path)
+        effects = try CheckerFile(path)
         epochPath = path + ".epoch"
         var log = EffectLog(path)
         try log.update()

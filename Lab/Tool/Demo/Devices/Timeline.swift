@@ -4,31 +4,28 @@ import RepriseCore
 /// Prints what happens, as it happens, with how far everybody is.
 struct Timeline: Sendable {
     private let start = ContinuousClock.now
-    private let isQuiet: Bool
-    /// The columns beside the stored count, each with its width.
+    private let settings: DemoSettings
+    /// Each column with its width.
     private let columns: [(name: String, width: Int)]
 
-    init(isQuiet: Bool, columns: [(String, Int)] = [("stored", 9), ("reprise", 9), ("naive", 9)]) {
-        self.isQuiet = isQuiet
-        self.columns = columns
+    init(_ settings: DemoSettings, _ columns: [(String, Int)]) {
+        (self.settings, self.columns) = (settings, columns)
     }
 
     var elapsed: Duration { .now - start }
 
     func title(_ lines: [String]) throws {
-        guard !isQuiet else { return }
         let terminal = Terminal.output
-        try StandardOutput.write(terminal.paint(lines[0], .bold))
-        for line in lines.dropFirst() { try StandardOutput.write(line) }
-        try StandardOutput.write("")
         let head =
             columns.reduce("time".right(7)) { $0 + $1.name.right($1.width) } + "  what happened"
-        try StandardOutput.write(terminal.paint(head, .dim))
+        let all =
+            [terminal.paint(lines[0], .bold)] + lines.dropFirst()
+            + ["", terminal.paint(head, .dim)]
+        try settings.say(all.joined(separator: "\n"))
     }
 
     func row(_ counts: [Int], _ what: String) throws {
-        guard !isQuiet else { return }
-        for line in lines(counts, what, on: Terminal.output) { try StandardOutput.write(line) }
+        try settings.say(lines(counts, what, on: .output).joined(separator: "\n"))
     }
 
     /// Text that does not fit beside the numbers goes below, so that no line exceeds 80 columns.

@@ -9,8 +9,6 @@ extension FormsAlgorithm: ScenarioApp {}
 enum FormsDemo: ScenarioDemo {
     typealias App = FormsAlgorithm
     typealias Script = FormsScenario
-    typealias Fixture = FormsDemoFixture
-    typealias Run = ScenarioRun<FormsDemo>
     typealias Result = ScenarioResult<FormsDemo>
 
     /// What a person saw on the screen, by asking the browser.
@@ -50,27 +48,6 @@ enum FormsDemo: ScenarioDemo {
             ledger.isSettled(as: scenario.outcomes)
         },
     ]
-
-    // MARK: Playing
-
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (FormsDemoFixture) async throws -> T
-    ) async throws -> T { try await FormsDemoFixture.with(body) }
-
-    static func begin(
-        _ scenario: FormsScenario, as app: App, on fixture: FormsDemoFixture, number: Int
-    ) async throws -> FormsSession {
-        try await fixture.begin(scenario, as: app, number: number)
-    }
-
-    static func end(
-        _ session: FormsSession, of scenario: FormsScenario, on fixture: FormsDemoFixture
-    ) async throws -> Run {
-        try await session.settle()
-        let seen = Observation(
-            sightings: await session.observer.sightings, picture: await session.observer.picture)
-        return try await session.ends(scenario, as: session.algorithm, seen)
-    }
 
     // MARK: The report
 
@@ -141,16 +118,10 @@ enum FormsDemo: ScenarioDemo {
         """
 
     static func accounts(_ report: ScenarioReport<FormsDemo>) -> [DemoAccount] {
-        func share(_ app: App) -> String? {
-            let played = report.results.filter { $0.run(app) != nil }
-            let right = report.sum(app) { $0.faults($1).isEmpty ? 1 : 0 }
-            return right.map { "\($0) of \(played.count)" }
-        }
-        return [
-            DemoAccount(
-                feature: "forms", promise: "its form for each tap, once",
-                before: share(.optionalChaining), repaired: share(.waitThreeSeconds),
-                reprise: share(.reprise) ?? "–", kept: report.hasPassed)
+        [
+            report.account("its form for each tap, once") { app in
+                report.share(app) { $0.faults($1).isEmpty }
+            }
         ]
     }
 
@@ -162,12 +133,7 @@ enum FormsDemo: ScenarioDemo {
         ]
     }
 
-    static func json(_ result: Result) -> ReportObject {
-        [
-            "expected": result.scenario.forms,
-            "ledger": (result.run(.reprise)?.ledger ?? LedgerSum()).counts,
-        ]
-    }
+    static func json(_ result: Result) -> ReportObject { ["expected": result.scenario.forms] }
 
     /// For the picture of a form.
     static let isAlwaysSaved = true
@@ -179,20 +145,7 @@ enum FormsDemo: ScenarioDemo {
 
     static let beginnings = ["tapped"]
 
-    static func sightings(_ run: Run) -> [(label: String, microseconds: Int64)] {
+    static func sightings(_ run: Run) -> [Sighting] {
         run.seen.sightings.map { ("ON THE SCREEN: \($0.title)", $0.microseconds) }
-    }
-
-    static func label(_ event: PhoneEvent) -> String? {
-        switch event.what {
-        case "app.webView": "the web view has loaded its page"
-        case "app.webViewDies": "the web view's process dies"
-        case "app.handshake": "handshake"
-        case "app.formsData": "the page has the catalogue"
-        case "app.event": "the event goes to the page"
-        case "app.deepLink": "the app is led to \(event.detail)"
-        case "app.formDidAppear": "the page has drawn the form"
-        default: PhoneLabel.of(event)
-        }
     }
 }

@@ -101,7 +101,7 @@ extension FormsScenario {
         FormsScenario(
             name: "update", title: "app updated while the event waits", start: .launch,
             arguments: ["--older"],
-            steps: [.push("welcome"), .offline, .tap, .handshake, .update, .online, .launch]),
+            steps: [.push("welcome"), .offline, .tap, .handshake, .install(), .online, .launch]),
     ]
 
     private static let taps = [

@@ -6,20 +6,12 @@ import ReprisePhone
 struct FormsSession: PhoneSession {
     static let ends: Set = ["app.lost", "app.formDidAppear", "app.handled"]
 
-    let phone: Phone
-    let app: PhoneAppSpec
-    let algorithm: FormsAlgorithm
+    let app: PlayedApp<FormsAlgorithm>
     let observer: FormsObserver
     let observing: Task<Void, Never>
-    let clock: LogClock
-    let since: Int
 
-    var id: String { app.id }
-    var isReprise: Bool { algorithm == .reprise }
     func stop() { observing.cancel() }
-    /// Only the app's state is to be lost, not the system's.
     func willKill() async throws { try await tapsAreTaken() }
-    func hasAdvanced(by time: Duration) { clock.move(by: time) }
 
     func launch() async throws {
         try await phone.launch(id)
@@ -44,50 +36,31 @@ struct FormsSession: PhoneSession {
 }
 
 extension Step<FormsSession> {
-    /// The person opens the app.
-    static var launch: Step { Step("launch") { try await $0.launch() } }
-    /// The same, and it has everything that it needs.
+    /// The person opens the app, and it has everything that it needs.
     static var ready: Step {
-        Step("ready") { session in
+        Step { session in
             try await session.launch()
             try await session.expectReport("formsData")
         }
     }
     /// A notification with the name of a campaign.
     static func push(_ campaign: String) -> Step {
-        Step("push(\(campaign))") { session in
+        Step { session in
             try await session.phone.push(
                 #"{"aps": {"alert": {"title": "News", "body": "Tap me"}}, "campaign": "\#(campaign)"}"#,
                 app: session.id)
             try await session.expect(.delivered)
         }
     }
-    static var slowNetwork: Step {
-        Step("slowNetwork") { session in
-            try await session.phone.slow(latency: .milliseconds(2_500))
-        }
-    }
-    /// The app is replaced by its next version.
-    static var update: Step {
-        Step("update") { session in
-            try await session.tapsAreTaken()
-            var newer = session.app
-            newer.arguments.removeAll { $0 == "--older" }
-            try await session.phone.install(newer)
-            try await session.expect(.terminated)
-        }
-    }
+    static var slowNetwork: Step { Step { try await $0.phone.slow(latency: .milliseconds(2_500)) } }
     /// The page has said hello, and has been answered.
-    static var handshake: Step { Step("handshake") { try await $0.expectReport("handshake") } }
+    static var handshake: Step { reports("handshake") }
     /// The app has done all that it can do without a network.
     static var doesWhatItCan: Step {
-        Step("doesWhatItCan") { session in
-            try await session.until("it has done what it can") {
-                let tally = try await session.tally()
-                guard tally.untaken == 0 else { return false }
-                return session.isReprise ? tally.said["app.handshake"] != nil : tally.open == 0
-            }
+        until("it has done what it can") { session in
+            let tally = try await session.tally()
+            guard tally.untaken == 0 else { return false }
+            return session.isReprise ? tally.said["app.handshake"] != nil : tally.open == 0
         }
     }
-    static var settle: Step { Step("settle") { try await $0.settle() } }
 }

@@ -2,8 +2,6 @@ import ArgumentParser
 import Foundation
 import RepriseCommandLine
 import RepriseCore
-import RepriseFakes
-import RepriseNIO
 import ReprisePhone
 
 /// Which app plays: the same phone, the same server, the same messages.
@@ -19,16 +17,11 @@ enum NoticesAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 enum NoticesDemo: ScenarioDemo {
     typealias App = NoticesAlgorithm
     typealias Script = NoticesScenario
-    typealias Run = ScenarioRun<NoticesDemo>
     typealias Result = ScenarioResult<NoticesDemo>
 
     /// By the phone's notification centre and by the server.
     struct Observation: Sendable {
-        let messages: [NoticesRecorder.Message]
-        /// Violations during the run.
-        let noted: [ScenarioFault]
-        /// The expected targets of taps.
-        let routes: [String]
+        let notes: NoticesNotes
         /// At the icon, in the end.
         let badge: Int64
         /// By the server, by conversation.
@@ -38,6 +31,7 @@ enum NoticesDemo: ScenarioDemo {
         /// How often the app has counted that a person was alerted twice.
         let secondAlerts: Int64
 
+        var messages: [NoticesNotes.Message] { notes.messages }
         var unread: Int64 { standings.values.reduce(0) { $0 + $1.unread } }
     }
 
@@ -69,11 +63,11 @@ enum NoticesDemo: ScenarioDemo {
                 $0.due == .banner && isKnown($0, run) && time(of: $0, run) == nil
             }
         },
-        Expectation("by at most one banner") { run in
+        counted("by at most one banner", "twice", "twice", "banners too many") { run in
             let count = twice(run)
             // A second alert from a race that was counted.
             let isCounted = run.scenario.mayRace && Int64(count) <= run.seen.secondAlerts
-            return fault("twice", isCounted ? 0 : count, "twice", "banners too many")
+            return isCounted ? 0 : count
         },
         counted(
             "by none, where the person has said no", "other", "shown",
@@ -97,10 +91,10 @@ enum NoticesDemo: ScenarioDemo {
         Expectation("a tap leads to its conversation") { run in
             let led = run.reports("route").map { String($0.prefix { $0 != " " }) }
             let sentence = "the taps led to \(led.joined(separator: ", "))"
-            return led == run.seen.routes ? [] : [.init("other", "wrong way", sentence)]
+            return led == run.seen.notes.routes ? [] : [.init("other", "wrong way", sentence)]
         },
         Expectation("after each step the badge is what is unread, and signs are seen") {
-            $0.seen.noted
+            $0.seen.notes.faults
         },
         Expectation("at the end the badge is what is unread") { run in
             run.seen.badge == run.seen.unread
@@ -115,13 +109,10 @@ enum NoticesDemo: ScenarioDemo {
         _ sentence: String, _ sort: String, _ word: String, _ what: String,
         _ count: @escaping @Sendable (Run) -> Int
     ) -> Expectation<Run> {
-        Expectation(sentence) { run in fault(sort, count(run), word, what) }
-    }
-
-    private static func fault(
-        _ sort: String, _ count: Int, _ word: String, _ what: String
-    ) -> [ScenarioFault] {
-        count > 0 ? [.init(sort, "\(count) \(word)", "\(count) \(what)", count: count)] : []
+        Expectation(sentence) { run in
+            let count = count(run)
+            return .some(count, sort, "\(count) \(word)", what)
+        }
     }
 
     static func badge(saw: Int64, due: Int64) -> ScenarioFault {
@@ -133,14 +124,14 @@ enum NoticesDemo: ScenarioDemo {
         run.log.filter { $0.what == "banner" && $0.detail == id }.map(\.microseconds)
     }
 
-    private static func isKnown(_ message: NoticesRecorder.Message, _ run: Run) -> Bool {
+    private static func isKnown(_ message: NoticesNotes.Message, _ run: Run) -> Bool {
         run.log.contains {
             ["app.stored", "banner"].contains($0.what) && $0.detail == message.id
         }
     }
 
     /// How soon a person heard of a message; nil: not before the app ran again.
-    private static func time(of message: NoticesRecorder.Message, _ run: Run) -> Duration? {
+    private static func time(of message: NoticesNotes.Message, _ run: Run) -> Duration? {
         guard let first = banners(of: message.id, run).first else { return nil }
         let opened = run.log.first {
             ($0.what == "foreground" || $0.what == "resumed")
@@ -234,28 +225,22 @@ enum NoticesDemo: ScenarioDemo {
     static func accounts(_ report: ScenarioReport<NoticesDemo>) -> [DemoAccount] {
         func account(
             _ promise: String, _ sort: String, _ word: String,
-            where isMeant: @escaping (Result) -> Bool = { _ in true }
+            where isMeant: @escaping (NoticesScenario) -> Bool = { _ in true }
         ) -> DemoAccount {
-            func sum(_ app: App) -> String? {
-                let runs = report.results.filter(isMeant).compactMap { result in
-                    result.run(app).map { total(sort)(result, $0) }
-                }
-                return runs.isEmpty ? nil : "\(runs.reduce(0, +)) \(word)"
+            report.account(promise) { app in
+                report.sum(app, where: isMeant, total(sort)).map { "\($0) \(word)" }
             }
-            return DemoAccount(
-                feature: "notices", promise: promise, before: sum(.seed), repaired: nil,
-                reprise: sum(.reprise) ?? "–", kept: report.hasPassed)
         }
         return [
             account("at most one banner of a message", "twice", "twice"),
             account("the badge is what is unread", "badge", "wrong"),
-            account("seen although the app was dead", "late", "not") { $0.scenario.isPushed },
+            account("seen although the app was dead", "late", "not") { $0.isPushed },
         ]
     }
 
     static func json(_ result: Result, _ run: Run) -> ReportObject {
         [
-            "faults": result.faults(run).map(\.sentence), "messages": run.seen.messages.count,
+            "messages": run.seen.messages.count,
             "banners": run.log.count { $0.what == "banner" },
             "milliseconds": time(run)?.milliseconds, "badge": run.seen.badge,
             "unread": run.seen.unread, "secondAlerts": run.seen.secondAlerts,
@@ -266,7 +251,7 @@ enum NoticesDemo: ScenarioDemo {
 
     static let beginnings = ["launched"]
 
-    static func sightings(_ run: Run) -> [(label: String, microseconds: Int64)] {
+    static func sightings(_ run: Run) -> [Sighting] {
         run.seen.messages.map { ("\(name(of: $0.id)) is stored", $0.microseconds) }
     }
 
@@ -276,127 +261,9 @@ enum NoticesDemo: ScenarioDemo {
 
     static func label(_ event: PhoneEvent) -> String? {
         switch event.what {
-        case "exited", "terminated": "the process has died (\(event.detail))"
-        case "foreground": "the app is in the foreground"
-        case "background": "the app is in the background"
-        case "banner": "A BANNER: \(name(of: event.detail))"
+        case "banner", "app.stored": PhoneLabel.of(event, detail: name(of: event.detail))
         case "removed": "taken away: \(name(of: event.detail))"
-        case "badge": "the badge is \(event.detail)"
-        case "push": "a push arrives"
-        case "app.stored": "the app has \(name(of: event.detail))"
-        case "app.extension": "the extension runs"
-        case "app.extensionAnswer": "it says: \(event.detail)"
-        case "app.route": "ON THE SCREEN: \(event.detail)"
-        case "app.process", "completed": nil
         default: PhoneLabel.of(event)
         }
-    }
-}
-
-// MARK: - Playing
-
-extension NoticesDemo {
-    /// A phone, a server and what brings pushes from one to the other.
-    struct Fixture: Sendable {
-        let phone: Phone
-        let server: NoticesServer
-        let program: URL
-        let address: PushEndpoint.Address
-        let clock = LogClock()
-    }
-
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            let (pushes, taken) = AsyncStream<FakeRequest>.makeStream(
-                bufferingPolicy: .bufferingNewest(10_000))
-            return try await NoticesServer.with(
-                folder.url.appendingPathComponent("server"), taken: { taken.yield($0) }
-            ) { server in
-                try await folder.withPhone { phone in
-                    let address = try await address(of: phone)
-                    let carrying = Task { await carry(pushes, to: address) }
-                    defer { carrying.cancel() }
-                    return try await body(
-                        Fixture(
-                            phone: phone, server: server, program: folder.program,
-                            address: address))
-                }
-            }
-        }
-    }
-
-    /// The phone's push address, once it listens.
-    private static func address(of phone: Phone) async throws -> PushEndpoint.Address {
-        let deadline = ContinuousClock.now + .seconds(30)
-        while ContinuousClock.now < deadline {
-            if let address = PushEndpoint.Address(in: phone.folder) { return address }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        throw CommandFailure(.internal, "The phone takes no pushes.")
-    }
-
-    /// Delivers pushes from Apple's stand-in to the phone, one after the other.
-    private static func carry(
-        _ pushes: AsyncStream<FakeRequest>, to address: PushEndpoint.Address
-    ) async {
-        for await push in pushes {
-            var headers = Dictionary(
-                push.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }
-            ) { first, _ in first }
-            // On the phone each app of the demo is one of its own.
-            headers["apns-topic"] = nil
-            let call = HTTPCall(
-                method: "POST", url: address.url + push.path, headers: headers,
-                body: .bytes(push.body))
-            _ = try? await NIOTransport().fetch(call, limit: 65_536)
-        }
-    }
-
-    static func begin(
-        _ scenario: NoticesScenario, as app: App, on fixture: Fixture, number: Int
-    ) async throws -> NoticesSession {
-        let (phone, server, id) = (fixture.phone, fixture.server, "p\(number)-\(scenario.name)")
-        let since = try await phone.status().lastEvent
-        try await phone.online()
-        try await phone.ask(.rules(scenario.rules))
-        let (url, person) = (await server.url, "person\(number)")
-        let ada = try await NoticesCaller.make("ada", at: url)
-        let isPushed = scenario.isPushed && app == .reprise
-        let session = NoticesSession(
-            phone: phone, server: server, program: fixture.program, id: id, algorithm: app,
-            person: person, channels: ["team\(number)", "club\(number)"], sender: ada,
-            elsewhere: try await NoticesCaller.make(person, at: url),
-            pushToken: isPushed ? fixture.address.token(of: id) : nil, clock: fixture.clock,
-            since: since)
-        for channel in session.channels {
-            try await ada.send(
-                "PUT", ["channels", channel],
-                #"{"title":"The \#(channel)","visibility":"private"}"#)
-            try await ada.send("PUT", ["channels", channel, "members", person])
-        }
-        if let token = session.pushToken { server.apns.install(token) }
-        try await session.install()
-        try await phone.permit(app: id)
-        return session
-    }
-
-    /// The person opens the app; when all is idle, or at a timeout, the result is judged.
-    static func end(_ session: NoticesSession, of scenario: NoticesScenario, on fixture: Fixture)
-        async throws -> Run
-    {
-        try await session.open()
-        let end = ContinuousClock.now + (session.isReprise ? .seconds(12) : session.timeout)
-        var run = try await session.run(scenario)
-        while ContinuousClock.now < end {
-            let result = ScenarioResult(scenario: scenario, runs: [run])
-            if result.faults(run).isEmpty, session.isLive(run.log) { break }
-            try await Task.sleep(for: .milliseconds(25))
-            run = try await session.run(scenario)
-        }
-        if let token = session.pushToken { fixture.server.apns.uninstall(token, since: Date()) }
-        try await session.phone.ask(.uninstall(app: session.id))
-        return run
     }
 }

@@ -200,7 +200,7 @@ extension NoticesScenario {
             isPushed: true, isInCaseStudy: false,
             steps: [
                 .install(extension: ["--hang-at", "decided", "--ignores-warning"]), .launch,
-                .forceQuit, .write("m1"), .extensionRuns, .advance(by: .seconds(27)),
+                .forceQuit, .write("m1"), .reports("extension"), .advance(by: .seconds(27)),
                 .advance(by: .seconds(3)), .seen("m1"), .badge,
             ]),
         NoticesScenario(

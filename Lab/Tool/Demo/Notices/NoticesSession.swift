@@ -6,15 +6,11 @@ import RepriseNIO
 import RepriseNotices
 import ReprisePhone
 import RepriseWire
-import Synchronization
 
 /// One of the apps with messages in one scenario, with a person and conversations of its own.
 struct NoticesSession: PhoneSession {
-    let phone: Phone
-    let server: NoticesServer
-    let program: URL
-    let id: String
-    let algorithm: NoticesAlgorithm
+    let app: PlayedApp<NoticesAlgorithm>
+    let fixture: NoticesDemo.Fixture
     /// The phone's user.
     let person: String
     let channels: [String]
@@ -24,12 +20,7 @@ struct NoticesSession: PhoneSession {
     let elsewhere: NoticesCaller
     /// The app's push token; nil: no pushes.
     let pushToken: String?
-    let recorder = NoticesRecorder()
-    let clock: LogClock
-    let since: Int
-
-    var isReprise: Bool { algorithm == .reprise }
-    func hasAdvanced(by time: Duration) { clock.move(by: time) }
+    let notes = Shared(NoticesNotes())
 
     /// How long an effect may take before it is a fault; short for the original app where none of
     /// it runs any more.
@@ -37,30 +28,13 @@ struct NoticesSession: PhoneSession {
 
     // MARK: The app
 
-    /// Installs the app, or replaces it by one that is started in another way.
-    func install(_ arguments: [String] = [], extensionArguments: [String] = []) async throws {
-        var all = [
-            "app", isReprise ? "notices" : "notices-seed", "--server", await server.url, "--user",
-            person, "--token", elsewhere.token.secret,
-        ]
-        for channel in channels { all += ["--channel", channel] }
-        if let pushToken { all += ["--push-token", pushToken] }
-        var spec = PhoneAppSpec(id: id, executable: program.path, arguments: all + arguments)
-        if isReprise {
-            spec.serviceExtension = program.path
-            spec.extensionArguments = ["app", "notices-extension"] + extensionArguments
-        }
-        try await phone.install(spec)
-    }
-
     /// The person opens the app, which is not there, and it has caught up.
     func launch() async throws {
         let before = try await log().last?.number ?? 0
         try await phone.launch(id)
         try await until("it has caught up") {
             let said = try await log().filter { $0.number > before }
-            let live = Set(said.filter { $0.what == "app.live" }.map(\.detail))
-            return live.isSuperset(of: channels)
+            return isLive(said)
                 && (pushToken == nil || said.contains { $0.what == "app.registered" })
         }
     }
@@ -75,17 +49,24 @@ struct NoticesSession: PhoneSession {
 
     /// The same message in no other run.
     func message(_ name: String) -> String { "\(person)-\(name)" }
+    /// What was written of this name.
+    func written(_ name: String) -> NoticesNotes.Message? {
+        notes.value.messages.first { $0.id == message(name) }
+    }
+    func newest(in channel: String) -> Int64 {
+        notes.value.messages.last { $0.channel == channel }?.seq ?? 0
+    }
 
     /// Ada writes a message; returns when the server has stored it.
     func write(
-        _ name: String, _ due: NoticesRecorder.Message.Due = .banner, in conversation: Int = 0
+        _ name: String, _ due: NoticesNotes.Message.Due = .banner, in conversation: Int = 0
     ) async throws {
         let channel = channels[conversation]
         let seq = try await sender.publish(message(name), "Message \(name)", to: channel)
-        recorder.note(
-            NoticesRecorder.Message(
-                id: message(name), channel: channel, seq: seq, microseconds: clock.microseconds,
-                due: due))
+        let message = NoticesNotes.Message(
+            id: message(name), channel: channel, seq: seq,
+            microseconds: app.clock.microseconds, due: due)
+        notes.update { $0.messages.append(message) }
     }
 
     func isDelivered(_ name: String) async throws -> Bool {
@@ -95,13 +76,11 @@ struct NoticesSession: PhoneSession {
     /// The person taps the banner of a message, if there is one, and its conversation is on the
     /// screen.
     func tap(_ name: String) async throws {
-        guard try await isDelivered(name), let message = recorder.message(message(name)) else {
-            return
-        }
-        recorder.taps(message.channel)
+        guard try await isDelivered(name), let message = written(name) else { return }
+        notes.update { $0.routes.append(message.channel) }
         let routes = try await count("app.route")
         try await phone.tap(message.id, app: id)
-        try await isTrue(within: .seconds(30)) { try await count("app.route") > routes }
+        try await Waiting.isTrue(within: .seconds(30)) { try await count("app.route") > routes }
     }
 
     /// The person marks a message as read without opening the app; in the original app, by opening
@@ -115,7 +94,7 @@ struct NoticesSession: PhoneSession {
     /// The person reads on another device, all that is there.
     func readElsewhere(_ conversation: Int = 0) async throws {
         let channel = channels[conversation]
-        try await elsewhere.read(channel, through: recorder.newest(in: channel))
+        try await elsewhere.read(channel, through: newest(in: channel))
     }
 
     func setQuietHours(from start: String, to end: String, in zone: String) async throws {
@@ -129,7 +108,7 @@ struct NoticesSession: PhoneSession {
     /// The phone's log has events of this kind for all of these messages.
     func has(_ what: String, of names: [String], within limit: Duration? = nil) async throws {
         let due = Set(names.map(message))
-        try await isTrue(within: limit ?? timeout) {
+        try await Waiting.isTrue(within: limit ?? timeout) {
             due.isSubset(of: try await log().filter { $0.what == what }.map(\.detail))
         }
     }
@@ -137,27 +116,36 @@ struct NoticesSession: PhoneSession {
     /// The figure at the icon is what is unread by the server.
     func checkBadge() async throws {
         var (saw, due) = (Int64(0), Int64(0))
-        let isRight = try await isTrue(within: timeout) {
+        let isRight = try await Waiting.isTrue(within: timeout) {
             saw = Int64(try await phone.app(id).badge)
             due = 0
             for channel in channels { due += try await elsewhere.standing(in: channel).unread }
             return saw == due
         }
-        if !isRight { recorder.note(NoticesDemo.badge(saw: saw, due: due)) }
+        if !isRight {
+            let fault = NoticesDemo.badge(saw: saw, due: due)
+            notes.update { $0.faults.append(fault) }
+        }
     }
 
     /// The app has reported what another person does.
     func checkSign(_ what: String, _ detail: String, or fault: String) async throws {
-        let isSeen = try await isTrue(within: timeout) {
+        let isSeen = try await Waiting.isTrue(within: timeout) {
             try await log().contains { $0.what == "app.\(what)" && $0.detail == detail }
         }
-        if !isSeen { recorder.miss(fault) }
+        if !isSeen { miss(fault) }
+    }
+
+    /// A sign of other people was not seen.
+    func miss(_ what: String) {
+        let fault = ScenarioFault("missed", what, "a sign of the others was not seen: \(what)")
+        notes.update { $0.faults.append(fault) }
     }
 
     // MARK: The end
 
     /// What was seen so far.
-    func run(_ scenario: NoticesScenario) async throws -> NoticesDemo.Run {
+    func observation() async throws -> NoticesDemo.Observation {
         let status = try await phone.app(id)
         var standings: [String: NoticesStatus] = [:]
         for channel in channels {
@@ -166,27 +154,22 @@ struct NoticesSession: PhoneSession {
         let reading =
             isReprise
             ? try NoticesReading.read(at: folder, schemas: Reprise.featureSchemas, limit: 0) : nil
-        let seen = NoticesDemo.Observation(
-            messages: recorder.messages, noted: recorder.faults, routes: recorder.routes,
-            badge: Int64(status.badge), standings: standings,
+        return NoticesDemo.Observation(
+            notes: notes.value, badge: Int64(status.badge), standings: standings,
             delivered: status.delivered.map(\.request),
             secondAlerts: reading?.counts.first { $0.what == "secondAlert" }?.count ?? 0)
-        return ScenarioRun(
-            scenario: scenario, app: algorithm, log: try await log(),
-            ledger: isReprise ? try ledger() : nil, seen: seen)
     }
 
     /// Whether the running process has caught up: one that has just started has nothing to do yet.
     func isLive(_ log: [PhoneEvent]) -> Bool {
-        guard isReprise else { return true }
         let since = log.last { $0.what == "launched" }?.number ?? 0
         let live = log.filter { $0.number > since && $0.what == "app.live" }.map(\.detail)
         return Set(live).isSuperset(of: channels)
     }
 }
 
-/// Records what a scenario expects, and the faults between its steps.
-final class NoticesRecorder: Sendable {
+/// What a scenario expects, and the faults between its steps.
+struct NoticesNotes: Sendable {
     /// One message, and what a person is to see of it.
     struct Message: Hashable, Sendable {
         /// The expected notification of a message.
@@ -209,28 +192,8 @@ final class NoticesRecorder: Sendable {
         let due: Due
     }
 
-    private struct State {
-        var messages: [Message] = []
-        var faults: [ScenarioFault] = []
-        var routes: [String] = []
-    }
-
-    private let state = Mutex(State())
-
-    var messages: [Message] { state.withLock { $0.messages } }
-    var faults: [ScenarioFault] { state.withLock { $0.faults } }
+    var messages: [Message] = []
+    var faults: [ScenarioFault] = []
     /// The expected targets of taps, in order.
-    var routes: [String] { state.withLock { $0.routes } }
-
-    func note(_ message: Message) { state.withLock { $0.messages.append(message) } }
-    func note(_ fault: ScenarioFault) { state.withLock { $0.faults.append(fault) } }
-    /// A sign of other people was not seen.
-    func miss(_ what: String) {
-        note(.init("missed", what, "a sign of the others was not seen: \(what)"))
-    }
-    func taps(_ channel: String) { state.withLock { $0.routes.append(channel) } }
-    func message(_ id: String) -> Message? { messages.first { $0.id == id } }
-    func newest(in channel: String) -> Int64 {
-        messages.last { $0.channel == channel }?.seq ?? 0
-    }
+    var routes: [String] = []
 }

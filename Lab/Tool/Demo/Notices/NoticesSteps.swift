@@ -10,56 +10,44 @@ import RepriseWire
 extension Step<NoticesSession> {
     // MARK: The app
 
-    /// It is replaced by one that is started with these arguments.
-    static func install(_ arguments: String..., extension more: [String] = []) -> Step {
-        Step("install") { try await $0.install(arguments, extensionArguments: more) }
-    }
-    static var launch: Step { Step("launch") { try await $0.launch() } }
-    static var open: Step { Step("open") { try await $0.open() } }
+    static var open: Step { Step { try await $0.open() } }
     static var switchToAnotherApp: Step {
-        Step("switchToAnotherApp") { session in
+        Step { session in
             try await session.phone.install(
                 PhoneAppSpec(
-                    id: "other", executable: session.program.path,
+                    id: "other", executable: session.app.spec.executable,
                     arguments: ["app", "notices-seed"]))
             try await session.phone.launch("other")
             try await session.expect(.background)
         }
     }
     static func permit(_ permission: NotificationSettings.Authorization) -> Step {
-        Step("permit(\(permission))") { session in
-            try await session.phone.permit(permission, app: session.id)
-        }
-    }
-    static var extensionRuns: Step {
-        Step("extensionRuns") { try await $0.expectReport("extension") }
+        Step { try await $0.phone.permit(permission, app: $0.id) }
     }
 
     // MARK: People
 
     /// Ada writes a message.
     static func write(
-        _ name: String, _ due: NoticesRecorder.Message.Due = .banner, in conversation: Int = 0
+        _ name: String, _ due: NoticesNotes.Message.Due = .banner, in conversation: Int = 0
     ) -> Step {
-        Step("write(\(name))") { try await $0.write(name, due, in: conversation) }
+        Step { try await $0.write(name, due, in: conversation) }
     }
     /// The same while her conversation is on the screen: the case study's own test deliberately has
     /// a banner over it.
     static func writeOnScreen(_ name: String) -> Step {
-        Step("writeOnScreen(\(name))") { try await $0.write(name, $0.isReprise ? .quiet : .any) }
+        Step { try await $0.write(name, $0.isReprise ? .quiet : .any) }
     }
-    static func tap(_ name: String) -> Step {
-        Step("tap(\(name))") { try await $0.tap(name) }
-    }
-    static var readElsewhere: Step { Step("readElsewhere") { try await $0.readElsewhere() } }
+    static func tap(_ name: String) -> Step { Step { try await $0.tap(name) } }
+    static var readElsewhere: Step { Step { try await $0.readElsewhere() } }
     /// The person sets quiet hours on another device.
     static func quietHours(from start: String, to end: String, in zone: String) -> Step {
-        Step("quietHours") { try await $0.setQuietHours(from: start, to: end, in: zone) }
+        Step { try await $0.setQuietHours(from: start, to: end, in: zone) }
     }
     /// Quiet hours over midnight that hold now, in a zone in which it is midnight, at the server
     /// too.
     static var quietHoursNow: Step {
-        Step("quietHoursNow") { session in
+        Step { session in
             var calendar = Calendar(identifier: .gregorian)
             calendar.timeZone = .gmt
             let hour = calendar.component(.hour, from: Date())
@@ -69,19 +57,17 @@ extension Step<NoticesSession> {
         }
     }
     static func becomes(_ hour: Int, _ minute: Int, in zone: String) -> Step {
-        Step("becomes(\(hour):\(minute))") {
-            try await $0.advance(toHour: hour, minute: minute, in: zone)
-        }
+        Step { try await $0.advance(toHour: hour, minute: minute, in: zone) }
     }
 
     /// Ada types, with an app of her own, and removes it; the person sees both.
     static var adaTypes: Step {
-        Step("adaTypes") { session in
+        Step { session in
             let folder = try DemoFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let token = session.sender.token
             let ada = try await Reprise.open(
-                at: folder, server: await session.server.url, dialer: NIODialer(),
+                at: folder, server: await session.fixture.server.url, dialer: NIODialer(),
                 identity: Identity(user: try UserID("ada")) { _ in token })
             let running = Task { try await ada.run() }
             defer { running.cancel() }
@@ -99,18 +85,18 @@ extension Step<NoticesSession> {
     }
     /// Ada has read all that there is; the person sees it.
     static var adaReads: Step {
-        Step("adaReads") { session in
+        Step { session in
             let team = session.channels[0]
-            let seq = session.recorder.newest(in: team)
+            let seq = session.newest(in: team)
             try await session.sender.read(team, through: seq)
             try await session.checkSign("receipt", "\(team) ada \(seq)", or: "no receipt")
         }
     }
     /// Ada sees that the person has read a message.
     static func isKnownAsRead(_ name: String) -> Step {
-        Step("isKnownAsRead(\(name))") { session in
-            guard let message = session.recorder.message(session.message(name)) else { return }
-            let isKnown = try await session.isTrue(within: session.timeout) {
+        Step { session in
+            guard let message = session.written(name) else { return }
+            let isKnown = try await Waiting.isTrue(within: session.timeout) {
                 let answer = try await session.sender.send(
                     "GET", ["channels", message.channel, "deliveries", "\(message.seq)"])
                 let members = try answer?.list("members").map { try HTTPMembers($0) } ?? []
@@ -118,7 +104,7 @@ extension Step<NoticesSession> {
                     $0.text("user") == session.person && $0.text("state") == "read"
                 }
             }
-            if !isKnown { session.recorder.miss("not read") }
+            if !isKnown { session.miss("not read") }
         }
     }
 
@@ -127,8 +113,8 @@ extension Step<NoticesSession> {
     /// A push of a message that has been under way: Apple brings it late, whatever the device has
     /// by now.
     static func latePush(_ name: String) -> Step {
-        Step("latePush(\(name))") { session in
-            guard let message = session.recorder.message(session.message(name)) else { return }
+        Step { session in
+            guard let message = session.written(name) else { return }
             var hint = PushHint(
                 kind: .alert, channel: try ChannelName(message.channel), seq: message.seq,
                 head: message.seq)
@@ -148,7 +134,7 @@ extension Step<NoticesSession> {
                 headers: ["apns-push-type": "alert", "apns-collapse-id": message.id],
                 app: session.id)
             let delivered = try await session.count("delivered")
-            try await session.isTrue(within: .seconds(3)) {
+            try await Waiting.isTrue(within: .seconds(3)) {
                 let log = try await session.log()
                 return log.count { $0.what == "delivered" } > delivered
                     || log.last { $0.what == "push" || $0.what == "notPresented" }?.what
@@ -162,43 +148,39 @@ extension Step<NoticesSession> {
     }
     /// SIGKILL to the server, which is started again with the same data.
     static var killServer: Step {
-        Step("killServer") { session in
-            await session.server.kill()
-            try await session.server.start()
+        Step { session in
+            await session.fixture.server.kill()
+            try await session.fixture.server.start()
         }
     }
-    static func providerIsDown(_ isDown: Bool) -> Step {
-        Step("providerIsDown(\(isDown))") { $0.server.setDown(isDown) }
-    }
-    static func wait(_ time: Duration) -> Step {
-        Step("wait(\(time))") { _ in try await Task.sleep(for: time) }
-    }
+    static func providerIsDown(_ isDown: Bool) -> Step { Step { $0.fixture.apple.setDown(isDown) } }
+    static func wait(_ time: Duration) -> Step { Step { _ in try await Task.sleep(for: time) } }
 
     // MARK: Effects
 
     /// A person has seen banners of these.
     static func seen(_ names: [String], within limit: Duration? = nil) -> Step {
-        Step("seen(\(names))") { try await $0.has("banner", of: names, within: limit) }
+        Step { try await $0.has("banner", of: names, within: limit) }
     }
     static func seen(_ names: String...) -> Step { seen(names) }
     /// The app has these.
     static func stored(_ names: [String]) -> Step {
-        Step("stored(\(names))") { try await $0.has("app.stored", of: names) }
+        Step { try await $0.has("app.stored", of: names) }
     }
     static func stored(_ names: String...) -> Step { stored(names) }
     /// A message is in the list; that it was no banner is checked at the end.
     static func listed(_ name: String) -> Step {
-        Step("listed(\(name))") { session in
-            try await session.isTrue(within: session.timeout) {
+        Step { session in
+            try await Waiting.isTrue(within: session.timeout) {
                 try await session.isDelivered(name)
             }
         }
     }
     /// No banner of these is delivered any more.
     static func gone(_ names: String...) -> Step {
-        Step("gone(\(names))") { session in
+        Step { session in
             let read = Set(names.map(session.message))
-            try await session.isTrue(within: session.timeout) {
+            try await Waiting.isTrue(within: session.timeout) {
                 try await session.phone.app(session.id).delivered.allSatisfy {
                     !read.contains($0.request.id)
                 }
@@ -206,14 +188,14 @@ extension Step<NoticesSession> {
         }
     }
     /// The figure at the icon is what is unread by the server.
-    static var badge: Step { Step("badge") { try await $0.checkBadge() } }
+    static var badge: Step { Step { try await $0.checkBadge() } }
 
     // MARK: Random steps
 
     /// Of Ada, of the person on the phone and on two other devices; after each the badge has to be
     /// right.
     static func random(_ count: Int, seed: UInt64) -> Step {
-        Step("random(\(count))") { session in
+        Step { session in
             var random = SeededRandom(seed: seed)
             try await session.launch()
             try await session.goHome()
@@ -241,7 +223,7 @@ extension Step<NoticesSession> {
                 }
                 try await session.checkBadge()
                 // One is enough to be said.
-                if !session.recorder.faults.isEmpty { return }
+                if !session.notes.value.faults.isEmpty { return }
             }
         }
     }

@@ -10,13 +10,8 @@ extension RemindersAlgorithm: ScenarioApp {}
 enum RemindersDemo: ScenarioDemo {
     typealias App = RemindersAlgorithm
     typealias Script = RemindersScenario
-    typealias Run = ScenarioRun<RemindersDemo>
     typealias Result = ScenarioResult<RemindersDemo>
-
-    struct Fixture: Sendable {
-        let phone: Phone
-        let program: URL
-    }
+    typealias Fixture = DemoPhone
 
     struct Observation: Sendable {
         let centre: NotificationCentre
@@ -65,30 +60,24 @@ enum RemindersDemo: ScenarioDemo {
         },
         Expectation("the system is asked for no more than it keeps") { run in
             let over = dropped(run)
-            return fault(
-                "dropped", over, "\(over) over", "requests were more than the system keeps")
+            return .some(
+                over, "dropped", "\(over) over", "requests were more than the system keeps")
         },
         Expectation("nothing waits to ring for what is gone, paused or moved") { run in
             let count = run.seen.centre.orphans
-            return fault(
-                "orphans", count, "+\(count)", "wait to ring for what is gone, paused or moved")
+            return .some(
+                count, "orphans", "+\(count)", "wait to ring for what is gone, paused or moved")
         },
         Expectation("every goal in use rings next time") { run in
             // Reprise reads the store; the original app schedules where a person creates goals.
             let knowsGoals = run.app == .reprise || !run.reports("did").isEmpty
             let count = run.scenario.leavesNoneSilent && knowsGoals ? run.seen.centre.silent : 0
-            return fault("silent", count, "\(count) silent", "goals in use do not ring next time")
+            return .some(count, "silent", "\(count) silent", "goals in use do not ring next time")
         },
         .ledger("each tap has ended once in the ledger, and as it must") { scenario, ledger in
             ledger.isSettled(as: scenario.outcomes)
         },
     ]
-
-    private static func fault(
-        _ sort: String, _ count: Int, _ word: String, _ what: String
-    ) -> [ScenarioFault] {
-        count > 0 ? [ScenarioFault(sort, word, "\(count) \(what)", count: count)] : []
-    }
 
     /// The original app deliberately has one screen for every missing target.
     private static func isRight(_ seen: String, _ due: String, _ app: App) -> Bool {
@@ -110,47 +99,6 @@ enum RemindersDemo: ScenarioDemo {
     /// Requests that the phone dropped at its limit.
     private static func dropped(_ run: Run) -> Int {
         run.log.count { $0.what == "dropped" && $0.detail.hasSuffix("more than 64 pending") }
-    }
-
-    // MARK: Playing
-
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            try await folder.withPhone { phone in
-                try await body(Fixture(phone: phone, program: folder.program))
-            }
-        }
-    }
-
-    static func begin(
-        _ scenario: RemindersScenario, as app: App, on fixture: Fixture, number: Int
-    ) async throws -> RemindersSession {
-        let (phone, id) = (fixture.phone, "p\(number)-\(scenario.name)")
-        let since = try await phone.status().lastEvent
-        try await phone.ask(.zone("UTC"))
-        try await phone.ask(.rules(scenario.rules))
-        let folder = GoalsFolder(of: phone.folder.data(of: id))
-        try folder.make()
-        let goals = GoalStore(at: folder.database)
-        try await goals.load()
-        let session = RemindersSession(
-            phone: phone, program: fixture.program, id: id, algorithm: app, goals: goals,
-            since: since, leavesNoneSilent: scenario.leavesNoneSilent)
-        try await session.install()
-        try await phone.permit(app: id)
-        return session
-    }
-
-    static func end(_ session: RemindersSession, of scenario: RemindersScenario, on: Fixture)
-        async throws -> Run
-    {
-        try await session.settle()
-        try await session.plan()
-        let seen = Observation(
-            centre: try await session.centre(), heard: try await session.heard())
-        return try await session.ends(scenario, as: session.algorithm, seen)
     }
 
     // MARK: The report
@@ -198,14 +146,14 @@ enum RemindersDemo: ScenarioDemo {
     }
 
     static func sums(_ report: ScenarioReport<RemindersDemo>, _ terminal: Terminal) -> [String] {
-        let played = report.sums { result, _ in result.scenario.screens.isEmpty ? 0 : 1 }
         func share(_ title: String, _ time: (Result, Run) -> Duration?) -> String {
-            let soon = report.sums { result, run in
-                let isSoon = time(result, run).map { $0 <= metric } == true
-                return hasRightScreens(result, run) && isSoon ? 1 : 0
+            let shares = report.apps.map { app in
+                report.share(app, where: { !$0.screens.isEmpty }) { result, run in
+                    hasRightScreens(result, run)
+                        && time(result, run).map { $0 <= metric } == true
+                }
             }
-            return ScenarioReport<RemindersDemo>.line(
-                title, zip(soon, played).map { "\($0) of \($1)" })
+            return ScenarioReport<RemindersDemo>.line(title, shares.map { $0 ?? "0 of 0" })
         }
         return [
             "",
@@ -235,34 +183,20 @@ enum RemindersDemo: ScenarioDemo {
         """
 
     static func accounts(_ report: ScenarioReport<RemindersDemo>) -> [DemoAccount] {
-        func share(_ app: App) -> String? {
-            let played = report.results.filter {
-                $0.run(app) != nil && !$0.scenario.screens.isEmpty
-            }
-            let right = played.count { result in
-                result.run(app).map { hasRightScreens(result, $0) } == true
-            }
-            return played.isEmpty ? nil : "\(right) of \(played.count)"
-        }
-        func orphans(_ app: App) -> String? {
-            report.sum(app) { $1.seen.centre.orphans }.map { "\($0) do" }
-        }
-        return [
-            DemoAccount(
-                feature: "reminders", promise: "the right screen for each tap",
-                before: share(.first), repaired: share(.repaired), reprise: share(.reprise) ?? "–",
-                kept: report.hasPassed),
-            DemoAccount(
-                feature: "reminders", promise: "none rings for what is gone",
-                before: orphans(.first), repaired: orphans(.repaired),
-                reprise: orphans(.reprise) ?? "–", kept: report.hasPassed),
+        [
+            report.account("the right screen for each tap") { app in
+                report.share(app, where: { !$0.screens.isEmpty }, hasRightScreens)
+            },
+            report.account("none rings for what is gone") { app in
+                report.sum(app) { $1.seen.centre.orphans }.map { "\($0) do" }
+            },
         ]
     }
 
     static func json(_ result: Result, _ run: Run) -> ReportObject {
         let centre = run.seen.centre
         return [
-            "faults": result.faults(run).map(\.sentence), "screens": run.reports("screen"),
+            "screens": run.reports("screen"),
             "heard": run.seen.heard, "milliseconds": time(result, run)?.milliseconds,
             "millisecondsWithGoals": timeWithGoals(run)?.milliseconds,
             "pending": centre.pending, "orphans": centre.orphans, "silent": centre.silent,
@@ -270,12 +204,7 @@ enum RemindersDemo: ScenarioDemo {
         ]
     }
 
-    static func json(_ result: Result) -> ReportObject {
-        [
-            "expected": result.scenario.screens,
-            "ledger": (result.run(.reprise)?.ledger ?? LedgerSum()).counts,
-        ]
-    }
+    static func json(_ result: Result) -> ReportObject { ["expected": result.scenario.screens] }
 
     // MARK: The timeline
 
@@ -290,13 +219,7 @@ enum RemindersDemo: ScenarioDemo {
     static func label(_ event: PhoneEvent) -> String? {
         switch event.what {
         case "delivered": "it rings"
-        case "dropped": "dropped: more than 64 pending"
-        case "app.notLoaded": "the goals are not to be loaded yet"
-        case "app.loaded": "the goals are loaded"
-        case "app.did": "the goals are changed"
-        case "app.route": event.detail.prefix { $0 != ":" }.description
-        case "app.screen": "ON THE SCREEN: \(event.detail)"
-        case "app.presented": "the app has said so, durably"
+        case "app.route": String(event.detail.prefix { $0 != ":" })
         default: PhoneLabel.of(event)
         }
     }

@@ -35,6 +35,8 @@ struct RemindersScenario: Scenario {
         screens.isEmpty && buttons == 0 ? [:] : [.applied: Int64(screens.count + buttons)]
     }
 
+    private static let entry = ["dataEntry read/pages"]
+
     /// All, in the order of the demo.
     static let all =
         cases + problems + stores + changes + crowds + calendars + versions + buttons
@@ -46,25 +48,18 @@ extension RemindersScenario {
     /// Its test cases (373–424).
     private static let cases = [
         RemindersScenario(
-            name: "case-1", title: "1 active goal", screens: ["dataEntry read/pages"],
-            steps: [.make(.demo("read")), .home, .advance(by: .days(1)), .tap]),
+            name: "case-1", title: "1 active goal", screens: entry,
+            steps: [.make("read"), .home, .advance(by: .days(1)), .tap]),
         RemindersScenario(
             name: "case-2", title: "2 paused by its switch", screens: ["inactiveGoal read"],
-            steps: [
-                .make(.demo("read")), .ring("read"),
-                .perform(GoalsCommand(do: .pause, ids: ["read"])), .tap,
-            ]),
+            steps: [.make("read"), .ring("read"), .perform(.pause, ["read"]), .tap]),
         RemindersScenario(
             name: "case-3", title: "3 deleted, its notification lingers",
             screens: ["deletedGoal read"],
-            steps: [
-                .make(.demo("read")), .ring("read"),
-                .perform(GoalsCommand(do: .delete, ids: ["read"])), .tap,
-            ]),
+            steps: [.make("read"), .ring("read"), .perform(.delete, ["read"]), .tap]),
         RemindersScenario(
-            name: "case-4", title: "4 tapped while the app is dead",
-            screens: ["dataEntry read/pages"],
-            steps: [.make(.demo("read")), .kill, .advance(by: .days(1)), .tap]),
+            name: "case-4", title: "4 tapped while the app is dead", screens: entry,
+            steps: [.make("read"), .kill, .advance(by: .days(1)), .tap]),
         RemindersScenario(
             name: "case-5", title: "5 of five two paused, one deleted",
             screens: [
@@ -72,9 +67,8 @@ extension RemindersScenario {
                 "dataEntry e/pages",
             ],
             steps: [
-                .make(["a", "b", "c", "d", "e"].map { .demo($0) }),
-                .perform(GoalsCommand(do: .pause, ids: ["a", "b"])),
-                .perform(GoalsCommand(do: .delete, ids: ["c"])),
+                .make("a", "b", "c", "d", "e"), .perform(.pause, ["a", "b"]),
+                .perform(.delete, ["c"]),
                 .forEach(["a", "b", "c", "d", "e"]) { [.ring($0), .tap, .settle] },
             ]),
     ]
@@ -85,25 +79,21 @@ extension RemindersScenario {
             name: "problem-1", title: "P1 not among the active goals",
             screens: ["inactiveGoal read"],
             steps: [
-                .make(.demo("read")), .kill, .ring("read"),
+                .make("read"), .kill, .ring("read"),
                 .edit { try await $0.set(.archived, ["read"]) }, .tap,
             ]),
         RemindersScenario(
-            name: "problem-2", title: "P2 tapped before the goals are loaded",
-            screens: ["dataEntry read/pages"],
-            steps: [.has(.demo("read")), .install("--store-delay", "300"), .ring("read"), .tap]),
+            name: "problem-2", title: "P2 tapped before the goals are loaded", screens: entry,
+            steps: [.has("read"), .install("--store-delay", "300"), .ring("read"), .tap]),
         RemindersScenario(
             name: "problem-3", title: "P3 many deleted at once",
             steps: [
                 .make((1...8).map { .demo("g\($0)") }),
-                .perform(GoalsCommand(do: .deleteMany, ids: (4...8).map { "g\($0)" })),
+                .perform(.deleteMany, (4...8).map { "g\($0)" }),
             ]),
         RemindersScenario(
             name: "problem-4", title: "P4 all put aside", screens: ["inactiveGoal read"],
-            steps: [
-                .make(.demo("read"), .demo("run")), .ring("read"),
-                .perform(GoalsCommand(do: .pauseAll)), .tap,
-            ]),
+            steps: [.make("read", "run"), .ring("read"), .perform(.pauseAll), .tap]),
     ]
 
     /// A tap that launches a dead app, and how long its goals take to load.
@@ -111,22 +101,18 @@ extension RemindersScenario {
         [0, 50, 500, 5_000].map { delay in
             RemindersScenario(
                 name: "store-\(delay)", title: "dead, goals load in \(delay.grouped) ms",
-                screens: ["dataEntry read/pages"], takesLong: delay > 1_000,
-                steps: [
-                    .has(.demo("read")), .install("--store-delay", "\(delay)"), .ring("read"), .tap,
-                ])
+                screens: entry, takesLong: delay > 1_000,
+                steps: [.has("read"), .install("--store-delay", "\(delay)"), .ring("read"), .tap])
         } + [
             RemindersScenario(
                 name: "store-fails", title: "dead, goals load at the fourth attempt",
-                screens: ["dataEntry read/pages"],
-                steps: [
-                    .has(.demo("read")), .install("--store-failures", "3"), .ring("read"), .tap,
-                ]),
+                screens: entry,
+                steps: [.has("read"), .install("--store-failures", "3"), .ring("read"), .tap]),
             RemindersScenario(
                 name: "killed", title: "killed while the goals load",
-                screens: ["dataEntry read/pages"], startsAtLaunch: true,
+                screens: entry, startsAtLaunch: true,
                 steps: [
-                    .has(.demo("read")), .install("--store-delay", "60000"), .ring("read"), .tap,
+                    .has("read"), .install("--store-delay", "60000"), .ring("read"), .tap,
                     .isTaken, .kill, .install(), .launch,
                 ]),
         ]
@@ -137,35 +123,26 @@ extension RemindersScenario {
             name: "deleted-meanwhile", title: "deleted while the tap waits",
             screens: ["deletedGoal read"],
             steps: [
-                .has(.demo("read")), .install("--store-delay", "400"), .ring("read"), .tap,
+                .has("read"), .install("--store-delay", "400"), .ring("read"), .tap,
                 .isTaken, .edit { try await $0.delete(["read"]) },
             ]),
         RemindersScenario(
-            name: "reactivated", title: "paused when it rings, active when tapped",
-            screens: ["dataEntry read/pages"],
+            name: "reactivated", title: "paused when it rings, active when tapped", screens: entry,
             steps: [
-                .make(.demo("read")), .perform(GoalsCommand(do: .pause, ids: ["read"])),
-                .ring("read"), .perform(GoalsCommand(do: .activate, ids: ["read"])), .tap,
+                .make("read"), .perform(.pause, ["read"]), .ring("read"),
+                .perform(.activate, ["read"]), .tap,
             ]),
         RemindersScenario(
-            name: "import-same", title: "import, the same ids at other times",
-            screens: ["dataEntry read/pages"],
+            name: "import-same", title: "import, the same ids at other times", screens: entry,
             steps: [
-                .make(.demo("read"), .demo("run")), .ring("read"),
-                .perform(
-                    GoalsCommand(
-                        do: .importAll,
-                        goals: [.demo("read", at: [TimeOfDay(9, 15)]), .demo("run")])),
-                .tap,
+                .make("read", "run"), .ring("read"),
+                .importAll([.demo("read", at: [TimeOfDay(9, 15)]), .demo("run")]), .tap,
             ]),
         RemindersScenario(
             name: "import-new", title: "import, new ids", screens: ["replacedGoal read by new"],
             steps: [
-                .make(.demo("read")), .ring("read"),
-                .perform(
-                    GoalsCommand(
-                        do: .importAll, goals: [.demo("new")], replacing: ["read": "new"])),
-                .tap,
+                .make("read"), .ring("read"),
+                .importAll([.demo("new")], replacing: ["read": "new"]), .tap,
             ]),
     ]
 }
@@ -181,7 +158,7 @@ extension RemindersScenario {
                     (0..<200).map { index in
                         .demo("g\(index)", at: [8, 13, 19].map { TimeOfDay($0, index % 60) })
                     }),
-                .perform(GoalsCommand(do: .deleteMany, ids: (20..<200).map { "g\($0)" })),
+                .perform(.deleteMany, (20..<200).map { "g\($0)" }),
             ]),
         RemindersScenario(
             name: "plan-kills", title: "killed between any two planned changes",
@@ -198,9 +175,9 @@ extension RemindersScenario {
             ]),
         // Missed reminders are shown at the start; any of them is tapped.
         RemindersScenario(
-            name: "week-off", title: "the phone is off for a week",
-            screens: ["dataEntry read/pages"], isInCaseStudy: false,
-            steps: [.make(.demo("read"), .demo("run")), .off(for: .days(7)), .tap(of: "read")]),
+            name: "week-off", title: "the phone is off for a week", screens: entry,
+            isInCaseStudy: false,
+            steps: [.make("read", "run"), .off(for: .days(7)), .tap(of: "read")]),
     ]
 
     /// Three goals that ring once each, so that a plan is four changes: one removes, three add.
@@ -213,16 +190,15 @@ extension RemindersScenario {
             name: "clock-day", title: "the calendar set a day forward, and back",
             heard: ["07:30", "07:30"], isInCaseStudy: false,
             steps: [
-                .make(.demo("read")), .home, .advance(toHour: 12),
-                .setCalendar(by: .days(1)), .open, .home,
-                .setCalendar(by: .zero - .days(1)), .open, .home,
-                .listen, .advance(by: .days(2)), .open,
+                .make("read"), .home, .advance(toHour: 12), .setCalendar(by: .days(1)), .open,
+                .home, .setCalendar(by: .zero - .days(1)), .open, .home, .listen,
+                .advance(by: .days(2)), .open,
             ]),
         RemindersScenario(
             name: "zone", title: "to another time zone, and on",
             heard: ["07:30", "07:30"], isInCaseStudy: false,
             steps: [
-                .make(.demo("read")), .home, .zone("Asia/Tokyo"), .open, .home,
+                .make("read"), .home, .zone("Asia/Tokyo"), .open, .home,
                 .advance(toHour: 12), .listen, .advance(toHour: 12),
                 .zone("America/New_York"), .open, .home, .advance(toHour: 12), .open,
             ]),
@@ -237,7 +213,7 @@ extension RemindersScenario {
             name: name, title: title, heard: [heard], isInCaseStudy: false,
             steps: [
                 .evening(beforeSetting: isForward, in: "Europe/Berlin"),
-                .make(.demo("read", at: [TimeOfDay(2, 30)])), .kill, .listen,
+                .make([.demo("read", at: [TimeOfDay(2, 30)])]), .kill, .listen,
                 .advance(by: .seconds(12 * 3_600)), .launch,
             ])
     }
@@ -245,16 +221,15 @@ extension RemindersScenario {
     private static let versions = [
         RemindersScenario(
             name: "tap-twice", title: "the same tap by two entrances",
-            screens: ["dataEntry read/pages"], rules: PhoneRules(launchingTap: .sceneThenDelegate),
-            steps: [.has(.demo("read")), .ring("read"), .tap]),
+            screens: entry, rules: PhoneRules(launchingTap: .sceneThenDelegate),
+            steps: [.has("read"), .ring("read"), .tap]),
         RemindersScenario(
             name: "old-version", title: "rung by the version before the last two",
             screens: ["dataEntry read/liked", "dataEntry read/liked"], isInCaseStudy: false,
             steps: [
-                .has(.demo("read")),
+                .has("read"),
                 .ring(info: #""reprise":{"v":1,"goal":"read","question":"liked"}"#), .tap, .settle,
-                .ring(info: #""goalId":"read","questionId":"liked","isTest":false"#), .tap,
-                .settle,
+                .ring(info: #""goalId":"read","questionId":"liked","isTest":false"#), .tap, .settle,
             ]),
     ]
 
@@ -270,7 +245,7 @@ extension RemindersScenario {
             [.demo("read")],
             [
                 .press(.button("later"), of: "read"), .isTaken,
-                .centre("it is to ring in ten minutes") { $0.orphans == 1 },
+                .until("it is to ring in ten minutes") { try await $0.centre().orphans == 1 },
                 .advance(by: .seconds(3_600)), .launch,
             ]),
         button(
@@ -278,7 +253,7 @@ extension RemindersScenario {
             [.demo("read", at: [TimeOfDay(7, 30), TimeOfDay(21, 0)])],
             [
                 .press(.button("skip"), of: "read"), .isTaken,
-                .centre("nothing rings tonight") { $0.silent == 1 },
+                .until("nothing rings tonight") { try await $0.centre().silent == 1 },
                 .advance(by: .days(1)), .launch,
             ]),
         button(

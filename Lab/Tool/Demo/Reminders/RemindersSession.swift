@@ -3,36 +3,20 @@ import Goals
 import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
-import Synchronization
 
 /// One of the apps with reminders in one scenario.
 struct RemindersSession: PhoneSession {
     static let ends: Set = ["app.lost", "app.screen"]
 
-    let phone: Phone
-    let program: URL
-    let id: String
-    let algorithm: RemindersAlgorithm
+    let app: PlayedApp<RemindersAlgorithm>
     /// The app's database, from outside.
     let goals: GoalStore
-    let since: Int
     /// Whether every active goal must ring.
     let leavesNoneSilent: Bool
     /// The number of the event from which on it is recorded what rings; nil: nothing is.
-    let listensFrom = SharedNumber()
+    let listensFrom = Shared(Int?.none)
 
-    var isReprise: Bool { algorithm == .reprise }
-    /// Only the app's state is to be lost, not the system's.
     func willKill() async throws { try await tapsAreTaken() }
-
-    /// Installs the app, or replaces it by one that is started in another way.
-    func install(_ arguments: [String] = []) async throws {
-        try await phone.install(
-            PhoneAppSpec(
-                id: id, executable: program.path,
-                arguments: ["app", "reminders", "--as", algorithm.rawValue] + arguments,
-                backgroundTasks: [RemindersApp.refresh]))
-    }
 
     func launch() async throws {
         try await phone.launch(id)
@@ -123,7 +107,7 @@ struct RemindersSession: PhoneSession {
 
     /// When something rang, as `07:30` by the phone's wall clock, which starts in UTC.
     func heard() async throws -> [String] {
-        guard let start = listensFrom.number else { return [] }
+        guard let start = listensFrom.value else { return [] }
         var calendar = Calendar(identifier: .gregorian)
         var (zone, times) = ("UTC", [String]())
         for event in try await log() {
@@ -139,108 +123,88 @@ struct RemindersSession: PhoneSession {
     }
 }
 
-/// A number that a step sets.
-final class SharedNumber: Sendable {
-    private let state = Mutex(Int?.none)
-
-    var number: Int? { state.withLock { $0 } }
-    func set(_ number: Int) { state.withLock { $0 = number } }
-}
-
 extension Step<RemindersSession> {
     // MARK: The app
 
-    /// It is replaced by one that is started with these arguments.
-    static func install(_ arguments: String...) -> Step {
-        Step("install(\(arguments))") { try await $0.install(arguments) }
-    }
-    static var launch: Step { Step("launch") { try await $0.launch() } }
     /// The app ends itself before anything is said to be done.
     static var launchAndDie: Step {
-        Step("launchAndDie") { session in
+        Step { session in
             try await session.phone.launch(session.id)
             try await session.expect(.exited)
         }
     }
-    static var open: Step { Step("open") { try await $0.open() } }
+    static var open: Step { Step { try await $0.open() } }
 
     // MARK: Goals
 
     /// There are goals that the app does not know yet.
-    static func has(_ goals: Goal...) -> Step {
-        Step("has") { try await $0.goals.save(goals) }
+    static func has(_ ids: String...) -> Step {
+        Step { try await $0.goals.save(ids.map { .demo($0) }) }
     }
     /// A person makes goals in the app, and it has asked the system to ring for them.
     static func make(_ goals: [Goal]) -> Step {
-        Step("make") { session in
+        Step { session in
             try await session.launch()
             try await session.perform(GoalsCommand(do: .save, goals: goals))
             try await session.plan()
         }
     }
-    static func make(_ goals: Goal...) -> Step { make(goals) }
-    static func perform(_ command: GoalsCommand) -> Step {
-        Step("perform(\(command.do))") { try await $0.perform(command) }
+    static func make(_ ids: String...) -> Step { make(ids.map { .demo($0) }) }
+    /// A person changes goals in the app.
+    static func perform(_ action: GoalsCommand.Action, _ ids: [String]? = nil) -> Step {
+        Step { try await $0.perform(GoalsCommand(do: action, ids: ids)) }
+    }
+    static func importAll(_ goals: [Goal], replacing: [String: String]? = nil) -> Step {
+        Step {
+            try await $0.perform(
+                GoalsCommand(do: .importAll, goals: goals, replacing: replacing))
+        }
     }
     /// Something is done behind the app's back.
     static func edit(_ body: @escaping @Sendable (GoalStore) async throws -> Void) -> Step {
-        Step("edit") { try await body($0.goals) }
+        Step { try await body($0.goals) }
     }
 
     // MARK: Taps
 
     /// A notification of a goal, as the app's version would have it.
     static func ring(_ goal: String) -> Step {
-        Step("ring(\(goal))") { session in
+        Step { session in
             try await session.ring(
                 session.isReprise
                     ? #""reprise":{"v":2,"sort":"goal","id":"\#(goal)","part":"pages"}"#
                     : #""goalId":"\#(goal)","questionId":"pages""#)
         }
     }
-    static func ring(info: String) -> Step { Step("ring") { try await $0.ring(info) } }
+    static func ring(info: String) -> Step { Step { try await $0.ring(info) } }
     static func tap(of goal: String) -> Step {
-        Step("tap(of: \(goal))") { session in
-            try await session.phone.tap(try await session.notification(of: goal), app: session.id)
-        }
+        Step { try await $0.phone.tap(try await $0.notification(of: goal), app: $0.id) }
     }
     /// The person presses a button of the newest notification of a goal.
     static func press(_ button: NotificationResponse.Action, of goal: String) -> Step {
-        Step("press(\(button))") { session in
+        Step { session in
             try await session.phone.tap(
                 try await session.notification(of: goal), button, app: session.id)
         }
     }
     /// The app has the tap, and has said so to the system.
     static var isTaken: Step {
-        Step("isTaken") { session in
+        Step { session in
             try await session.expectReport("created")
             try await session.tapsAreTaken()
         }
     }
-    static var settle: Step { Step("settle") { try await $0.settle() } }
-    static var plan: Step { Step("plan") { try await $0.plan() } }
-    /// The notification centre comes to meet the condition.
-    static func centre(
-        _ what: String, _ condition: @escaping @Sendable (NotificationCentre) -> Bool
-    ) -> Step {
-        Step(what) { session in
-            try await session.until(what) { condition(try await session.centre()) }
-        }
-    }
-
+    static var plan: Step { Step { try await $0.plan() } }
     // MARK: Time
 
     /// The phone is in another time zone from now on.
-    static func zone(_ zone: String) -> Step {
-        Step("zone(\(zone))") { try await $0.phone.ask(.zone(zone)) }
-    }
+    static func zone(_ zone: String) -> Step { Step { try await $0.phone.ask(.zone(zone)) } }
     static func setCalendar(by time: Duration) -> Step {
-        Step("setCalendar") { try await $0.phone.setCalendar(by: time) }
+        Step { try await $0.phone.setCalendar(by: time) }
     }
     /// It becomes the evening before the clocks are next set forward, or back.
     static func evening(beforeSetting isForward: Bool, in zone: String) -> Step {
-        Step("evening") { session in
+        Step { session in
             try await session.phone.ask(.zone(zone))
             guard let place = TimeZone(identifier: zone) else { return }
             let now = Date(try await session.phone.status().now)
@@ -255,15 +219,16 @@ extension Step<RemindersSession> {
     }
     /// The battery is out for so long.
     static func off(for time: Duration) -> Step {
-        Step("off") { session in
+        Step { session in
             await session.phone.powerOff()
             try await session.phone.powerOn(after: time)
         }
     }
     /// Records reminders that ring from now on.
     static var listen: Step {
-        Step("listen") { session in
-            session.listensFrom.set(try await session.phone.status().lastEvent)
+        Step { session in
+            let last = try await session.phone.status().lastEvent
+            session.listensFrom.update { $0 = last }
         }
     }
 }

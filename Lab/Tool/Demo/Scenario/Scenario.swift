@@ -29,7 +29,8 @@ struct Step<Session: ScenarioSession>: Sendable {
     let name: String
     let perform: @Sendable (Session) async throws -> Void
 
-    init(_ name: String, _ perform: @escaping @Sendable (Session) async throws -> Void) {
+    init(_ name: String = #function, _ perform: @escaping @Sendable (Session) async throws -> Void)
+    {
         self.name = name
         self.perform = perform
     }
@@ -59,14 +60,11 @@ struct Step<Session: ScenarioSession>: Sendable {
         for (index, step) in steps.enumerated() {
             try Task.checkCancellation()
             do {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    group.addTask { try await step.perform(session) }
-                    group.addTask {
-                        try await Task.sleep(for: limit)
-                        throw CommandFailure(.incomplete, "It takes more than \(limit.shown).")
-                    }
-                    defer { group.cancelAll() }
-                    try await group.next()
+                let done: Void? = try await Waiting.result(within: limit) {
+                    try await step.perform(session)
+                }
+                if done == nil {
+                    throw CommandFailure(.incomplete, "It takes more than \(limit.shown).")
                 }
             } catch {
                 try Task.checkCancellation()
@@ -143,6 +141,13 @@ struct ScenarioFault: Hashable, Sendable {
 
     init(_ sort: String, _ word: String, _ sentence: String, count: Int = 1) {
         (self.sort, self.count, self.word, self.sentence) = (sort, count, word, sentence)
+    }
+}
+
+extension [ScenarioFault] {
+    /// A fault for what should not be there, if there is any; its sentence begins with how many.
+    static func some(_ count: Int, _ sort: String, _ word: String, _ what: String) -> Self {
+        count > 0 ? [ScenarioFault(sort, word, "\(count) \(what)", count: count)] : []
     }
 }
 

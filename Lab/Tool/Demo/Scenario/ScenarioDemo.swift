@@ -5,8 +5,12 @@ import ReprisePhone
 
 /// A demo made of scenarios: what a feature adds to ``ScenarioRunner`` and ``ScenarioReport``.
 protocol ScenarioDemo: Sendable {
-    associatedtype App: ScenarioApp
+    typealias Run = ScenarioRun<Self>
+    typealias Sighting = (label: String, microseconds: Int64)
+
+    associatedtype App
     associatedtype Script: Scenario
+    where Script.Session: PhoneSession, Script.Session.Algorithm == App
     /// Phone, server and browser, which scenarios share.
     associatedtype Fixture: Sendable
     /// What was observed of one app in one scenario, beside the phone's log and the ledger.
@@ -21,7 +25,7 @@ protocol ScenarioDemo: Sendable {
     /// All scenarios, in the order of the report.
     static func scenarios(_ settings: DemoSettings) -> [Script]
     /// What has to hold of every run.
-    static var expectations: [Expectation<ScenarioRun<Self>>] { get }
+    static var expectations: [Expectation<Run>] { get }
     /// Whether this run begins before others, because it waits the most.
     static func isLong(_ scenario: Script, _ app: App) -> Bool
 
@@ -32,16 +36,15 @@ protocol ScenarioDemo: Sendable {
     /// Installs an app, in whatever state the scenario begins; each run has another number.
     static func begin(_ scenario: Script, as app: App, on fixture: Fixture, number: Int)
         async throws -> Script.Session
-    /// Returns when everything has come to rest; removes the app.
-    static func end(_ session: Script.Session, of scenario: Script, on fixture: Fixture)
-        async throws -> ScenarioRun<Self>
+    /// Returns when everything has come to rest.
+    static func observe(_ session: Script.Session, of scenario: Script) async throws -> Observation
 
     // MARK: The report
 
     /// The heads of the table: of the scenarios' column, and its width.
     static var column: (title: String, width: Int) { get }
     /// The cell of a run; nil: its first fault.
-    static func cell(_ result: ScenarioResult<Self>, _ run: ScenarioRun<Self>) -> String
+    static func cell(_ result: ScenarioResult<Self>, _ run: Run) -> String
     /// Lines of the table below a scenario.
     static func remarks(_ result: ScenarioResult<Self>) -> [String]
     /// Lines below the table.
@@ -53,13 +56,13 @@ protocol ScenarioDemo: Sendable {
     static func accounts(_ report: ScenarioReport<Self>) -> [DemoAccount]
 
     /// The members of a run in the JSON.
-    static func json(_ result: ScenarioResult<Self>, _ run: ScenarioRun<Self>) -> ReportObject
+    static func json(_ result: ScenarioResult<Self>, _ run: Run) -> ReportObject
     /// The further members of a scenario in the JSON.
     static func json(_ result: ScenarioResult<Self>) -> ReportObject
     /// Whether the report is saved even if no folder is named.
     static var isAlwaysSaved: Bool { get }
     /// Files that are saved with the report.
-    static func files(_ run: ScenarioRun<Self>) -> [String: Data]
+    static func files(_ run: Run) -> [String: Data]
 
     // MARK: The timeline
 
@@ -68,9 +71,9 @@ protocol ScenarioDemo: Sendable {
     /// The line of an event; nil: none.
     static func label(_ event: PhoneEvent) -> String?
     /// Observations from outside the app, by the clock of the phone's log.
-    static func sightings(_ run: ScenarioRun<Self>) -> [(label: String, microseconds: Int64)]
+    static func sightings(_ run: Run) -> [Sighting]
     /// Lines below the timeline.
-    static func notes(_ run: ScenarioRun<Self>) -> [String]
+    static func notes(_ run: Run) -> [String]
 }
 
 extension ScenarioDemo {
@@ -78,18 +81,33 @@ extension ScenarioDemo {
     static var isAlwaysSaved: Bool { false }
     static func isLong(_ scenario: Script, _ app: App) -> Bool { false }
     static func remarks(_ result: ScenarioResult<Self>) -> [String] { [] }
-    static func json(_ result: ScenarioResult<Self>) -> ReportObject {
-        ["ledger": (result.run(.reprise)?.ledger ?? LedgerSum()).counts]
-    }
-    static func files(_ run: ScenarioRun<Self>) -> [String: Data] { [:] }
-    static func sightings(_ run: ScenarioRun<Self>) -> [(label: String, microseconds: Int64)] {
-        []
-    }
-    static func notes(_ run: ScenarioRun<Self>) -> [String] { [] }
+    static func json(_ result: ScenarioResult<Self>) -> ReportObject { [:] }
+    static func files(_ run: Run) -> [String: Data] { [:] }
+    static func sightings(_ run: Run) -> [Sighting] { [] }
+    static func notes(_ run: Run) -> [String] { [] }
+    static func label(_ event: PhoneEvent) -> String? { PhoneLabel.of(event) }
 
-    /// Those of these names; all, if none is named.
-    static func scenarios(_ settings: DemoSettings, named names: [String]) -> [Script] {
-        scenarios(settings).filter { names.isEmpty || names.contains($0.name) }
+    /// Plays what the settings ask for.
+    static func play(_ settings: DemoSettings) async throws -> any DemoReport {
+        let names = settings.names
+        var settings = settings
+        if settings.output == nil, isAlwaysSaved {
+            settings.output = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "reprise-\(name)-\(EntryID.random().text.prefix(8))")
+        }
+        return try await ScenarioRunner<Self>(
+            scenarios: scenarios(settings).filter { names.isEmpty || names.contains($0.name) },
+            apps: settings.isAlone ? [.reprise] : Array(App.allCases), settings: settings
+        ).play()
+    }
+
+    static func names(_ settings: DemoSettings) -> [String] { scenarios(settings).map(\.name) }
+
+    /// The scenarios, and what is expected of each, for people.
+    static func list(_ settings: DemoSettings) -> [String] {
+        scenarios(settings).map { $0.name.left(24) + $0.title }
+            + ["", "Expected of each, checked from outside the app:"]
+            + expectations.map { "  " + $0.sentence }
     }
 }
 
@@ -97,12 +115,15 @@ extension ScenarioDemo {
 struct DemoSettings: Sendable {
     /// Draws what is random; nil: each demo decides.
     var seed: UInt64?
+    /// The scenarios to play; empty: all.
+    var names: [String] = []
+    /// Whether the original apps do not play.
+    var isAlone = false
     /// Whether it has the long numbers.
     var isFull = false
     /// The folder for reports; nil: terminal only.
     var output: URL?
-    /// Whether each scenario is told moment by moment.
-    var printsTimelines = false
+    /// Whether a program reads the output.
     var isQuiet = false
 
     /// Prints a line, unless a program reads the output.

@@ -29,29 +29,24 @@ struct ScenarioReport<Demo: ScenarioDemo>: DemoReport {
     static func rows(
         _ result: ScenarioResult<Demo>, _ apps: [Demo.App], _ terminal: Terminal
     ) -> [String] {
-        let cells = apps.map { app -> (text: String, colour: Terminal.Colour?) in
+        let cells = apps.map { app -> TableRow.Cell in
             guard let run = result.run(app) else { return ("–", nil) }
             let isGood = result.faults(run).isEmpty
             return (Demo.cell(result, run), isGood ? (app == .reprise ? .green : nil) : .red)
         }
         let faults = result.run(.reprise).map { result.faults($0) } ?? []
-        return [line(result.scenario.title, cells, terminal)] + Demo.remarks(result)
+        return [line(TableRow(result.scenario.title, cells), terminal)] + Demo.remarks(result)
             + faults.flatMap { $0.sentence.wrapped(76) }.map { "  " + terminal.paint($0, .red) }
     }
 
-    /// A line of the table in 80 columns: the title, and a cell for each app.
+    /// A line of the table: the title, and a cell for each app.
     static func line(_ title: String, _ cells: [String]) -> String {
-        line(title, cells.map { ($0, nil) }, .plain)
+        line(TableRow(title, cells), .plain)
     }
 
-    private static func line(
-        _ title: String, _ cells: [(text: String, colour: Terminal.Colour?)], _ terminal: Terminal
-    ) -> String {
-        let width = (80 - Demo.column.width) / Demo.App.allCases.count
-        return cells.reduce(title.left(Demo.column.width)) { line, cell in
-            let text = cell.text.right(width)
-            return line + (cell.colour.map { terminal.paint(text, $0) } ?? text)
-        }
+    private static func line(_ row: TableRow, _ terminal: Terminal) -> String {
+        let count = Demo.App.allCases.count
+        return row.text(terminal, width: (80 - Demo.column.width) / count, columns: count)
     }
 
     /// What follows the rows.
@@ -77,27 +72,57 @@ struct ScenarioReport<Demo: ScenarioDemo>: DemoReport {
 
     /// The same for one app; nil: it has played none.
     func sum(
-        _ app: Demo.App, _ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Int
+        _ app: Demo.App, where isMeant: (Demo.Script) -> Bool = { _ in true },
+        _ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Int
     ) -> Int? {
-        let counts = results.compactMap { result in result.run(app).map { count(result, $0) } }
+        let counts = counts(app, where: isMeant, count)
         return counts.isEmpty ? nil : counts.reduce(0, +)
+    }
+
+    /// How many of the scenarios that an app has played are right; nil: it has played none.
+    func share(
+        _ app: Demo.App, where isMeant: (Demo.Script) -> Bool = { _ in true },
+        _ isRight: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Bool
+    ) -> String? {
+        let right = counts(app, where: isMeant, isRight)
+        return right.isEmpty ? nil : "\(right.count { $0 }) of \(right.count)"
+    }
+
+    private func counts<Count>(
+        _ app: Demo.App, where isMeant: (Demo.Script) -> Bool,
+        _ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Count
+    ) -> [Count] {
+        results.filter { isMeant($0.scenario) }
+            .compactMap { result in result.run(app).map { count(result, $0) } }
+    }
+
+    /// A row of `demo all`: a cell for each app; nil: it has played none.
+    func account(_ promise: String, _ cell: (Demo.App) -> String?) -> DemoAccount {
+        let all = Array(Demo.App.allCases)
+        return DemoAccount(
+            feature: Demo.name, promise: promise, before: cell(all[0]),
+            repaired: all.count > 2 ? cell(all[1]) : nil, reprise: cell(.reprise) ?? "–",
+            kept: hasPassed)
     }
 
     // MARK: For programs
 
-    func json() throws -> String {
-        let scenarios = results.map { result -> ReportObject in
-            let apps = result.runs.map { ($0.app.rawValue, Demo.json(result, $0)) }
+    var members: ReportObject {
+        let scenarios = results.map { result in
+            let apps = result.runs.map { run in
+                let faults = result.faults(run).map(\.sentence)
+                return (run.app.rawValue, Demo.json(result, run).merging(["faults": faults]))
+            }
             return Demo.json(result).merging([
                 "name": result.scenario.name, "kept": result.isKept,
                 "apps": Dictionary(apps) { first, _ in first },
+                "ledger": (result.run(.reprise)?.ledger ?? LedgerSum()).counts,
             ])
         }
-        let report: ReportObject = [
+        return [
             "scenario": Demo.name, "passed": hasPassed, "milliseconds": took.milliseconds,
             "picture": files.first { $0.pathExtension == "png" }?.path, "scenarios": scenarios,
         ]
-        return try report.line()
     }
 
     // MARK: Files
@@ -117,47 +142,11 @@ struct ScenarioReport<Demo: ScenarioDemo>: DemoReport {
             let text = [table(.plain)] + results.map { ScenarioTimeline($0).text(.plain) }
             try Data((text.joined(separator: "\n") + "\n").utf8)
                 .write(to: folder.appendingPathComponent("\(Demo.name).txt"))
-            try Data((json() + "\n").utf8)
+            try Data((members.line() + "\n").utf8)
                 .write(to: folder.appendingPathComponent("\(Demo.name).json"))
         } catch {
             throw CommandFailure(
                 .cannotCreate, "The report cannot be written to \(folder.path): \(error)")
-        }
-    }
-}
-
-/// An object in a report for programs; a member without a value is left out.
-struct ReportObject: Encodable, Sendable, ExpressibleByDictionaryLiteral {
-    typealias Member = any Encodable & Sendable
-
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    private var members: [String: Member]
-
-    init(_ members: [String: Member?]) { self.members = members.compactMapValues { $0 } }
-    init(dictionaryLiteral members: (String, Member?)...) {
-        self.init(Dictionary(members) { first, _ in first })
-    }
-
-    /// A member that is null without a value.
-    static func nullable(_ value: Int64?) -> Member { value }
-
-    func merging(_ other: ReportObject) -> ReportObject {
-        var all = self
-        all.members.merge(other.members) { first, _ in first }
-        return all
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Name.self)
-        for (name, value) in members {
-            try container.encode(value, forKey: Name(stringValue: name))
         }
     }
 }

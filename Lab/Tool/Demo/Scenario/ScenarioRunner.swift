@@ -31,7 +31,7 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
         Terminal.error.replaceLine("")
         var report = ScenarioReport<Demo>(
             results: await score.results, apps: apps, took: .now - began)
-        if settings.printsTimelines {
+        if !settings.names.isEmpty {
             for result in report.results {
                 try settings.say(ScenarioTimeline(result).text(.output))
             }
@@ -66,7 +66,11 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
         defer { session.stop() }
         try await Step.perform(
             scenario.steps, on: session, limit: limit, of: "\(scenario.name) (\(work.app.title))")
-        return try await Demo.end(session, of: scenario, on: fixture)
+        let seen = try await Demo.observe(session, of: scenario)
+        let run: ScenarioRun<Demo> = try await session.run(of: scenario, seen)
+        session.stop()
+        try await session.phone.ask(.uninstall(app: session.id))
+        return run
     }
 }
 
@@ -78,10 +82,10 @@ private actor ScenarioScore<Demo: ScenarioDemo> {
         let app: Demo.App
     }
 
-    private let scenarios: [Demo.Script]
-    private var todo: [Work]
+    private var todo: [Work] = []
+    /// How many runs of each scenario are not over.
     private var due: [Int]
-    private var runs: [[ScenarioRun<Demo>]]
+    private(set) var results: [ScenarioResult<Demo>]
     private var told = 0
     private let tell: @Sendable (ScenarioResult<Demo>) throws -> Void
 
@@ -89,37 +93,35 @@ private actor ScenarioScore<Demo: ScenarioDemo> {
         _ scenarios: [Demo.Script], _ apps: [Demo.App],
         tell: @escaping @Sendable (ScenarioResult<Demo>) throws -> Void
     ) {
-        self.scenarios = scenarios
         self.tell = tell
-        var all: [Work] = []
+        results = scenarios.map { ScenarioResult(scenario: $0, runs: []) }
+        due = scenarios.map { _ in 0 }
         for (index, scenario) in scenarios.enumerated() {
             for app in apps where scenario.isInCaseStudy || app == .reprise {
-                all.append(Work(number: all.count + 1, index: index, app: app))
+                todo.append(Work(number: todo.count + 1, index: index, app: app))
+                due[index] += 1
             }
         }
-        due = scenarios.indices.map { index in all.count { $0.index == index } }
         let isLong = { (work: Work) in Demo.isLong(scenarios[work.index], work.app) }
-        todo = all.filter(isLong) + all.filter { !isLong($0) }
-        runs = Array(repeating: [], count: scenarios.count)
+        todo = todo.filter(isLong) + todo.filter { !isLong($0) }
     }
 
-    var results: [ScenarioResult<Demo>] { scenarios.indices.map(result) }
-
-    private func result(_ index: Int) -> ScenarioResult<Demo> {
-        ScenarioResult(scenario: scenarios[index], runs: runs[index])
-    }
-
-    func waiting(in queue: Int) -> Int { todo.count { scenarios[$0.index].queue == queue } }
+    func waiting(in queue: Int) -> Int { todo.count { isMeant($0, queue) } }
 
     func next(in queue: Int) -> Work? {
-        todo.firstIndex { scenarios[$0.index].queue == queue }.map { todo.remove(at: $0) }
+        todo.firstIndex { isMeant($0, queue) }.map { todo.remove(at: $0) }
+    }
+
+    private func isMeant(_ work: Work, _ queue: Int) -> Bool {
+        results[work.index].scenario.queue == queue
     }
 
     /// Tells all results up to the first that is not complete.
     func note(_ run: ScenarioRun<Demo>, _ index: Int) throws {
-        runs[index].append(run)
-        while told < scenarios.count, runs[told].count == due[told] {
-            try tell(result(told))
+        results[index].runs.append(run)
+        due[index] -= 1
+        while told < due.count, due[told] == 0 {
+            try tell(results[told])
             told += 1
         }
     }
@@ -143,7 +145,7 @@ struct ScenarioRun<Demo: ScenarioDemo>: Sendable {
 /// The results of the apps in one scenario.
 struct ScenarioResult<Demo: ScenarioDemo>: Sendable {
     let scenario: Demo.Script
-    let runs: [ScenarioRun<Demo>]
+    var runs: [ScenarioRun<Demo>]
 
     func run(_ app: Demo.App) -> ScenarioRun<Demo>? { runs.first { $0.app == app } }
 

@@ -27,7 +27,8 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
             result.scenario.title.left(54) + others.reduce("") { $0 + $1.app.title.right(12) }
         var lines = rows(ours).map { row in
             let beside = times.reduce("") { $0 + ($1[row.key].map(seconds) ?? "–").right(12) }
-            return "t=\(seconds(row.microseconds))".left(13) + row.label.left(41) + beside
+            return "t=\(seconds(row.microseconds))".left(13)
+                + row.label.fitting(40).left(41) + beside
         }
         if lines.count > longest {
             let half = longest / 2
@@ -70,25 +71,60 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
     }
 }
 
-/// The lines of the phone's own events, the same in every timeline.
+/// The line of each event in a timeline.
 enum PhoneLabel {
-    static func of(_ event: PhoneEvent) -> String? {
-        switch event.what {
-        case "tapped": "the tap"
-        case "launched": "the phone starts the process"
-        case "resumed": "the process runs again (SIGCONT)"
-        case "suspended": "the process is stopped (SIGSTOP)"
-        case "exited": "the process has died"
-        case "terminated": "SIGKILL (\(event.detail))"
-        case "started": "the phone is started"
-        case "completed": "completion handler is called"
-        case "network": "the network is \(event.detail)"
-        case "installed": "the app is updated"
-        case "clock": "time passes: \(event.detail)"
-        case "app.process": "the app talks to the system"
-        case "app.journal": "the journal is open"
-        case "app.recorded": "the tap is recorded, durably"
-        default: nil
-        }
+    /// The detail replaces `%`; nil: the event's own.
+    static func of(_ event: PhoneEvent, detail: String? = nil) -> String? {
+        words[event.what]?.replacing("%", with: detail ?? event.detail)
     }
+
+    private static let words = [
+        "background": "the app is in the background",
+        "badge": "the badge is %",
+        "banner": "A BANNER: %",
+        "clock": "time passes: %",
+        "completed": "completion handler is called",
+        "dropped": "dropped: more than 64 pending",
+        "exited": "the process has died",
+        "foreground": "the app is in the foreground",
+        "installed": "the app is updated",
+        "launched": "the phone starts the process",
+        "network": "the network is %",
+        "notLaunched": "the phone does not: %",
+        "push": "a push arrives",
+        "resumed": "the process runs again (SIGCONT)",
+        "started": "the phone is started",
+        "submitted": "asks for time in the background",
+        "suspended": "the process is stopped (SIGSTOP)",
+        "tapped": "the tap",
+        "taskBegan": "a slot begins",
+        "taskCompleted": "the slot is given back: %",
+        "taskExpired": "its time is over",
+        "terminated": "SIGKILL (%)",
+        "transferEnded": "the phone has the file",
+        "transferRuns": "the phone fetches the file",
+        "app.chain": "chain %",
+        "app.deepLink": "the app is led to %",
+        "app.did": "the goals are changed",
+        "app.event": "the event goes to the page",
+        "app.extension": "the extension runs",
+        "app.extensionAnswer": "it says: %",
+        "app.formDidAppear": "the page has drawn the form",
+        "app.formsData": "the page has the catalogue",
+        "app.full": "there is no room: %",
+        "app.handshake": "handshake",
+        "app.journal": "the journal is open",
+        "app.loaded": "the goals are loaded",
+        "app.notLoaded": "the goals are not to be loaded yet",
+        "app.presented": "the app has said so, durably",
+        "app.process": "the app talks to the system",
+        "app.recorded": "the tap is recorded, durably",
+        "app.route": "ON THE SCREEN: %",
+        "app.screen": "ON THE SCREEN: %",
+        "app.started": "the chains are there",
+        "app.stopped": "the app stops: %",
+        "app.stored": "the app has %",
+        "app.webView": "the web view has loaded its page",
+        "app.webViewDies": "the web view's process dies",
+    ]
 }

@@ -17,11 +17,13 @@ struct ConsumerApp {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-consumer-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let reprise = try await Reprise.open(
-            at: folder, server: "http://127.0.0.1:8080", dialer: Offline())
-        try await reprise.channel("general").publish(#""recorded first""#)
-        let ledger = try await reprise.ledger()
-        await reprise.close()
+        var configuration = RepriseConfiguration(server: "http://127.0.0.1:8080")
+        configuration.folder = folder
+        configuration.dialer = Offline()
+        let client = RepriseClient(configuration)
+        try await client.channel("general", of: String.self).publish("recorded first")
+        let ledger = try await client.ledger()
+        await client.close()
         guard ledger.isBalanced, ledger.accepted == 1, ledger.pending == 1 else { exit(1) }
         print("The consumer app runs: one message recorded, one pending.")
     }

@@ -1,0 +1,37 @@
+package import RepriseCore
+import RepriseJournal
+
+extension LimitTable {
+    /// Printed into `docs/limits/device.md`.
+    package static let client: Self = LimitTable(
+        "device", "The client",
+        "",
+        [
+            Limit(
+                "client.early", "taps and events that came before the journal was open",
+                "\(JournalLimits.spoolFiles)", "`.full`"),
+            Limit(
+                "client.reopen", "waits between attempts to open the journal",
+                "\(ClientLimits.reopen.base), doubling to \(ClientLimits.reopen.longest)",
+                "`.waiting`; the foreground ends the wait"),
+            Limit(
+                "client.rerun", "waits before a feature that has failed runs again",
+                """
+                \(ClientLimits.rerun.base), doubling to \(ClientLimits.rerun.longest), with full \
+                jitter
+                """, "–"),
+            Limit(
+                "client.reread", "unreadable messages of a reader that an update tries again",
+                "\(ClientLimits.reread)", "the others stay dead letters"),
+        ])
+}
+
+/// Limits of a client.
+enum ClientLimits {
+    /// The waits between attempts to open a journal.
+    static let reopen = Backoff(base: .milliseconds(500), longest: .seconds(10))
+    /// The waits before a feature runs again.
+    static let rerun = Backoff(base: .milliseconds(500), longest: .seconds(60))
+    /// The most unreadable messages of a reader that are tried again at a launch.
+    static let reread = 1_000
+}
