@@ -210,7 +210,7 @@ let package = Package(
 
         // What the tests share: polling, disks, commands. Every test target has it, see below.
         .target(
-            name: "RepriseTestSupport", dependencies: ["RepriseCore", "RepriseTesting"],
+            name: "RepriseTestSupport", dependencies: ["RepriseCore", "RepriseTesting"] + nio,
             path: "Tests/Support/RepriseTestSupport", swiftSettings: strict),
 
         // Processes that tests start and kill.

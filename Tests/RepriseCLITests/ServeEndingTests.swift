@@ -23,7 +23,7 @@ struct ServeEndingTests {
                 try await DevToken.fetch(server: server.url, user: try UserID("ada")))
             // 2,000 at once, then 200 a second: five minutes and more.
             let lines = (1...60_000).map { "{\"id\":\"m\($0)\",\"body\":\($0)}\n" }.joined()
-            var connection: PlainConnection? = try PlainConnection(port: port)
+            var connection: PlainSocket? = try PlainSocket(port: port)
             try await connection?.send(
                 "POST /v1/channels/general/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                     + "Authorization: Bearer \(token.secret)\r\n"
@@ -31,11 +31,12 @@ struct ServeEndingTests {
                     + "Content-Length: \(lines.utf8.count)\r\n\r\n")
             let body = Array(lines.utf8)
             let sending = Task { [connection] in
-                try await connection?.send(body, within: .seconds(isPeerGone ? 1 : 20))
+                try await connection?.send(body)
             }
             try await Self.wait("the stream is held back", server) { $0 >= 2_100 }
             if isPeerGone {
-                _ = try await sending.value
+                sending.cancel()
+                _ = try? await sending.value
                 connection = nil
             }
             let stored = try await Self.stored(server)
@@ -116,18 +117,33 @@ struct ServeEndingTests {
 
     // MARK: The log
 
+    private static let handshake =
+        "GET /v1/connect HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
+        + "Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: reprise.v1\r\n\r\n"
+
+    /// A masked text frame.
+    private static func frame(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        let length =
+            bytes.count < 126
+            ? [0x80 | UInt8(bytes.count)]
+            : [0xfe, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xff)]
+        return [0x81] + length + [0, 0, 0, 0] + bytes
+    }
+
     @Test("no stranger writes a line of the log: what he sends is escaped")
     func log() async throws {
         try await withServer(options: ["--log-level", "debug"]) { server, _ in
             let port = try #require(URL(string: server.url)?.port)
-            let connection = try PlainConnection(port: port)
-            try await connection.send(PlainConnection.handshake)
+            let connection = try PlainSocket(port: port)
+            try await connection.send(Self.handshake)
             _ = try await connection.receive(until: "\r\n\r\n")
             let client =
                 #"x\n2026-01-01T00:00:00+0000 critical reprise: forged"#
                 + #"\r\u001b[2J\u202e\u2028\u0085\u200b\\"#
             try await connection.send(
-                PlainConnection.frame(
+                Self.frame(
                     #"{"type":"hello","version":1,"device":"d","client":"\#(client)"}"#))
             _ = try await connection.receive(until: "welcome")
             try await eventually("it is logged") { server.tool.error.contains("forged") }

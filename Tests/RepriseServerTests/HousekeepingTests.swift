@@ -18,7 +18,7 @@ struct HousekeepingTests {
 
     @Test("takes nothing while the calendar has jumped, until a day of uptime confirms it")
     func jumpedCalendar() async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")
@@ -29,13 +29,13 @@ struct HousekeepingTests {
         await keeping.pass(&calendar)
         #expect(try await store.log.state(of: room).floor == 0)
 
-        clock.jump(by: .seconds(400 * 86_400))
+        clock.jumpWall(by: .seconds(400 * 86_400))
         for _ in 0..<3 {
             await keeping.pass(&calendar)
             #expect(try await store.log.state(of: room).floor == 0)
-            clock.move(by: .seconds(3_600))
+            clock.advance(by: .seconds(3_600))
         }
-        clock.move(by: Self.day)
+        clock.advance(by: Self.day)
         await keeping.pass(&calendar)
         #expect(try await store.log.state(of: room).floor == 5)
         await store.remove()
@@ -45,16 +45,19 @@ struct HousekeepingTests {
         "trims to the policy minute by minute, and ends when it is cancelled",
         .timeLimit(.minutes(1)))
     func running() async throws {
-        let clock = TestClock()  // to sleep moves it
+        let clock = ManualTimekeeper()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")
         try await store.fill(room, 5)
         let keeping = Self.housekeeping(store.log, RetentionPolicy(count: 2), clock)
         let running = Task { await keeping.run() }
-        while try await store.log.state(of: room).floor != 3 { await Task.yield() }
-        try await store.fill(room, 2)
-        while try await store.log.state(of: room).floor != 5 { await Task.yield() }
+        for floor: Int64 in [3, 5] {
+            try await eventually("a pass is over") { !clock.sleepers.isEmpty }
+            #expect(try await store.log.state(of: room).floor == floor)
+            try await store.fill(room, 2)
+            clock.advance(by: .seconds(60))
+        }
         running.cancel()
         await running.value
         await store.remove()
@@ -79,7 +82,7 @@ struct HousekeepingTests {
 
     @Test("a pass that fails takes nothing down, and the next one trims")
     func failing() async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")

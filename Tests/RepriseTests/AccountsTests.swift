@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -55,7 +56,7 @@ struct AccountsTests {
         let seen = Mutex<[EntryID]>([])
         await reprise.journal.handle("draft") { entry in seen.withLock { $0.append(entry.id) } }
         await reprise.setReady(.ui)
-        while try await reprise.ledger().pending > 0 { try await Task.sleep(for: .milliseconds(2)) }
+        try await eventually("nothing is pending") { try await reprise.ledger().pending == 0 }
         #expect(seen.withLock { $0 } == drafts)
         await home.close()
     }

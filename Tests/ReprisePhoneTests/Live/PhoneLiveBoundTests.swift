@@ -125,12 +125,12 @@ struct PhoneLiveBoundTests {
         "twenty redirects of a transfer are followed, and no twenty-first",
         .limit("phone.transferRedirects"))
     func redirects() async throws {
-        let server = try await FileServer.start { request in
-            guard let left = Int(request.path.dropFirst()), left > 0 else {
-                return .init(headers: ["content-length: 2"], body: [1, 2])
+        let server = try await OddServer { request, answer in
+            guard let left = Int(request.target.dropFirst()), left > 0 else {
+                try await answer.head(200, ["content-length: 2"])
+                return try await answer.write([1, 2])
             }
-            return .init(
-                status: "302 Found", headers: ["location: /\(left - 1)", "content-length: 0"])
+            try await answer.head(302, ["location: /\(left - 1)", "content-length: 0"])
         }
         try await ProbePhone.play(
             calls: [
@@ -152,8 +152,10 @@ struct PhoneLiveBoundTests {
         "a transfer of more than 8 GiB has failed as soon as that is known",
         .limit("phone.transferSize"))
     func tooMuch() async throws {
-        let server = try await FileServer.start { _ in
-            .init(headers: ["content-length: 8589934593"], body: [1, 2, 3], holds: true)
+        let server = try await OddServer { _, answer in
+            try await answer.head(200, ["content-length: 8589934593"])
+            try await answer.write([1, 2, 3])
+            try await answer.hold()
         }
         try await ProbePhone.play(
             calls: [
@@ -171,7 +173,7 @@ struct PhoneLiveBoundTests {
         "an app hears of a transfer's progress at most ten times a second",
         .limit("phone.transferProgress"))
     func progress() async throws {
-        let server = try await FileServer.start(FileServer.honest(FileServer.content(400_000)))
+        let server = try await OddServer(OddServer.honest(OddServer.content(400_000)))
         try await ProbePhone.play { phone in
             try await phone.slow(latency: .milliseconds(1), bytesPerSecond: 800_000)
             try await phone.script([

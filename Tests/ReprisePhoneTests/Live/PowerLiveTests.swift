@@ -46,7 +46,7 @@ struct PowerLiveTests {
             let process = try #require(status.apps[0].process)
             #expect(status.apps[0].state == .launching)
             kill(status.process, SIGKILL)
-            while isAlive(status.process) { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually("the phone is gone") { !isAlive(status.process) }
             #expect(isAlive(process))
             try await phone.powerOn()
             #expect(!isAlive(process))
@@ -140,9 +140,9 @@ struct PowerLiveTests {
         let owner = try ChildProcess(.sibling("PhoneProbe"), ["phone", folder.url.path])
         let place = PhoneFolder(folder.url)
         var control: PhoneControl?
-        while control == nil {
+        try await eventually("the phone answers") {
             control = try? await PhoneControl.connect(to: place)
-            try await Task.sleep(for: .milliseconds(5))
+            return control != nil
         }
         let phone = try #require(control)
         try await phone.ask(

@@ -150,7 +150,7 @@ struct AccountBoundTests {
                     }
                 }
             }
-            while answers.refused.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+            try await eventually("one is refused") { !answers.refused.isEmpty }
             mayGoOn.open()
             try await group.waitForAll()
         }

@@ -136,8 +136,8 @@ struct AccessTests {
                     (0..<100).map {
                         .init(channel: channel("ada-\($0)"), epoch: nil, coverage: .init())
                     }))
-            while accounts.state.withLock({ $0.asked.isEmpty }) {
-                try await Task.sleep(for: .milliseconds(1))
+            try await eventually("Ada's grants are asked for", every: .milliseconds(1)) {
+                accounts.state.withLock { !$0.asked.isEmpty }
             }
             try await ben.subscribe(channel("ben"))
             let asked = accounts.state.withLock { $0.asked }

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
 import Synchronization
 import Testing
@@ -37,10 +38,8 @@ struct PositionOrderTests {
             accounts.change { $0.answerDelays = [5: .milliseconds(900), 6: .milliseconds(20)] }
             for (index, read) in [5, 6, 7].enumerated() as EnumeratedSequence<[Int64]> {
                 try await clients[index].send(.receipt(.init(channel: general, read: read)))
-                let deadline = ContinuousClock.now + .seconds(20)
-                while accounts.state.withLock({ $0.moves }) <= index, ContinuousClock.now < deadline
-                {
-                    try await Task.sleep(for: .milliseconds(1))
+                try await eventually("position \(read) is asked for", every: .milliseconds(1)) {
+                    accounts.state.withLock { $0.moves } > index
                 }
             }
             // Long enough for the answer that is late, and for the tick behind it.

@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 
 /// A WebSocket client on a ``PlainSocket``, able to break every rule.

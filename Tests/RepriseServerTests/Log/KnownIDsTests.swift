@@ -2,6 +2,7 @@ import GRDB
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -17,7 +18,7 @@ struct KnownIDsTests {
         .limit("log.ids")
     )
     func lifeOfIDs() async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         let store = try SQLiteStore(clock: clock) { $0.idsPerRun = Self.perRun }
         try await store.reopen()
         let room = try ChannelName("room")
@@ -30,7 +31,7 @@ struct KnownIDsTests {
         try await store.reopen()
         try await expectKnown(ids, in: store, room)
 
-        clock.move(by: .seconds(31 * 86_400))
+        clock.advance(by: .seconds(31 * 86_400))
         try await store.log.trim(RetentionPolicy(), now: clock.wall())
         try await expectKnown(ids, in: store, room)
 

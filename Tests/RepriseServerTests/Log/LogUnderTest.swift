@@ -13,7 +13,7 @@ import Testing
 struct LogUnderTest: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Makes an empty store and opens it.
-    let make: @Sendable (TestClock) async throws -> any LogUnderTestStore
+    let make: @Sendable (ManualTimekeeper) async throws -> any LogUnderTestStore
 
     static let all = [sqlite]
 
@@ -25,7 +25,8 @@ struct LogUnderTest: Sendable, CustomTestStringConvertible {
 
     /// Runs `body` on a store of its own and removes it.
     func run(
-        clock: TestClock = TestClock(), _ body: (any LogUnderTestStore) async throws -> Void
+        clock: ManualTimekeeper = ManualTimekeeper(),
+        _ body: (any LogUnderTestStore) async throws -> Void
     ) async throws {
         let store = try await make(clock)
         do {
@@ -74,7 +75,7 @@ final class SQLiteStore: LogUnderTestStore {
     private let open = Mutex<SQLiteMessageLog?>(nil)
 
     init(
-        clock: TestClock = TestClock(),
+        clock: ManualTimekeeper = ManualTimekeeper(),
         configure: (inout SQLiteMessageLog.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = SQLiteMessageLog.Configuration()
@@ -124,43 +125,6 @@ final class SQLiteStore: LogUnderTestStore {
     func remove() async {
         await close()
         folder.remove()
-    }
-}
-
-/// A clock that stands until a test moves it.
-final class TestClock: Timekeeper {
-    private struct Hands {
-        var wall: WallTime
-        var uptime: Duration = .zero
-    }
-
-    private let hands: Mutex<Hands>
-    let boot = "test"
-
-    init(_ milliseconds: Int64 = 1_800_000_000_000) {
-        hands = Mutex(Hands(wall: WallTime(milliseconds: milliseconds)))
-    }
-
-    func wall() -> WallTime { hands.withLock { $0.wall } }
-    func uptime() -> Duration { hands.withLock { $0.uptime } }
-
-    /// Time passes.
-    func move(by duration: Duration) {
-        hands.withLock { hands in
-            hands.wall = hands.wall.advanced(by: duration)
-            hands.uptime += duration
-        }
-    }
-
-    /// Somebody sets the calendar.
-    func jump(by duration: Duration) {
-        hands.withLock { $0.wall = $0.wall.advanced(by: duration) }
-    }
-
-    func sleep(until moment: Duration) async throws {
-        let left = moment - uptime()
-        if left > .zero { move(by: left) }
-        try Task.checkCancellation()
     }
 }
 

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -118,16 +119,16 @@ struct MessageLogTests {
 
     @Test("never lets a channel's time go back", arguments: LogUnderTest.all)
     func monotonicTime(_ kind: LogUnderTest) async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         let start = clock.wall()
         try await kind.run(clock: clock) { store in
             try await store.fill(room, 1)
-            clock.jump(by: .seconds(-3_600))
+            clock.jumpWall(by: .seconds(-3_600))
             try await store.fill(room, 1)
             try await store.reopen()
             try await store.fill(room, 1)
             try await store.fill(other, 1)
-            clock.jump(by: .seconds(7_200))
+            clock.jumpWall(by: .seconds(7_200))
             try await store.fill(room, 1)
             let times = try await store.everything(in: room).events.map(\.time)
             #expect(times == [start, start, start, start.advanced(by: .seconds(3_600))])
@@ -182,11 +183,11 @@ struct MessageLogTests {
 
     @Test("trims by count and by age, whichever takes more", arguments: LogUnderTest.all)
     func policy(_ kind: LogUnderTest) async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         try await kind.run(clock: clock) { store in
             try await store.fill(room, 6)
             try await store.fill(other, 2)
-            clock.move(by: .seconds(60))
+            clock.advance(by: .seconds(60))
             try await store.fill(room, 4)
             try await store.log.trim(RetentionPolicy(), now: clock.wall())
             #expect(try await store.log.state(of: room).floor == 0)

@@ -2,6 +2,7 @@ import Logging
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -35,11 +36,11 @@ struct RetentionTests {
         .limit("log.retention"),
         arguments: rules)
     func table(policy: RetentionPolicy, own: RetentionPolicy?, floor: Int64) async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         try await LogUnderTest.sqlite.run(clock: clock) { store in
             let body = "\"" + String(repeating: "x", count: 98) + "\""
             for number in 0..<10 {
-                if number > 0 { clock.move(by: .seconds(60)) }
+                if number > 0 { clock.advance(by: .seconds(60)) }
                 _ = try await store.append([message(room, body: body)])
             }
             let untouched = try ChannelName("untouched")
@@ -85,7 +86,7 @@ struct RetentionTests {
 
     @Test("housekeeping asks the accounts for the channels' own policies")
     func housekeeping() async throws {
-        let clock = TestClock()
+        let clock = ManualTimekeeper()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let accounts = try Accounts.open(at: store.folder.path, implicitChannels: false)

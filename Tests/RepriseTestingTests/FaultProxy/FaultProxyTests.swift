@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -156,8 +157,7 @@ struct FaultProxyTests {
         await wire.proxy.hold()
         let bytes = counting(1_000_000)
         let sending = Task.detached { try device.send(bytes) }
-        try await Task.sleep(for: .milliseconds(200))
-        #expect(wire.proxy.report.mostWaiting >= 65_536)
+        try await eventually("it is full") { wire.proxy.report.mostWaiting >= 65_536 }
         #expect(wire.proxy.report.mostWaiting <= 65_536 + 16_384)
         await wire.proxy.release()
         #expect(server.receive(1_000_000).0 == bytes)

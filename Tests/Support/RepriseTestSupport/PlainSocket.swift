@@ -3,9 +3,11 @@ import Foundation
 /// A plain TCP socket, so that tests can send what no client library would.
 ///
 /// It never blocks a thread: the server under test runs on the same few threads.
-final class PlainSocket: Sendable {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+package final class PlainSocket: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
     #if os(Linux)
@@ -14,12 +16,12 @@ final class PlainSocket: Sendable {
         private static let sendFlags = Int32(MSG_DONTWAIT)
     #endif
 
-    let descriptor: Int32
+    package let descriptor: Int32
 
     /// Connects; a small `receiveBuffer` (the kernel's, in bytes) soon makes a slow reader.
     ///
     /// `source` is the address to come from.
-    init(port: Int, receiveBuffer: Int32? = nil, from source: String? = nil) throws {
+    package init(port: Int, receiveBuffer: Int32? = nil, from source: String? = nil) throws {
         #if os(Linux)
             descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #else
@@ -52,9 +54,9 @@ final class PlainSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    func send(_ text: String) async throws { try await send(Array(text.utf8)) }
+    package func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    func send(_ bytes: [UInt8]) async throws {
+    package func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
         let deadline = ContinuousClock.now + .seconds(20)
         while !rest.isEmpty {
@@ -74,7 +76,7 @@ final class PlainSocket: Sendable {
     /// What has come, waiting for at least a byte.
     ///
     /// - Returns: nil when the peer has ended the connection, by a reset too.
-    func receive(within limit: Duration = .seconds(10)) async throws -> [UInt8]? {
+    package func receive(within limit: Duration = .seconds(10)) async throws -> [UInt8]? {
         let deadline = ContinuousClock.now + limit
         while true {
             let (count, bytes) = receiveNow()
@@ -85,14 +87,16 @@ final class PlainSocket: Sendable {
     }
 
     /// Everything until the peer ends the connection.
-    func receiveAll(within limit: Duration = .seconds(10)) async throws -> [UInt8] {
+    package func receiveAll(within limit: Duration = .seconds(10)) async throws -> [UInt8] {
         var all: [UInt8] = []
         while let bytes = try await receive(within: limit) { all += bytes }
         return all
     }
 
     /// What comes until `end` has come.
-    func receive(until end: String, within limit: Duration = .seconds(10)) async throws -> String {
+    package func receive(until end: String, within limit: Duration = .seconds(10)) async throws
+        -> String
+    {
         var text = ""
         while !text.contains(end), let bytes = try await receive(within: limit) {
             text += String(decoding: bytes, as: UTF8.self)
@@ -100,7 +104,7 @@ final class PlainSocket: Sendable {
         return text
     }
 
-    func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+    package func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     private func receiveNow() -> (Int, [UInt8]) {
         var count = 0
