@@ -15,7 +15,7 @@ package final class ValueStreams<Value: Sendable>: Sendable {
 
     /// - Parameters:
     ///   - newest: how many values each buffers.
-    ///   - isLeft: called when an observer has ended its stream.
+    ///   - isLeft: called some time after an observer has ended its stream.
     package init(
         newest: Int = CoreLimits.observedChanges, isLeft: @escaping @Sendable () -> Void = {}
     ) {
@@ -36,9 +36,13 @@ package final class ValueStreams<Value: Sendable>: Sendable {
             if let first { continuation.yield(first) }
             return state.lastID
         }
+        // In a task of its own: this is called under the lock of the observer's task, which `send`
+        // needs to wake it, and `send` holds ours.
         continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.observers.removeValue(forKey: id) }
-            self?.isLeft()
+            Task.detached {
+                self?.state.withLock { _ = $0.observers.removeValue(forKey: id) }
+                self?.isLeft()
+            }
         }
         return stream
     }

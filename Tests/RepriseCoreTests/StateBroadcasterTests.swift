@@ -19,4 +19,26 @@ struct StateBroadcasterTests {
         #expect(seen == Array(937...1_000))
         #expect(broadcaster.value == 1_000)
     }
+
+    @Test("an observer that is cancelled while a value is announced blocks nobody")
+    func cancelled() async {
+        let broadcaster = StateBroadcaster(0)
+        let ended = Seen<Void>()
+        let announcing = Task.detached {
+            var value = 0
+            while ended.count == 0 {
+                value += 1
+                broadcaster.announce(value)
+            }
+        }
+        for _ in 0..<5_000 {
+            let observer = Task.detached { for await _ in broadcaster.watch() {} }
+            await Task.yield()
+            observer.cancel()
+            await observer.value
+        }
+        ended.add(())
+        await announcing.value
+        #expect(broadcaster.value > 0)
+    }
 }

@@ -51,8 +51,9 @@ final class PhoneConditions: DeviceStatus {
             reader.yield(conditions(of: state))
             return state.last
         }
+        // In a task of its own, as in `ValueStreams`: values are sent under the lock.
         reader.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.readers.removeValue(forKey: id) }
+            Task.detached { self?.state.withLock { _ = $0.readers.removeValue(forKey: id) } }
         }
         return stream
     }
