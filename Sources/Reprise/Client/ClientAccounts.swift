@@ -69,13 +69,22 @@ actor ClientAccounts {
         return accounts
     }
 
-    /// The client of the current account, unless it takes longer than this to open.
+    /// The client of the current account, with everything in it that had come early.
+    ///
+    /// - Returns: nil if that takes longer than `limit`, or is not possible now; it goes on.
     func opened(within limit: Duration) async throws -> Reprise? {
+        let race = Race<Reprise?>()
+        Task {
+            do { race.end(.success(try await opened().active)) } catch { race.end(.failure(error)) }
+        }
+        let timer = Task {
+            try await Task.sleep(for: limit)
+            race.end(.success(nil))
+        }
+        defer { timer.cancel() }
         do {
-            return try await withTimeout(limit, for: "Opening the journal") {
-                try await self.opened().active
-            }
-        } catch let error as RepriseError where error.code == .timedOut || !error.isPermanent {
+            return try await race.value()
+        } catch let error as RepriseError where !error.isPermanent {
             return nil
         }
     }

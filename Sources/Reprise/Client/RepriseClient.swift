@@ -214,16 +214,15 @@ extension RepriseClient: NotificationHandler {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` if neither can be written: then it is not recorded.
     public func received(_ response: NotificationResponse) async throws {
-        if accounts.current == nil {
-            do { try record(response) } catch {
-                // A full disk may leave the journal, which has its space already.
-                return try await accounts.opened().current.received(response)
-            }
+        if let client = accounts.current { return try await client.received(response) }
+        do {
+            try record(response)
+        } catch {
+            // A full disk may leave the journal, which has its space already.
+            return try await accounts.opened().current.received(response)
         }
-        guard let client = try await accounts.opened(within: NoticeLimits.actionTimeout) else {
-            return
-        }
-        try await client.received(response)
+        // It is recorded: what the journal says now shows in `state`.
+        _ = try? await accounts.opened(within: NoticeLimits.actionTimeout)
     }
 
     /// A push has woken the app: see ``Reprise/receivedPush(_:)``.

@@ -132,9 +132,8 @@ package final class OddServer: Sendable {
 
     package func url(_ path: String = "/file") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    /// A good server of a content; with `cut` only of so many bytes.
-    ///
-    /// - Parameter holds: whether the connection stays open after that.
+    /// A good server of a content; with `cut` only of so many bytes, with `holds` it leaves the
+    /// connection open after that.
     package static func honest(
         _ content: [UInt8], tag: String = "\"v1\"", cut: Int? = nil, holds: Bool = false
     ) -> Script {
