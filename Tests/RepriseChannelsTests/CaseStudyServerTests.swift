@@ -101,14 +101,22 @@ struct CaseStudyServerTests {
         let device = try await device(100) { $0.skipsEach = 7 }
         let observer = Observer()
         try await device.general.read("inbox") { observer.see($0) }
+        // How often it had asked whenever it was live.
+        let asked = Seen<Int>()
+        let states = device.general.states
+        let watch = Task { [server = device.server] in
+            for await state in states where state == .live { asked.add(server.requests.count) }
+        }
         device.start()
         try await eventually("it asks again") { device.server.requests.count >= 2 }
-        let asked = device.server.requests[1].coverage
-        #expect(asked.complement(through: 100).first == SequenceRange(after: 6, through: 7))
-        #expect(device.general.state != .live)
+        let coverage = device.server.requests[1].coverage
+        #expect(coverage.complement(through: 100).first == SequenceRange(after: 6, through: 7))
         device.server.faults = MemoryServerFaults()
         try await within(.seconds(20)) { try await device.general.caughtUp() }
         #expect(observer.sequences.sorted() == Array(1...100))
+        try await eventually("it was live") { asked.count > 0 }
+        #expect(asked.all.allSatisfy { $0 >= 2 })
+        watch.cancel()
         try await device.finish()
     }
 
