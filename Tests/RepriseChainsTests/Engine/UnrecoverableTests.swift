@@ -82,8 +82,11 @@ struct UnrecoverableTests {
         try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
         await fixture.close()
         chains = try await fixture.open([])
-        fixture.time?.advance(by: .seconds(61))
-        try await chains.wait(id, for: .suspended)
+        try await eventually("it is suspended") {
+            // Again, where the journal had not set its timer yet.
+            fixture.time?.advance(by: .seconds(61))
+            return try await chains.status(id)?.state == .suspended
+        }
         await fixture.close()
         chains = try await fixture.open([chain])
         try await chains.wait(id, for: .failed)
