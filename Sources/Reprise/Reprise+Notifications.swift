@@ -42,17 +42,30 @@ extension Reprise: NotificationHandler {
     /// - Throws: the journal's error, if the spool cannot be written either, or the journal is
     ///   closed: then the tap is not recorded.
     public func received(_ response: NotificationResponse) async throws {
+        guard try await record(response) else { return }
+        await perform(response)
+    }
+
+    /// Records a response, and waits for nothing else.
+    ///
+    /// - Returns: whether work may be left that needs no screen.
+    /// - Throws: as ``received(_:)``.
+    @discardableResult
+    func record(_ response: NotificationResponse) async throws -> Bool {
         switch feature(of: response.notification.request.content.info) {
-        case .notices: try await receivedForNotices(response)
+        case .notices: return try await notices?.record(response) ?? false
         case .reminders: try await reminders?.received(response)
         case .forms: try await forms?.received(response)
         case .none: break
         }
+        return false
     }
 
-    private func receivedForNotices(_ response: NotificationResponse) async throws {
-        guard let notices, try await notices.record(response) else { return }
-        guard notices.isAction(response) else { return }
+    /// Waits for what a recorded response asks for without a screen: a reply, "mark as read".
+    func perform(_ response: NotificationResponse) async {
+        guard let notices, case .notices = feature(of: response.notification.request.content.info),
+            notices.isAction(response)
+        else { return }
         await whileAwake { await notices.done(response, within: NoticeLimits.actionTimeout) }
     }
 

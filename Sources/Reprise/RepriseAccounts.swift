@@ -322,6 +322,7 @@ public actor RepriseAccounts {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
         }
         isRunning = true
+        featureError = nil
         do {
             try await runInTurn()
         } catch {

@@ -45,10 +45,12 @@ public final class Forms: Sendable {
 
     // MARK: Recording
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`, as
-    ///   ``record(_:properties:id:)`` would.
-    package static func check(_ name: String, properties: [UInt8]) throws {
-        _ = try EventContent(name: name, properties: properties)
+    /// The entry of an event, for a journal that may have no forms configured: there it waits.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`.
+    package static func entry(_ name: String, properties: String, id: EntryID) throws -> NewEntry {
+        try EventContent(name: name, properties: Array(properties.utf8)).entry(
+            id: id, source: "app")
     }
 
     /// Records an event; returns once it is durable.
@@ -66,8 +68,7 @@ public final class Forms: Sendable {
     public func record(
         _ name: String, properties: String = "{}", id: EntryID = .random()
     ) async throws -> EntryID {
-        let content = try EventContent(name: name, properties: Array(properties.utf8))
-        try await journal.record(content.entry(id: id, source: "app"))
+        try await journal.record(Self.entry(name, properties: properties, id: id))
         return id
     }
 

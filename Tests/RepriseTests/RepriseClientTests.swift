@@ -301,6 +301,39 @@ struct RepriseClientTests {
         await client.close()
     }
 
+    @Test("An early reply is sent once the client runs, and does not hold up the connection")
+    func earlyReply() async throws {
+        var configuration = configuration()
+        configuration.notices = Notices.Configuration()
+        configuration.notifications = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        let client = RepriseClient(configuration)
+        let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
+        var reply = tap("a")
+        reply.notification.request.content.info = Array(
+            (#"{"reprise":"# + String(decoding: hint.json, as: UTF8.self) + "}").utf8)
+        reply.action = .text("reply", answer: "hello")
+        try client.record(reply)
+        try await running(client) {
+            // A reply is waited for up to five seconds where the system gives time for it.
+            try await eventually("it connects", within: .seconds(3)) { server.dialled > 0 }
+            for await list in client.channel("general", of: Note.self).messages()
+            where list.map(\.content) == [.body(Note(text: "hello"))] { break }
+        }
+    }
+
+    @Test("The largest event may come early; it waits in the journal where forms were removed")
+    func largestEarly() async throws {
+        var configuration = withForms()
+        let first = RepriseClient(configuration)
+        await first.close()  // records without opening
+        let text = String(repeating: "\u{1}\"é", count: 8_000)
+        let id = try await first.recordEvent("checkout", properties: ["text": text])
+        configuration.forms = nil
+        let client = RepriseClient(configuration)
+        #expect(try await client.journal.entry(id)?.state == .pending)
+        await client.close()
+    }
+
     @Test("An early file that cannot be read is moved aside, and the others are recorded")
     func damagedEarly() async throws {
         let configuration = withForms()

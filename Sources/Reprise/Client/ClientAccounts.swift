@@ -91,7 +91,8 @@ actor ClientAccounts {
 
     private func begin() async throws -> RepriseAccounts {
         defer { opening = nil }
-        states.announce(.opening)
+        // One that waits and is tried again goes on waiting, for whoever watches.
+        if states.value == .idle { states.announce(.opening) }
         do {
             let accounts = try await RepriseAccounts.open(configuration, self)
             guard !isClosed else {
@@ -110,9 +111,12 @@ actor ClientAccounts {
             return accounts
         } catch {
             let error = error as? RepriseError ?? RepriseError(.internal, "\(error)", cause: error)
-            if !isClosed { states.announce(error.isPermanent ? .failed(error) : .waiting(error)) }
-            configuration.logger.error(
-                "The journal cannot be opened.", metadata: ["error": "\(error)"])
+            let state = error.isPermanent ? ClientState.failed(error) : .waiting(error)
+            if !isClosed, states.value != state {
+                states.announce(state)
+                configuration.logger.error(
+                    "The journal cannot be opened.", metadata: ["error": "\(error)"])
+            }
             throw error
         }
     }
@@ -159,10 +163,12 @@ actor ClientAccounts {
                 guard let report = try await early.drain(into: client), report != SpoolReport()
                 else { return }
                 logger.info(
-                    "What came early is recorded.",
-                    metadata: [
-                        "records": "\(report.accepted)", "rejected": "\(report.rejected.count)",
-                    ])
+                    "What came early is recorded.", metadata: ["records": "\(report.accepted)"])
+                for file in report.rejected {
+                    logger.error(
+                        "What came early cannot be read; it was moved aside.",
+                        metadata: ["reason": "\(file.reason)"])
+                }
             } catch {
                 logger.error(
                     "What came early waits for the next try.", metadata: ["error": "\(error)"])

@@ -8,7 +8,7 @@ import Synchronization
 final class EarlyRecords: Sendable {
     enum Record: Codable, Hashable, Sendable {
         case response(NotificationResponse)
-        case event(name: String, properties: [UInt8], id: String)
+        case event(name: String, properties: String, id: String)
 
         var entryID: EntryID {
             get throws {
@@ -59,13 +59,11 @@ final class EarlyRecords: Sendable {
     private func read(into client: Reprise) async throws -> SpoolReport {
         try await spool.drain { entry in
             switch try ForeignJSON.decode(Record.self, from: entry.payload) {
-            case .response(let response): try await client.received(response)
+            // Nobody waits here for a reply to be sent: that needs what is still to be opened.
+            case .response(let response): try await client.record(response)
             case .event(let name, let properties, let id):
-                // Of a feature that this version of the app no longer has.
-                guard let forms = client.forms else { return }
-                try await forms.record(
-                    name, properties: String(decoding: properties, as: UTF8.self),
-                    id: try EntryID(id))
+                try await client.journal.record(
+                    Forms.entry(name, properties: properties, id: try EntryID(id)))
             }
         }
     }

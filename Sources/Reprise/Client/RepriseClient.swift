@@ -155,14 +155,16 @@ public final class RepriseClient: Sendable {
         id: EntryID = .random()
     ) async throws -> EntryID {
         _ = try configuration.expect(configuration.forms, "forms")
-        let json = [UInt8](try configuration.encoder().encode(properties))
-        try Forms.check(name, properties: json)
-        if let client = accounts.current {
-            let text = String(decoding: json, as: UTF8.self)
-            return try await client.forms?.record(name, properties: text, id: id) ?? id
+        let json = String(
+            decoding: try configuration.encoder().encode(properties), as: UTF8.self)
+        let entry = try Forms.entry(name, properties: json, id: id)
+        if accounts.current != nil {
+            // Behind what came early.
+            try await accounts.opened().current.journal.record(entry)
+        } else {
+            try early.add(.event(name: name, properties: json, id: id.text))
+            accounts.open()
         }
-        try early.add(.event(name: name, properties: json, id: id.text))
-        accounts.open()
         return id
     }
 
@@ -222,7 +224,8 @@ extension RepriseClient: NotificationHandler {
             return try await accounts.opened().current.received(response)
         }
         // It is recorded: what the journal says now shows in `state`.
-        _ = try? await accounts.opened(within: NoticeLimits.actionTimeout)
+        let client = try? await accounts.opened(within: NoticeLimits.actionTimeout)
+        await client?.perform(response)
     }
 
     /// A push has woken the app: see ``Reprise/receivedPush(_:)``.
