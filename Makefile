@@ -46,21 +46,21 @@ setup: ## Check what this machine lacks, and install it where that is possible
 	@./scripts/setup
 
 demo: setup ## Run all five features, with real processes and kills; SCENARIO chooses one
-	@swift build --configuration $(CONFIGURATION) --product reprise
-	@swift build --configuration $(CONFIGURATION) --product reprise-lab
-	@"$$(swift build --configuration $(CONFIGURATION) --show-bin-path)/reprise-lab" \
+	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise
+	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise-lab
+	@"$$(swift build --traits Lab --configuration $(CONFIGURATION) --show-bin-path)/reprise-lab" \
 		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 test: setup ## Run all tests, and build an app that depends on the SDK
 	@./scripts/test $(if $(FILTER),'$(FILTER)')
 
 network: setup ## Cut, truncate, half-open real connections by seed, for MINUTES
-	@swift build --build-tests
+	@swift build --traits Lab --build-tests
 	@REPRISE_NETWORK_MINUTES=$(MINUTES) REPRISE_NETWORK_SEED=$(SEED) \
-		swift test --skip-build --disable-xctest --no-parallel --filter NetworkSeedTests
+		swift test --traits Lab --skip-build --disable-xctest --no-parallel --filter NetworkSeedTests
 
 build: setup ## Build everything
-	@swift build --configuration $(CONFIGURATION)
+	@swift build --traits Lab --configuration $(CONFIGURATION)
 
 format: ## Format the Swift sources in place
 	@swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
@@ -93,12 +93,12 @@ damage: setup ## Damage SEEDS=1000 journals and logs; then ROUNDS=20 on disks th
 			$(if $(SEED),--seed $(SEED)) $(ARGS) || exit; done
 
 simulate: setup ## Search for a violated invariant in virtual time, optimised; ARGS as of reprise-lab simulate
-	@swift build --configuration release --product reprise-lab
-	@"$$(swift build --configuration release --show-bin-path)/reprise-lab" simulate $(ARGS)
+	@swift build --traits Lab --configuration release --product reprise-lab
+	@"$$(swift build --traits Lab --configuration release --show-bin-path)/reprise-lab" simulate $(ARGS)
 
 search: setup ## Run fresh seeds of every workload in turn for MINUTES=10; prints the first seed
-	@swift build --configuration release --product reprise-lab
-	@"$$(swift build --configuration release --show-bin-path)/reprise-lab" simulate --fresh \
+	@swift build --traits Lab --configuration release --product reprise-lab
+	@"$$(swift build --traits Lab --configuration release --show-bin-path)/reprise-lab" simulate --fresh \
 		--minutes $(if $(MINUTES),$(MINUTES),10) $(if $(SEED),--from $(SEED)) $(ARGS)
 
 fuzz: setup ## Look for inputs that break a parser, a minute each, with libFuzzer
@@ -111,7 +111,7 @@ stats: ## Print sizes, and violations of the rules on names, comments and pages
 	@./scripts/stats
 
 picture: setup ## Draw docs/picture.svg from a run of the server and a device
-	@swift build --product reprise
+	@swift build --traits Lab --product reprise
 	@./scripts/picture
 
 clean: ## Remove what was built

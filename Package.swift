@@ -17,28 +17,39 @@ let strict: [SwiftSetting] =
     ] + (Context.environment["REPRISE_STRICT"] == "1" ? [.treatAllWarnings(as: .error)] : [])
     + (fuzzer == nil ? [] : [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])])
 
+// Each package that only some products need is named under a trait alone: an app that uses `Reprise`
+// resolves GRDB, swift-crypto, swift-asn1, swift-log and swift-collections, and nothing of a server.
+// docs/architecture/layout.md#traits.
+func under(_ trait: String, _ package: String, _ products: String...) -> [Target.Dependency] {
+    products.map { .product(name: $0, package: package, condition: .when(traits: [trait])) }
+}
+
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let lifecycle = Target.Dependency.product(
-    name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
-let tls = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
-let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let arguments = Target.Dependency.product(
-    name: "ArgumentParser", package: "swift-argument-parser")
-let signals = Target.Dependency.product(
-    name: "UnixSignals", package: "swift-service-lifecycle")
-let nio: [Target.Dependency] = [
-    .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOPosix", package: "swift-nio"),
-    .product(name: "NIOHTTP1", package: "swift-nio"),
-    .product(name: "NIOWebSocket", package: "swift-nio"),
-]
+
+let nio = under("NIO", "swift-nio", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket")
+let tls = under("NIO", "swift-nio-ssl", "NIOSSL")
+let httpClient = under("NIO", "async-http-client", "AsyncHTTPClient")
+let certificates =
+    under("Fakes", "swift-certificates", "X509") + under("Fakes", "swift-asn1", "SwiftASN1")
+let http2 = under("Fakes", "swift-nio-http2", "NIOHTTP2")
+let hummingbird = under("Server", "hummingbird", "Hummingbird", "HummingbirdCore")
+let httpTypes = under("Server", "swift-nio-extras", "NIOHTTPTypes", "NIOHTTPTypesHTTP1")
+let lifecycle = under("Server", "swift-service-lifecycle", "ServiceLifecycle")
+let jwt = under("Server", "jwt-kit", "JWTKit")
+let metrics = under("Server", "swift-metrics", "Metrics")
+let arguments = under("Tool", "swift-argument-parser", "ArgumentParser")
+let signals = under("Tool", "swift-service-lifecycle", "UnixSignals")
+let configuration = under("Tool", "swift-configuration", "Configuration")
+// Of tests alone.
+let embedded = under("Lab", "swift-nio", "NIOEmbedded")
+let serverTesting =
+    under("Lab", "hummingbird", "HummingbirdTesting")
+    + under("Lab", "swift-http-types", "HTTPTypes")
 
 let package = Package(
     name: "reprise",
@@ -54,6 +65,19 @@ let package = Package(
         .library(name: "ReprisePhone", targets: ["ReprisePhone"]),
         .executable(name: "reprise", targets: ["RepriseCLI"]),
         .executable(name: "reprise-lab", targets: ["RepriseLab"]),
+    ],
+    traits: [
+        .default(enabledTraits: []),
+        .trait(
+            name: "NIO", description: "RepriseNIO and ReprisePhone: sockets and HTTP on SwiftNIO"),
+        .trait(
+            name: "Fakes", description: "RepriseFakes: stand-ins for push services",
+            enabledTraits: ["NIO"]),
+        .trait(name: "Server", description: "RepriseServer", enabledTraits: ["NIO"]),
+        .trait(name: "Tool", description: "The tool reprise", enabledTraits: ["Server"]),
+        .trait(
+            name: "Lab", description: "Everything: the tests, and the tool reprise-lab",
+            enabledTraits: ["Tool", "Fakes"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -121,18 +145,14 @@ let package = Package(
 
         // Transport, server, test kit, tool.
         .target(
-            name: "RepriseNIO", dependencies: ["RepriseCore", tls, httpClient] + nio,
+            name: "RepriseNIO", dependencies: ["RepriseCore"] + nio + httpClient + tls,
             swiftSettings: strict),
         .target(
             name: "RepriseServer",
             dependencies: [
-                "RepriseCore", "RepriseWire", grdb, sqlite, hummingbird, lifecycle, logging, jwt,
-                tls, metrics, httpClient, crypto, deque,
-                .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-            ] + nio,
+                "RepriseCore", "RepriseWire", grdb, sqlite, logging, crypto, deque,
+                heap,
+            ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + httpTypes,
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
         .target(
@@ -143,10 +163,8 @@ let package = Package(
         .target(
             name: "RepriseFakes",
             dependencies: [
-                tls, crypto, .product(name: "NIOHTTP2", package: "swift-nio-http2"),
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-            ] + nio,
+                crypto
+            ] + nio + tls + http2 + certificates,
             swiftSettings: strict),
         // The stand-in device: processes, Chromium, sockets, so not in RepriseTesting, which unit
         // tests of apps import.
@@ -163,8 +181,8 @@ let package = Package(
             name: "RepriseCommandLine",
             dependencies: [
                 "RepriseChannels", "RepriseCore", "RepriseNIO", "RepriseServer", "RepriseWire",
-                deque, lifecycle, logging, arguments, signals,
-            ],
+                deque, logging,
+            ] + arguments + lifecycle + signals,
             swiftSettings: strict),
         .executableTarget(
             name: "RepriseCLI",
@@ -172,9 +190,8 @@ let package = Package(
                 "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine", "RepriseCore",
                 "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
                 "RepriseReminders",
-                "RepriseServer", "RepriseWire", lifecycle, logging, arguments, signals,
-                .product(name: "Configuration", package: "swift-configuration"),
-            ],
+                "RepriseServer", "RepriseWire", logging,
+            ] + arguments + lifecycle + signals + configuration,
             swiftSettings: strict),
 
         // What proves it: no product but the tool depends on it.
@@ -184,7 +201,7 @@ let package = Package(
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
                 "RepriseNotices", "RepriseReminders", "RepriseServer", "RepriseTesting",
                 "RepriseWire", deque, grdb,
-                .product(name: "HeapModule", package: "swift-collections"),
+                heap,
             ],
             path: "Lab/Simulator", swiftSettings: strict),
         .executableTarget(
@@ -193,15 +210,15 @@ let package = Package(
                 "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine",
                 "RepriseCore", "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO",
                 "RepriseNotices", "ReprisePhone", "RepriseReminders", "RepriseSimulator",
-                "RepriseWire", arguments, grdb,
-            ] + nio,
+                "RepriseWire", grdb,
+            ] + nio + arguments,
             path: "Lab/Tool", swiftSettings: strict),
         .executableTarget(
             name: "crash-loop",
             dependencies: [
                 "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal", "RepriseNIO",
-                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle, logging,
-            ],
+                "RepriseServer", "RepriseTesting", "RepriseWire", grdb, logging,
+            ] + lifecycle,
             path: "Lab/CrashLoop", swiftSettings: strict),
         .executableTarget(
             name: "log-workload",
@@ -314,28 +331,23 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO", tls] + nio,
+            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO"] + nio + tls,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
                 "log-workload", "RepriseCLI", "RepriseCore", "RepriseFakes", "RepriseNIO",
                 "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
-                hummingbird, lifecycle, logging, jwt, tls, metrics, httpClient, crypto,
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "HummingbirdTesting", package: "hummingbird"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-            ] + nio,
+                logging, crypto,
+            ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + certificates
+                + serverTesting + embedded,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseReliabilityTests",
             dependencies: [
                 "crash-loop", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal",
-                "RepriseNIO", "RepriseServer", "RepriseTesting", "RepriseWire", grdb, lifecycle,
-                logging,
-            ] + nio,
+                "RepriseNIO", "RepriseServer", "RepriseTesting", "RepriseWire", grdb, logging,
+            ] + nio + lifecycle,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseSimulatorTests",
@@ -369,8 +381,8 @@ let package = Package(
 let fuzzed: [Target.Dependency] =
     [
         "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseReminders", "RepriseServer",
-        "RepriseWire", .product(name: "NIOEmbedded", package: "swift-nio"),
-    ] + nio
+        "RepriseWire",
+    ] + nio + embedded
 if let fuzzer {
     package.targets.append(
         .executableTarget(

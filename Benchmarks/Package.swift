@@ -5,7 +5,7 @@ let package = Package(
     name: "RepriseBenchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "reprise", path: ".."),
+        .package(name: "reprise", path: "..", traits: ["Server", "Fakes"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

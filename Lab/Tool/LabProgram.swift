@@ -17,7 +17,8 @@ enum LabProgram: String, Sendable {
         guard FileManager.default.isExecutableFile(atPath: url.path) else {
             throw CommandFailure(
                 .unavailable,
-                "There is no \(url.path). Build it: swift build --product \(rawValue).")
+                "There is no \(url.path). Build it: swift build --traits Lab --product \(rawValue)."
+            )
         }
         return url
     }

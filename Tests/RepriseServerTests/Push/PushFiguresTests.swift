@@ -7,7 +7,7 @@ import RepriseWire
 import Testing
 
 /// Measured only when it is asked for:
-/// `REPRISE_FIGURES=1 swift test -c release --filter PushFigures`.
+/// `REPRISE_FIGURES=1 swift test --traits Lab -c release --filter PushFigures`.
 @Suite(
     "Figures of push", .serialized,
     .enabled(if: ProcessInfo.processInfo.environment["REPRISE_FIGURES"] != nil))

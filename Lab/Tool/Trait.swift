@@ -1,0 +1,3 @@
+#if !Lab
+    #error("The lab needs a trait: swift build --traits Lab")
+#endif

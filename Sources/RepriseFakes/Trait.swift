@@ -1,0 +1,5 @@
+#if !Fakes
+    #error(
+        "RepriseFakes needs the trait Fakes of the package reprise: .package(url: …, traits: [\"Fakes\"])"
+    )
+#endif

@@ -1,0 +1,5 @@
+#if !NIO
+    #error(
+        "ReprisePhone needs the trait NIO of the package reprise: .package(url: …, traits: [\"NIO\"])"
+    )
+#endif
