@@ -15,8 +15,7 @@ TARGET ?=
 SECONDS ?= 60
 SANITIZER ?=
 
-SWIFT_SOURCES = Package.swift Sources Lab Tests \
-	$(wildcard Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Examples)
+SWIFT_SOURCES = Package.swift Sources Lab Tests Benchmarks/Sources Examples
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test build format lint reference docs bench crash powerloss damage network fuzz sanitize simulate search stats picture clean
@@ -77,7 +76,7 @@ docs: setup ## Write the API documentation as a static site to .docs/
 	@./scripts/docs
 
 bench: setup ## Measure; Benchmarks/README.md says what
-	@cd Benchmarks && swift run --configuration release RepriseBenchmarks $(ARGS)
+	@swift run --traits Lab --configuration release RepriseBenchmarks $(ARGS)
 
 crash: setup ## Kill devices and a server for MINUTES=60, or KILLS=5000 times, and compare
 	@./scripts/crash-loop kills $(if $(KILLS),--kills $(KILLS)) \
@@ -115,4 +114,4 @@ picture: setup ## Draw docs/picture.svg from a run of the server and a device
 	@./scripts/picture
 
 clean: ## Remove what was built
-	@rm -rf .build .build-* .build_* .docs .demo Benchmarks/.build
+	@rm -rf .build .build-* .build_* .docs .demo

@@ -45,7 +45,8 @@ let metrics = under("Server", "swift-metrics", "Metrics")
 let arguments = under("Tool", "swift-argument-parser", "ArgumentParser")
 let signals = under("Tool", "swift-service-lifecycle", "UnixSignals")
 let configuration = under("Tool", "swift-configuration", "Configuration")
-// Of tests alone.
+// Of tests and benchmarks alone.
+let histogram = under("Lab", "hdrhistogram-swift", "Histogram")
 let embedded = under("Lab", "swift-nio", "NIOEmbedded")
 let serverTesting =
     under("Lab", "hummingbird", "HummingbirdTesting")
@@ -100,6 +101,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
@@ -224,6 +226,16 @@ let package = Package(
             name: "log-workload",
             dependencies: ["RepriseCore", "RepriseWire", "RepriseServer", grdb],
             path: "Lab/LogWorkload", swiftSettings: strict),
+
+        .executableTarget(
+            name: "RepriseBenchmarks",
+            dependencies: [
+                "Reprise", "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseFakes",
+                "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices", "ReprisePhone",
+                "RepriseReminders", "RepriseServer", "RepriseWire", grdb, logging,
+            ] + nio + tls + httpClient + lifecycle + arguments + histogram,
+            path: "Benchmarks/Sources/RepriseBenchmarks",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
 
         // What the tests share: polling, disks, commands. Every test target has it, see below.
         .target(

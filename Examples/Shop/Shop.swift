@@ -48,23 +48,23 @@
     final class Shop {
         private static let server = "https://reprise.example"
 
-        private var opening: Task<Reprise, any Error>?
+        private var opening: Task<AccountClient, any Error>?
         private var running: Task<Void, Never>?
         private var life: SystemAppLife?
 
         /// The door; opened by who asks first, and again if that failed: before the first unlock
         /// the journal cannot be read.
-        func reprise() async throws -> Reprise {
+        func reprise() async throws -> AccountClient {
             let task =
                 opening
                 ?? Task {
-                    var configuration = Reprise.Configuration()
+                    var configuration = AccountClient.Configuration()
                     configuration.forms = Forms.Configuration()
                     configuration.forms?.events = [
                         // A form for a tap of an hour ago may be wrong to show.
                         FormsEvent("opened_push", timeToLive: .seconds(3_600))
                     ]
-                    return try await Reprise.open(
+                    return try await AccountClient.open(
                         at: .applicationSupportDirectory.appending(path: "reprise"),
                         server: Self.server, dialer: URLSessionDialer(),
                         configuration: configuration)
@@ -94,7 +94,7 @@
             }
         }
 
-        private func run(_ reprise: Reprise) async throws {
+        private func run(_ reprise: AccountClient) async throws {
             let catalogue = CatalogueSource(server: Self.server, transport: URLSessionTransport())
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await reprise.run() }

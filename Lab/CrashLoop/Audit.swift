@@ -27,7 +27,7 @@ struct Audit {
     }
 
     mutating func run() async throws {
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: device.place.journal, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: DeviceRole.configuration { _ in })
         let opening = reprise.journal.opening
@@ -110,7 +110,7 @@ struct Audit {
     }
 
     /// At most once, and what is not there was counted as unconfirmed.
-    private mutating func checkNever(_ reprise: Reprise) async throws {
+    private mutating func checkNever(_ reprise: AccountClient) async throws {
         let found = lines(.never).map(\.id)
         let twice = found.count - Set(found).count
         if twice > 0 { fault("\(twice) effects of the reader `never` took place twice") }
@@ -132,7 +132,7 @@ struct Audit {
 
     // MARK: The ledger
 
-    private mutating func checkLedger(_ reprise: Reprise) async throws {
+    private mutating func checkLedger(_ reprise: AccountClient) async throws {
         let sum = try await reprise.ledger()
         if !sum.isBalanced { fault("its ledger does not add up in the end: \(sum.text)") }
         if let newest = device.watch.newest, sum.isBehind(newest) {

@@ -51,7 +51,7 @@ struct CrashFixture {
         devices.allSatisfy { device in
             let seen = Set(LineFile.read(device.place.effects(.again)).compactMap(\.first))
             guard seen.count >= messages else { return false }
-            let sum = try? Reprise.ledger(
+            let sum = try? AccountClient.ledger(
                 at: device.place.journal, schemas: [DeviceTables.schema(version: device.version)])
             return sum?.pending == 0
         }

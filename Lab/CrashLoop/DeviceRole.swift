@@ -29,8 +29,8 @@ struct DeviceRole: Sendable {
     /// The configuration that a device and the one who inspects its journal share.
     static func configuration(
         version: Int = DeviceTables.versions, saying say: @escaping @Sendable (Phase) -> Void
-    ) -> Reprise.Configuration {
-        var configuration = Reprise.Configuration()
+    ) -> AccountClient.Configuration {
+        var configuration = AccountClient.Configuration()
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(20), longest: .milliseconds(200))
         configuration.kinds = [DeviceTables.kind]
@@ -45,7 +45,7 @@ struct DeviceRole: Sendable {
     func run() async throws {
         Childhood.begin(log: place.log)
         let say: @Sendable (Phase) -> Void = { LineFile.output.append($0.rawValue) }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: place.journal, server: server, dialer: NIODialer(),
             configuration: Self.configuration(version: version, saying: say))
         say(.working)
@@ -93,7 +93,7 @@ struct DeviceRole: Sendable {
         }
     }
 
-    private func publish(_ reprise: Reprise) async throws {
+    private func publish(_ reprise: AccountClient) async throws {
         let promises = try LineFile(place.promises)
         let channels = try Self.channels.map { try reprise.channel($0) }
         while true {

@@ -21,7 +21,7 @@ struct LedgerWatch {
     mutating func look(version: Int) -> [String] {
         let sum: LedgerSum
         do {
-            sum = try Reprise.ledger(
+            sum = try AccountClient.ledger(
                 at: journal, schemas: [DeviceTables.schema(version: version)])
         } catch let error as RepriseError where error.code == .notAJournal && newest == nil {
             return []  // killed before there was one

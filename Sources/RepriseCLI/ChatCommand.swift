@@ -83,7 +83,7 @@ struct ChatCommand: AsyncParsableCommand {
         let user = identity.user.text
         let folder = folder(of: user)
         try Journal.expectOwnFolder(folder, within: folder.deletingLastPathComponent())
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: server.url, dialer: server.dialer, identity: identity)
         let waiting: Int
         do {
@@ -112,7 +112,7 @@ struct ChatCommand: AsyncParsableCommand {
     }
 
     /// - Returns: how many messages the server does not have yet.
-    private func chat(_ reprise: Reprise, as user: String) async throws -> Int {
+    private func chat(_ reprise: AccountClient, as user: String) async throws -> Int {
         let bell = WakeUp()
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, user: user, bell: bell)

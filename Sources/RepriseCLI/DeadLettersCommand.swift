@@ -50,8 +50,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
     func run() async throws {
         let folder = journal.url
         // Opening would make a journal where there is none.
-        _ = try Reprise.ledger(at: folder)
-        let reprise = try await Reprise.open(
+        _ = try AccountClient.ledger(at: folder)
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://127.0.0.1:1", dialer: NIODialer())
         do { try await work(reprise) } catch let error as RepriseError
             where error.code == .noSuchEntry
@@ -65,7 +65,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
         await reprise.close()
     }
 
-    private func work(_ reprise: Reprise) async throws {
+    private func work(_ reprise: AccountClient) async throws {
         if let retry { return try await reprise.journal.retry(EntryID(retry)) }
         if let discard { return try await reprise.journal.discard(EntryID(discard)) }
         var after: EntryID?

@@ -30,7 +30,7 @@ struct LedgerCommand: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.") var json = false
 
     func run() async throws {
-        let sum = try Reprise.ledger(at: journal.url)
+        let sum = try AccountClient.ledger(at: journal.url)
         let report = LedgerReport(sum: sum)
         try StandardOutput.write(json ? report.json : report.table(Terminal.output))
         if !sum.isBalanced { throw ExitCode(ExitStatus.incomplete.rawValue) }

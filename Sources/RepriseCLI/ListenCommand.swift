@@ -70,7 +70,7 @@ struct ListenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let identity = try identity.caller(at: server).identity()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: URL(fileURLWithPath: journal), server: server.url, dialer: server.dialer,
             identity: identity)
         do { try await JournalUser.expect(identity?.user, in: reprise, at: journal) } catch {
@@ -101,7 +101,7 @@ struct ListenCommand: AsyncParsableCommand {
         }
     }
 
-    private func watch(_ reprise: Reprise) async throws {
+    private func watch(_ reprise: AccountClient) async throws {
         let watch = DebugWatch(
             reprise: reprise, channels: Array(Set(channel)).sorted(), isJSON: json)
         do { _ = try await Interruption.cancelling { try await watch.run() } } catch {

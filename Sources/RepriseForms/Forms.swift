@@ -140,7 +140,7 @@ public final class Forms: Sendable {
     /// reason `loggedOut`; the counts of shown forms are reset, and the former user's page is
     /// closed with its form.
     ///
-    /// An app whose users sign in with `RepriseAccounts` does not need this: each account has a
+    /// An app whose users sign in with `Accounts` does not need this: each account has a
     /// journal of its own.
     ///
     /// - Parameter user: the app's name for the user, sent with the answers; 1 to 256 bytes.

@@ -11,7 +11,7 @@ import Testing
 /// The article on accounts, at a real server that asks for tokens.
 @Suite("Accounts at a server", .timeLimit(.minutes(1)))
 struct AccountsAtServerTests {
-    private static func isLive(_ home: RepriseAccounts) async throws {
+    private static func isLive(_ home: DeviceAccounts) async throws {
         let general = try await home.current.channel("general")
         try await eventually("\(general.state)") { general.state == .live }
     }
@@ -20,7 +20,7 @@ struct AccountsAtServerTests {
     func oneRun() async throws {
         let folder = try TemporaryFolder()
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: folder.url.appending(path: "home"), server: server.url, dialer: NIODialer(),
             tokens: { [url = server.url] request in
                 guard let token = try await DevToken.fetch(server: url, user: request.user) else {

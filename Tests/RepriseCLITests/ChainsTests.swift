@@ -268,13 +268,13 @@ private enum Album {
 
     /// Opens the journal with this chain running.
     static func open(
-        _ folder: URL, isMended: Bool = false, _ body: (Reprise, Chains) async throws -> Void
+        _ folder: URL, isMended: Bool = false, _ body: (AccountClient, Chains) async throws -> Void
     ) async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [chain()]
         configuration.chains?.workers = [Echo(isMended: isMended), Large()]
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration)
         let chains = try #require(reprise.chains)

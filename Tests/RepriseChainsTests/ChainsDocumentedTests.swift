@@ -48,11 +48,11 @@ struct ChainsDocumentedTests {
         }
 
         let standard = StandardWorkers(sandbox: Sandbox(["inbox": inbox, "kept": kept]))
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [keepPhotos]
         configuration.chains?.workers = standard.all + [Label()]
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
         guard let chains = reprise.chains else { return }
 

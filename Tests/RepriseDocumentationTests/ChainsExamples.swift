@@ -38,7 +38,7 @@ struct Receipt: Codable, Sendable {
 #if canImport(Network)
     extension ExamplesFixture {
         func workers(transfers: any TransferService) {
-            var configuration = Reprise.Configuration()
+            var configuration = AccountClient.Configuration()
             configuration.chains = Chains.Configuration()
             let standard = StandardWorkers(
                 sandbox: Sandbox(["documents": .documentsDirectory]),

@@ -28,19 +28,19 @@ extension ExamplesFixture {
         }
     }
 
-    func lifecycle(_ reprise: Reprise) async {
+    func lifecycle(_ reprise: AccountClient) async {
         await reprise.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.
     }
 
     func network() async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.channels.network = network
-        _ = try await Reprise.open(
+        _ = try await AccountClient.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
     }
 
-    func sending(_ reprise: Reprise) async throws {
+    func sending(_ reprise: AccountClient) async throws {
         let general = try reprise.channel("general")
         let id = try await general.publish(#"{"text":"hello"}"#)  // durable here when it returns
         try await general.edit(id, #"{"text":"hello, all"}"#)  // behind it, in the same order

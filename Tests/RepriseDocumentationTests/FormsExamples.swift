@@ -5,12 +5,12 @@ import RepriseForms
 
 extension ExamplesFixture {
     func forms() async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.forms = Forms.Configuration()
         configuration.forms?.events = [
             FormsEvent("opened_push", timeToLive: .seconds(3_600), then: .expire)
         ]
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
         guard let forms = reprise.forms else { return }
 

@@ -6,9 +6,9 @@ import RepriseNotices
 
 extension ExamplesFixture {
     func notices() async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
         let general = try reprise.channel("general")
         try await general.subscribe()

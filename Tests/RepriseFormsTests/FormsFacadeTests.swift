@@ -17,10 +17,10 @@ struct FormsFacadeTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func open(_ forms: Forms.Configuration?) async throws -> Reprise {
-        var configuration = Reprise.Configuration()
+    private func open(_ forms: Forms.Configuration?) async throws -> AccountClient {
+        var configuration = AccountClient.Configuration()
         configuration.forms = forms
-        return try await Reprise.open(
+        return try await AccountClient.open(
             at: folder.appending("journal"), server: "http://127.0.0.1:1", dialer: NoDialer(),
             configuration: configuration)
     }
@@ -69,16 +69,16 @@ struct FormsFacadeTests {
         #expect(second.forms == nil)
         #expect(try await second.journal.entry(event)?.state == .pending)
         await second.close()
-        #expect(try Reprise.ledger(at: folder.appending("journal")).pending == 1)
+        #expect(try AccountClient.ledger(at: folder.appending("journal")).pending == 1)
     }
 
     @Test(
         "What was recorded before anybody signed in goes along into the account, and ends when that is left"
     )
     func accounts() async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.forms = Forms.Configuration()
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: NoDialer(),
             configuration: configuration,
             tokens: { _ in throw RepriseError(.unauthorized, "None.") })

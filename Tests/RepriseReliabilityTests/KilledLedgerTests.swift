@@ -16,7 +16,7 @@ struct KilledLedgerTests {
         let journal = try await Journal.open(at: folder.url, kinds: [EntryKind("kind")])
         try await journal.record(NewEntry(kind: "kind", payload: []))
         await journal.close()
-        let sum = try Reprise.ledger(at: folder.url)
+        let sum = try AccountClient.ledger(at: folder.url)
         #expect(sum.accepted == 1 && sum.isBalanced)
     }
 

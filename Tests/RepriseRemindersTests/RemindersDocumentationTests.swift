@@ -26,7 +26,7 @@ struct RemindersDocumentationTests {
         at folder: URL, server: String, dialer: any SocketDialer, goals: any ReminderStore,
         notifications: any UserNotifications, scheduler: (any BackgroundScheduler)?,
         screen: Screen
-    ) async throws -> Reprise {
+    ) async throws -> AccountClient {
         // The example.
         var settings = Reminders.Configuration()
         settings.actions = [
@@ -35,9 +35,9 @@ struct RemindersDocumentationTests {
             ReminderActionRule(
                 "log", category: "goal", title: "Answer…", does: .log, asksForText: true),
         ]
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.reminders = settings
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: server, dialer: dialer, configuration: configuration)
         guard let reminders = reprise.reminders else { return reprise }
         try await notifications.setCategories(settings.categories)

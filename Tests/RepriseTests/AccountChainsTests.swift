@@ -33,11 +33,11 @@ struct AccountChainsTests {
     func adoption() async throws {
         let folder = try TemporaryFolder()
         let seen = Seen<String>()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [Self.upload]
         configuration.chains?.workers = [Noting(seen: seen)]
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration, tokens: { _ in try AccessToken("YWRh.Yg.1") })
         let before = try #require(try await home.current.chains)

@@ -52,14 +52,14 @@ struct AccountKillTests {
     }
 
     fileprivate static func open(_ folder: URL, _ seen: Seen<String> = Seen<String>()) async throws
-        -> RepriseAccounts
+        -> DeviceAccounts
     {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.kinds = [
             EntryKind("draft", requires: [.ui]),
             EntryKind("hint", requires: [.ui], beforeSignIn: .expire),
         ]
-        return try await RepriseAccounts.open(
+        return try await DeviceAccounts.open(
             at: folder, server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration,
             tokens: { _ in throw RepriseError(.unauthorized, "Nothing is dialled here.") },
@@ -104,10 +104,10 @@ struct AccountKillTests {
             }
             for name in try FileManager.default.contentsOfDirectory(atPath: home.path) {
                 let journal = home.appendingPathComponent(name)
-                guard !name.hasPrefix("gone-"), (try? Reprise.ledger(at: journal)) != nil else {
+                guard !name.hasPrefix("gone-"), (try? AccountClient.ledger(at: journal)) != nil else {
                     continue
                 }
-                #expect(try Reprise.ledger(at: journal).isBalanced, "\(name), as the kill left it")
+                #expect(try AccountClient.ledger(at: journal).isBalanced, "\(name), as the kill left it")
             }
             try await Self.checkAdopted(home, life)
         }

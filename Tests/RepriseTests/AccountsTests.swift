@@ -17,13 +17,13 @@ struct AccountsTests {
 
     private static func open(
         _ folder: TemporaryFolder, dialer: MemoryDialer = MemoryDialer(),
-        shared: URL? = nil, prepare: @escaping RepriseAccounts.Prepare = { _ in }
-    ) async throws -> RepriseAccounts {
-        var configuration = Reprise.Configuration()
+        shared: URL? = nil, prepare: @escaping DeviceAccounts.Prepare = { _ in }
+    ) async throws -> DeviceAccounts {
+        var configuration = AccountClient.Configuration()
         configuration.kinds = kinds
         configuration.channels.reconnect = Backoff(base: .zero, longest: .zero)
         configuration.journal.sharedFolder = shared
-        return try await RepriseAccounts.open(
+        return try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: dialer,
             configuration: configuration,
             tokens: { request in
@@ -32,7 +32,7 @@ struct AccountsTests {
             prepare: prepare)
     }
 
-    private static func record(_ kind: String, _ home: RepriseAccounts) async throws -> EntryID {
+    private static func record(_ kind: String, _ home: DeviceAccounts) async throws -> EntryID {
         let entry = NewEntry(kind: kind, payload: [])
         try await home.current.journal.record(entry)
         return entry.id

@@ -16,11 +16,11 @@ struct AddressTests {
         let folder = try TemporaryFolder()
         let place = folder.appending("account")
         let error = try await #require(throws: RepriseError.self) {
-            try await Reprise.open(at: place, server: address, dialer: MemoryDialer())
+            try await AccountClient.open(at: place, server: address, dialer: MemoryDialer())
         }
         #expect(error.code == .badAddress && error.remedy != nil)
         await #expect(throws: RepriseError(.badAddress, "")) {
-            try await RepriseAccounts.open(
+            try await DeviceAccounts.open(
                 at: place, server: address, dialer: MemoryDialer(),
                 tokens: { _ in throw RepriseError(.unauthorized, "none") })
         }
@@ -39,7 +39,7 @@ struct AddressTests {
         ])
     func taken(address: String) async throws {
         let folder = try TemporaryFolder()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: address, dialer: MemoryDialer())
         await reprise.close()
     }
@@ -56,9 +56,9 @@ struct AddressTests {
 
     private static func forms(_ catalogue: CatalogueSource) async throws {
         let folder = try TemporaryFolder()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.forms = Forms.Configuration()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration)
         let running = Task {

@@ -15,7 +15,7 @@ struct AppLifeTests {
     @MainActor
     func quick() async throws {
         let folder = try TemporaryFolder()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: Self.allFeatures)
         let running = try await Self.run(reprise)
@@ -44,7 +44,7 @@ struct AppLifeTests {
     @MainActor
     func accounts() async throws {
         let folder = try TemporaryFolder()
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: Self.allFeatures,
             tokens: { _ in throw RepriseError(.unavailable, "none") })
@@ -73,7 +73,7 @@ struct AppLifeTests {
     }
 
     private static func expect(
-        _ reprise: Reprise, isInFront: Bool, _ comment: Comment
+        _ reprise: AccountClient, isInFront: Bool, _ comment: Comment
     ) async throws {
         #expect(reprise.notices?.isForeground == isInFront, comment)
         let isAwake = await reprise.channels.isAwake
@@ -94,8 +94,8 @@ struct AppLifeTests {
         Work("one", TrivialWorker.self) { _ in .init(number: number) }
     }
 
-    private static var allFeatures: Reprise.Configuration {
-        var configuration = Reprise.Configuration()
+    private static var allFeatures: AccountClient.Configuration {
+        var configuration = AccountClient.Configuration()
         configuration.forms = Forms.Configuration()
         configuration.reminders = Reminders.Configuration()
         configuration.chains = Chains.Configuration()
@@ -106,7 +106,7 @@ struct AppLifeTests {
     }
 
     /// Runs every door, and returns when they do.
-    private static func run(_ reprise: Reprise) async throws -> [Task<Void, any Error>] {
+    private static func run(_ reprise: AccountClient) async throws -> [Task<Void, any Error>] {
         let system = MemoryNotifications(clock: ManualTimekeeper())
         let (forms, reminders) = (try #require(reprise.forms), try #require(reprise.reminders))
         let (chains, notices) = (try #require(reprise.chains), try #require(reprise.notices))

@@ -23,7 +23,7 @@ struct DocumentedTests {
         let folder = temporary.appending("home")
         let (backend, screen) = (BackendActor(), Screen())
         let dialer = MemoryDialer()
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: folder, server: "https://chat.example.org", dialer: dialer,
             tokens: { request in
                 try AccessToken(

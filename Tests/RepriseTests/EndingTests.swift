@@ -14,13 +14,13 @@ struct EndingTests {
 
     private func open(
         _ dialer: any SocketDialer, takeOver: Bool = false
-    ) async throws -> Reprise {
-        var configuration = Reprise.Configuration()
+    ) async throws -> AccountClient {
+        var configuration = AccountClient.Configuration()
         configuration.journal.takeOver = takeOver
         configuration.journal.closeGrace = .milliseconds(50)
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(1), longest: .milliseconds(5))
-        return try await Reprise.open(
+        return try await AccountClient.open(
             at: folder.appending("account"), server: "http://memory", dialer: dialer,
             configuration: configuration)
     }
@@ -30,7 +30,7 @@ struct EndingTests {
         private let seen = Mutex<[ConnectionState]>([])
         private let task: Task<Void, Never>
 
-        init(_ reprise: Reprise) {
+        init(_ reprise: AccountClient) {
             let states = reprise.channels.connectionStates
             let (stream, heard) = AsyncStream.makeStream(of: ConnectionState.self)
             task = Task { for await state in states { heard.yield(state) } }

@@ -12,14 +12,14 @@ struct ReceivedTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    private func open(takeOver: Bool = false) async throws -> Reprise {
-        var configuration = Reprise.Configuration()
+    private func open(takeOver: Bool = false) async throws -> AccountClient {
+        var configuration = AccountClient.Configuration()
         configuration.forms = Forms.Configuration()
         configuration.reminders = Reminders.Configuration()
         configuration.notices = Notices.Configuration()
         configuration.journal.takeOver = takeOver
         configuration.journal.closeGrace = .milliseconds(50)
-        return try await Reprise.open(
+        return try await AccountClient.open(
             at: folder.appending("account"), server: "http://memory", dialer: MemoryServer(),
             configuration: configuration)
     }
@@ -67,7 +67,7 @@ struct ReceivedTests {
     }
 
     /// No entry can be recorded for want of room, whatever its size.
-    private static func fill(_ reprise: Reprise) async throws {
+    private static func fill(_ reprise: AccountClient) async throws {
         try await reprise.journal.write { db in
             try db.execute(
                 sql: """
@@ -83,7 +83,7 @@ struct ReceivedTests {
         }
     }
 
-    private static func makeRoom(_ reprise: Reprise) async throws {
+    private static func makeRoom(_ reprise: AccountClient) async throws {
         try await reprise.journal.write { db in
             try db.execute(sql: "PRAGMA max_page_count = 1000000; DROP TRIGGER fill")
         }
@@ -163,9 +163,9 @@ struct ReceivedTests {
     @Test("A reply, and what was read, take no time where the server knows no users")
     func promptWithoutUsers() async throws {
         let server = MemoryServer()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: "http://memory", dialer: server,
             configuration: configuration)
         let system = MemoryNotifications(clock: ManualTimekeeper()).connect()

@@ -52,7 +52,7 @@ struct RepriseTests {
     func firstExample() async throws {
         let folder = try TemporaryFolder()
         let dialer = MemoryDialer()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: dialer)
         let general = try reprise.channel("general")
         let (heard, voice) = AsyncStream.makeStream(of: Message.self)
@@ -70,17 +70,17 @@ struct RepriseTests {
         try await running.value
         serving.cancel()
         await reprise.close()
-        let sum = try Reprise.ledger(at: folder.appending("account"))
+        let sum = try AccountClient.ledger(at: folder.appending("account"))
         #expect(sum.isBalanced && sum.accepted == 2 && sum.outcomes[.applied] == 2)
     }
 
     @Test("a second owner is refused, and the name of a channel is checked")
     func errors() async throws {
         let folder = try TemporaryFolder()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer())
         await #expect(throws: RepriseError(.journalOwned, "")) {
-            _ = try await Reprise.open(
+            _ = try await AccountClient.open(
                 at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer())
         }
         #expect(throws: RepriseError(.badChannelName, "")) { try reprise.channel("../etc") }

@@ -19,18 +19,18 @@ struct SignedInTests {
     }
 
     private static func open(_ folder: TemporaryFolder, _ server: MemoryServer) async throws
-        -> RepriseAccounts
+        -> DeviceAccounts
     {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(1), longest: .milliseconds(5))
-        return try await RepriseAccounts.open(
+        return try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://memory", dialer: server,
             configuration: configuration, tokens: { request in try token(request.user) },
             prepare: { reprise in try await reprise.channel("general").subscribe() })
     }
 
-    private static func isLive(_ home: RepriseAccounts) async throws -> Bool {
+    private static func isLive(_ home: DeviceAccounts) async throws -> Bool {
         try await home.current.channel("general").state == .live
     }
 
@@ -60,7 +60,7 @@ struct SignedInTests {
         await home.close()
     }
 
-    private static func state(of home: RepriseAccounts) async throws -> ConnectionState? {
+    private static func state(of home: DeviceAccounts) async throws -> ConnectionState? {
         for await state in try await home.current.channels.connectionStates { return state }
         return nil
     }

@@ -55,11 +55,11 @@ struct ChainsBench {
     }
 
     private func with<T>(_ body: (Chains) async throws -> T) async throws -> T {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.chains = Chains.Configuration()
         configuration.chains?.chains = [chain]
         configuration.chains?.workers = [Trivial(moments: moments)]
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://127.0.0.1:9", dialer: NIODialer(),
             configuration: configuration)
         guard let chains = reprise.chains else { throw BenchmarkError("there are no chains") }

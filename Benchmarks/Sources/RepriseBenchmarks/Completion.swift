@@ -24,7 +24,7 @@ enum Completion {
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
-            let reprise = try await Reprise.open(
+            let reprise = try await AccountClient.open(
                 at: folder, server: "http://\(server.address.host):\(server.address.port)",
                 dialer: dialer)
             let channel = try reprise.channel("backlog")
@@ -95,7 +95,7 @@ enum Completion {
         defer { try? FileManager.default.removeItem(at: folder) }
         try await CatchUp(server: server, channel: "")
             .fill(channels * missed) { names[$0 % names.count] }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://\(server.address.host):\(server.address.port)",
             dialer: NIODialer())
         let clock = ContinuousClock()

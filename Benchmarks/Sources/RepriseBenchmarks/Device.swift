@@ -16,7 +16,7 @@ enum Device {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://\(server.host):\(server.port)", dialer: NIODialer())
         let channel = try reprise.channel(name)
         let handled = Mutex(0)

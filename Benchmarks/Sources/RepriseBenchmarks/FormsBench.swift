@@ -45,9 +45,9 @@ struct FormsBench {
 
     private func withForms<T>(_ body: (Forms) async throws -> T) async throws -> T {
         try await withFolder { folder in
-            var configuration = Reprise.Configuration()
+            var configuration = AccountClient.Configuration()
             configuration.forms = Forms.Configuration()
-            let reprise = try await Reprise.open(
+            let reprise = try await AccountClient.open(
                 at: folder, server: "http://127.0.0.1:9", dialer: NIODialer(),
                 configuration: configuration)
             guard let forms = reprise.forms else { throw BenchmarkError("there are no forms") }

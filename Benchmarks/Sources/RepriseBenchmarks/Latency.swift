@@ -152,13 +152,13 @@ protocol AppliedClock: Sendable {
 
 /// A whole device that notes when a message is applied.
 final class TimedDevice: AppliedClock {
-    private let reprise: Reprise
+    private let reprise: AccountClient
     private let folder: URL
     private let run: Task<Void, any Error>
     private let latency: Mutex<Histogram<UInt64>>
 
     private init(
-        _ reprise: Reprise, folder: URL, run: Task<Void, any Error>,
+        _ reprise: AccountClient, folder: URL, run: Task<Void, any Error>,
         latency: consuming sending Histogram<UInt64>
     ) {
         self.reprise = reprise
@@ -171,7 +171,7 @@ final class TimedDevice: AppliedClock {
     {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-bench-\(UUID().uuidString)")
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder, server: "http://\(server.host):\(server.port)", dialer: NIODialer())
         let device = TimedDevice(
             reprise, folder: folder, run: Task { try await reprise.run() },

@@ -7,8 +7,8 @@ struct Main: AsyncParsableCommand {
         commandName: "RepriseBenchmarks",
         abstract: "Measures Reprise beside bare loops that do the same I/O.",
         discussion: """
-            swift run -c release RepriseBenchmarks               all of it, about one minute
-            swift run -c release RepriseBenchmarks --only fan-out,publish
+            swift run --traits Lab -c release RepriseBenchmarks               all of it, about one minute
+            swift run --traits Lab -c release RepriseBenchmarks --only fan-out,publish
             """,
         subcommands: [Serve.self, Bare.self, PushBare.self])
 

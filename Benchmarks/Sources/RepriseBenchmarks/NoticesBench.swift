@@ -39,7 +39,7 @@ struct NoticesBench {
                 Task { try await reprise.run() },
                 Task { try await notices.run(notifications: system) },
             ]
-            let writer = try await Reprise.open(
+            let writer = try await AccountClient.open(
                 at: folder.appendingPathComponent("writer"), server: url, dialer: NIODialer())
             let writing = Task { try await writer.run() }
             for await state in general.states where state == .live { break }
@@ -84,10 +84,10 @@ struct NoticesBench {
     }
 
     /// A device whose journal knows of all the channels.
-    private func device(at folder: URL, _ url: String) async throws -> (Reprise, Notices) {
-        var configuration = Reprise.Configuration()
+    private func device(at folder: URL, _ url: String) async throws -> (AccountClient, Notices) {
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appendingPathComponent("device"), server: url, dialer: NIODialer(),
             configuration: configuration)
         guard let notices = reprise.notices else { throw BenchmarkError("there are no notices") }

@@ -17,9 +17,9 @@ struct RoutesBench {
     /// - Throws: what the door throws; `BenchmarkError`.
     func handed(lives: Int) async throws -> FormsBench.Times {
         try await withFolder { folder in
-            var configuration = Reprise.Configuration()
+            var configuration = AccountClient.Configuration()
             configuration.reminders = Reminders.Configuration()
-            let reprise = try await Reprise.open(
+            let reprise = try await AccountClient.open(
                 at: folder, server: "http://127.0.0.1:9", dialer: NIODialer(),
                 configuration: configuration)
             guard let reminders = reprise.reminders else {

@@ -24,7 +24,7 @@ struct ChainsApp: Sendable {
         try host.makeFiles()
         let definition = definition
         let room = JournalCapacity()
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: host.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration(definition, room))
         room.journal = reprise.journal
@@ -99,7 +99,7 @@ struct ChainsApp: Sendable {
 
     private func configuration(
         _ definition: Chain<Input>, _ room: JournalCapacity
-    ) -> Reprise.Configuration {
+    ) -> AccountClient.Configuration {
         let standard = StandardWorkers(
             sandbox: Sandbox(["files": host.files]), transport: NIOTransport(),
             guard: AddressGuard(allowed: [host.serverName]), transfers: host.phone?.transfers)
@@ -118,7 +118,7 @@ struct ChainsApp: Sendable {
             }
         }
         if host.phone == nil { chains.workers.append(NoTransfers()) }
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.chains = chains
         configuration.journal.timekeeper = host.timekeeper
         configuration.journal.takeOver = takesOver

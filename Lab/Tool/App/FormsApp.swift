@@ -18,7 +18,7 @@ struct FormsApp: Sendable {
     let isNever: Bool
 
     func run(_ webViews: any WebViewHost) async throws {
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
             configuration: configuration)
         await phone.report("journal")
@@ -43,7 +43,7 @@ struct FormsApp: Sendable {
         }
     }
 
-    private var configuration: Reprise.Configuration {
+    private var configuration: AccountClient.Configuration {
         var forms = Forms.Configuration()
         forms.timekeeper = phone.timekeeper
         if !isOlder {
@@ -53,7 +53,7 @@ struct FormsApp: Sendable {
                     onInterruption: isNever ? .never : .again)
             ]
         }
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.forms = forms
         configuration.journal.timekeeper = phone.timekeeper
         return configuration

@@ -6,7 +6,7 @@ import ReprisePhone
 /// or `nobody`; `receipt` with a channel, the user, and the position.
 struct LiveSigns: Sendable {
     let phone: PhoneApp
-    let reprise: Reprise
+    let reprise: AccountClient
     let channels: [String]
 
     /// Until the task is cancelled.

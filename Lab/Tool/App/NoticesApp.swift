@@ -61,7 +61,7 @@ struct NoticesApp: Sendable {
     let diesAfterChanges: Int?
 
     func run() async throws {
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
             identity: identity, configuration: configuration)
         await phone.report("journal")
@@ -137,12 +137,12 @@ struct NoticesApp: Sendable {
             .init(id: "read", title: "Mark as read"),
         ])
 
-    private var configuration: Reprise.Configuration {
+    private var configuration: AccountClient.Configuration {
         var notices = Notices.Configuration()
         notices.timekeeper = phone.timekeeper
         notices.transport = NIOTransport()
         notices.category = Self.category.id
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.notices = notices
         configuration.journal.timekeeper = phone.timekeeper
         configuration.channels.timekeeper = phone.timekeeper
@@ -152,11 +152,11 @@ struct NoticesApp: Sendable {
 
 /// The conversation on the screen: its messages are marked as read.
 private actor NoticesScreen {
-    private let reprise: Reprise
+    private let reprise: AccountClient
     private var open: String?
     private var newest: [String: Int64] = [:]
 
-    init(_ reprise: Reprise) { self.reprise = reprise }
+    init(_ reprise: AccountClient) { self.reprise = reprise }
 
     func opens(_ channel: String, through seq: Int64) async throws {
         open = channel
@@ -182,7 +182,7 @@ private actor NoticesScreen {
 /// The facade's own handler, with reports to the log.
 private struct ReportingNotices: NotificationHandler {
     let phone: PhoneApp
-    let reprise: Reprise
+    let reprise: AccountClient
 
     func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
         let options = await reprise.willPresent(notification)
@@ -203,7 +203,7 @@ private struct ReportingNotices: NotificationHandler {
 
 /// The screen is there in the foreground alone.
 private struct NoticesLife: AppLife {
-    let reprise: Reprise
+    let reprise: AccountClient
     let screen: NoticesScreen
 
     func foreground() async {

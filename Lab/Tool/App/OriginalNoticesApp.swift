@@ -75,7 +75,7 @@ actor OriginalNoticesApp {
 
     func run() async throws {
         let (user, token) = (user, token)
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
             identity: Identity(user: user) { _ in token })
         await phone.report("journal")

@@ -76,7 +76,7 @@ struct RemindersApp: Sendable {
     let diesAfterChanges: Int?
 
     func run() async throws {
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: phone.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration)
         await phone.report("journal")
@@ -113,14 +113,14 @@ struct RemindersApp: Sendable {
         }
     }
 
-    private var configuration: Reprise.Configuration {
+    private var configuration: AccountClient.Configuration {
         var reminders = Reminders.Configuration()
         reminders.timekeeper = phone.timekeeper
         reminders.zone = { [phone] in phone.zone }
         reminders.owner = owner
         reminders.refreshTask = Self.refresh
         reminders.actions = GoalActions.rules
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.reminders = reminders
         configuration.journal.timekeeper = phone.timekeeper
         return configuration
@@ -201,7 +201,7 @@ private struct GoalTaps: NotificationHandler {
 
 /// The screen is there in the foreground alone.
 private struct GoalsLife: AppLife {
-    let reprise: Reprise
+    let reprise: AccountClient
 
     func foreground() async {
         let rest = reprise.enter(.foreground)

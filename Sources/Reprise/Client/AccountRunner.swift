@@ -15,7 +15,7 @@ package struct AccountRunner: Sendable {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, and what only a changed
     ///   app can mend.
-    func run(_ client: Reprise) async throws {
+    func run(_ client: AccountClient) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             if let forms = client.forms, let webViews = configuration.webViews,
                 let catalogue = catalogue

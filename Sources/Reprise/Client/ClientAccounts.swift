@@ -9,7 +9,7 @@ import Synchronization
 /// account.
 actor ClientAccounts {
     private struct Life {
-        var accounts: RepriseAccounts?
+        var accounts: DeviceAccounts?
         var phase: AppPhase?
         var sources: [UserID: TokenProvider] = [:]
     }
@@ -23,7 +23,7 @@ actor ClientAccounts {
     private nonisolated let life = Mutex(Life())
     /// Raised where another try to open may succeed.
     private nonisolated let retry = Signal()
-    private var opening: Task<RepriseAccounts, any Error>?
+    private var opening: Task<DeviceAccounts, any Error>?
     private var draining: Task<Void, Never>?
     private var isClosed = false
 
@@ -44,7 +44,7 @@ actor ClientAccounts {
     // MARK: Opening
 
     /// The client of the current account, if one is open.
-    nonisolated var current: Reprise? { life.withLock { $0.accounts }?.active }
+    nonisolated var current: AccountClient? { life.withLock { $0.accounts }?.active }
 
     /// Opens them, without waiting, and records what has come early.
     nonisolated func open() { Task { try await opened() } }
@@ -52,12 +52,12 @@ actor ClientAccounts {
     /// Opens them, or waits for whoever does.
     ///
     /// - Returns: the accounts, with everything in the journal that had come early.
-    /// - Throws: ``RepriseCore/RepriseError`` as `RepriseAccounts.open`, `.closed`.
+    /// - Throws: ``RepriseCore/RepriseError`` as `Accounts.open`, `.closed`.
     @discardableResult
-    func opened() async throws -> RepriseAccounts {
+    func opened() async throws -> DeviceAccounts {
         if let fault { throw fault }
         guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
-        let accounts: RepriseAccounts
+        let accounts: DeviceAccounts
         if let open = life.withLock({ $0.accounts }) {
             accounts = open
         } else {
@@ -72,8 +72,8 @@ actor ClientAccounts {
     /// The client of the current account, with everything in it that had come early.
     ///
     /// - Returns: nil if that takes longer than `limit`, or is not possible now; it goes on.
-    func opened(within limit: Duration) async throws -> Reprise? {
-        let race = Race<Reprise?>()
+    func opened(within limit: Duration) async throws -> AccountClient? {
+        let race = Race<AccountClient?>()
         Task {
             do { race.end(.success(try await opened().active)) } catch { race.end(.failure(error)) }
         }
@@ -89,12 +89,12 @@ actor ClientAccounts {
         }
     }
 
-    private func begin() async throws -> RepriseAccounts {
+    private func begin() async throws -> DeviceAccounts {
         defer { opening = nil }
         // One that waits and is tried again goes on waiting, for whoever watches.
         if states.value == .idle { states.announce(.opening) }
         do {
-            let accounts = try await RepriseAccounts.open(configuration, self)
+            let accounts = try await DeviceAccounts.open(configuration, self)
             guard !isClosed else {
                 await accounts.close()
                 throw RepriseError(.closed, "The client is closed.")
@@ -121,7 +121,7 @@ actor ClientAccounts {
         }
     }
 
-    private func tell(_ accounts: RepriseAccounts) async {
+    private func tell(_ accounts: DeviceAccounts) async {
         let user = await accounts.user
         states.announce(.open(user))
         configuration.logger.info(
@@ -236,11 +236,11 @@ actor ClientAccounts {
     }
 }
 
-extension RepriseAccounts {
+extension DeviceAccounts {
     /// The accounts of a client.
     fileprivate static func open(
         _ configuration: RepriseConfiguration, _ client: ClientAccounts
-    ) async throws -> RepriseAccounts {
+    ) async throws -> DeviceAccounts {
         guard let dialer = configuration.dialer else {
             throw RepriseError(.internal, "The configuration was not checked.")
         }
@@ -261,11 +261,11 @@ extension RepriseAccounts {
 
 /// What the app asks for of every account: readers and subscriptions.
 actor Registrations {
-    typealias Registration = @Sendable (Reprise) async throws -> Void
+    typealias Registration = @Sendable (AccountClient) async throws -> Void
 
     private var all: [(name: String, apply: Registration)] = []
     /// The newest account.
-    private var client: Reprise?
+    private var client: AccountClient?
 
     /// Applies a registration to the current account, and to each later one.
     ///
@@ -278,7 +278,7 @@ actor Registrations {
                 remedy: "Give each reader of a channel a name of its own.")
         }
         all.append((name, apply))
-        var applied: Reprise?
+        var applied: AccountClient?
         while let client, client !== applied {
             applied = client
             do {
@@ -296,7 +296,7 @@ actor Registrations {
     func remove(_ name: String) { all.removeAll { $0.name == name } }
 
     /// Applies all of them to an account that begins.
-    func prepare(_ client: Reprise) async throws {
+    func prepare(_ client: AccountClient) async throws {
         let registered = all
         self.client = client
         for registration in registered { try await registration.apply(client) }

@@ -42,7 +42,7 @@ final class EarlyRecords: Sendable {
     /// A kill in between repeats one; its id makes it the same entry.
     ///
     /// - Returns: nil if none waits.
-    func drain(into client: Reprise) async throws -> SpoolReport? {
+    func drain(into client: AccountClient) async throws -> SpoolReport? {
         let mayWait = waits.withLock { waits in
             defer { waits = false }
             return waits
@@ -56,7 +56,7 @@ final class EarlyRecords: Sendable {
         }
     }
 
-    private func read(into client: Reprise) async throws -> SpoolReport {
+    private func read(into client: AccountClient) async throws -> SpoolReport {
         try await spool.drain { entry in
             switch try ForeignJSON.decode(Record.self, from: entry.payload) {
             // Nobody waits here for a reply to be sent: that needs what is still to be opened.

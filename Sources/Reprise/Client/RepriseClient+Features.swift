@@ -56,14 +56,14 @@ extension RepriseClient {
     }
 
     private func feature<Feature>(
-        _ name: String, _ part: (Reprise) -> Feature?
+        _ name: String, _ part: (AccountClient) -> Feature?
     ) async throws -> Feature {
         try configuration.expect(part(try await accounts.opened().current), name)
     }
 
     /// A stream of each account, one after the other; it ends with ``close()``.
     func follow<Value: Sendable>(
-        _ stream: @escaping @Sendable (Reprise) throws -> AsyncStream<Value>
+        _ stream: @escaping @Sendable (AccountClient) throws -> AsyncStream<Value>
     ) -> AsyncStream<Value> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let task = Task { [self] in

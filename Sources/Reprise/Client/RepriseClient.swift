@@ -228,7 +228,7 @@ extension RepriseClient: NotificationHandler {
         await client?.perform(response)
     }
 
-    /// A push has woken the app: see ``Reprise/receivedPush(_:)``.
+    /// A push has woken the app: see ``AccountClient/receivedPush(_:)``.
     public func receivedPush(_ info: [UInt8]) async {
         guard let client = try? await accounts.opened(within: NoticeLimits.wakeTimeout) else {
             return

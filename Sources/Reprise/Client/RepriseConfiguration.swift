@@ -115,8 +115,8 @@ public struct RepriseConfiguration: Sendable {
     }
 
     /// The part that each account's client takes.
-    var account: Reprise.Configuration {
-        var account = Reprise.Configuration()
+    var account: AccountClient.Configuration {
+        var account = AccountClient.Configuration()
         account.channels = channels
         account.journal = journal
         account.forms = forms

@@ -11,7 +11,7 @@ struct ChainsOption: ParsableArguments {
     @Flag(help: "Print JSON, an object a line.") var json = false
 
     var viewer: ChainViewer {
-        ChainViewer(at: journal.url, schemas: Reprise.featureSchemas)
+        ChainViewer(at: journal.url, schemas: AccountClient.featureSchemas)
     }
 }
 

@@ -14,7 +14,7 @@ enum JournalUser {
     ///   - reprise: the client over the journal, before it runs.
     ///   - folder: of the journal.
     /// - Throws: ``CommandFailure`` `.badInput`.
-    static func expect(_ user: UserID?, in reprise: Reprise, at folder: String) async throws {
+    static func expect(_ user: UserID?, in reprise: AccountClient, at folder: String) async throws {
         let owner = try await reprise.journal.read { db in try ChannelReading.user(db) }
         guard let user, let owner, user != owner else { return }
         throw CommandFailure(

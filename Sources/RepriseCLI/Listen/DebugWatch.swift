@@ -6,7 +6,7 @@ import RepriseCommandLine
 ///
 /// Messages stay in the journal for their reader: watching changes nothing.
 struct DebugWatch: Sendable {
-    let reprise: Reprise
+    let reprise: AccountClient
     let channels: [String]
     let isJSON: Bool
 

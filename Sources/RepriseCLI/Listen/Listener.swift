@@ -11,7 +11,7 @@ struct Listener: Sendable {
 
     private static let needsPerson: [RepriseError.Code] = [.diskFull, .diskFailed, .notWritable]
 
-    let reprise: Reprise
+    let reprise: AccountClient
     let channels: [String]
     let printer: MessagePrinter
     let untilComplete: Bool

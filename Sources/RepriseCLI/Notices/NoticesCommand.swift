@@ -36,7 +36,7 @@ struct NoticesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try NoticesReading.read(
-            at: journal.url, schemas: Reprise.featureSchemas, limit: limit)
+            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }

@@ -40,7 +40,7 @@ struct RemindersCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try ReminderReconciliationReading.read(
-            at: journal.url, schemas: Reprise.featureSchemas,
+            at: journal.url, schemas: AccountClient.featureSchemas,
             decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
         if json {
             try StandardOutput.write(RemindersJSON.object(reading, next: next))

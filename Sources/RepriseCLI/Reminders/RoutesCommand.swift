@@ -38,7 +38,7 @@ struct RoutesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let routes = try ReminderRouteReading.read(
-            at: journal.url, schemas: Reprise.featureSchemas, limit: limit)
+            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
         if routes.isEmpty, !json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }

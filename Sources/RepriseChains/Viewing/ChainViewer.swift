@@ -6,7 +6,7 @@ package import RepriseJournal
 /// Reads the chains of a journal that another process may own, without disturbing it.
 ///
 /// ```swift
-/// let viewer = ChainViewer(at: folder, schemas: Reprise.featureSchemas)
+/// let viewer = ChainViewer(at: folder, schemas: AccountClient.featureSchemas)
 /// for chain in try viewer.list(limit: 20).chains { print(chain.id, chain.state) }
 /// ```
 package struct ChainViewer: Sendable {

@@ -38,7 +38,7 @@ public final class NoticeExtension: Sendable {
     ///
     /// - Parameters:
     ///   - folder: the folder that the app shares with its extension, as in its journal's
-    ///     configuration. With `RepriseAccounts` it is the same: it names the current account's
+    ///     configuration. With `Accounts` it is the same: it names the current account's
     ///     part.
     ///   - budget: the time limit; then the best content so far is shown.
     public convenience init(at folder: URL, budget: Duration = NoticeLimits.extensionBudget) {

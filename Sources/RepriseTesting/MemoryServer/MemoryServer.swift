@@ -9,7 +9,7 @@ import Synchronization
 /// let server = MemoryServer()
 /// try server.publish(#""hello""#, to: "general")
 /// server.faults.order = .streams(4, seed: 7)      // catch-ups come out of order
-/// let reprise = try await Reprise.open(at: folder, server: "http://memory", dialer: server)
+/// let reprise = try await AccountClient.open(at: folder, server: "http://memory", dialer: server)
 /// ```
 ///
 /// It neither delays nor loses messages unless ``faults`` say so. It requires tokens if it is given

@@ -45,11 +45,11 @@ final class NoticeFixture: Sendable {
     ) async throws -> NoticeDevice {
         var notices = Notices.Configuration()
         set(&notices)
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.notices = notices
         configuration.journal.closeGrace = .milliseconds(50)
         configuration.journal.takeOver = takeOver
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending(name), server: "http://memory", dialer: server,
             configuration: configuration)
         let connection = system.connect(dyingAfter: changes)
@@ -84,14 +84,14 @@ final class NoticeFixture: Sendable {
 
 /// One life of an app on a device.
 final class NoticeDevice: Sendable {
-    let reprise: Reprise
+    let reprise: AccountClient
     let notices: Notices
     let system: MemoryNotifications
     let connection: MemoryNotificationsConnection
     private let tasks: [Task<Void, any Error>]
 
     init(
-        _ reprise: Reprise, _ system: MemoryNotifications,
+        _ reprise: AccountClient, _ system: MemoryNotifications,
         _ connection: MemoryNotificationsConnection
     ) throws {
         self.reprise = reprise

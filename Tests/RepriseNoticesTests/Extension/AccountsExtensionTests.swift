@@ -20,11 +20,11 @@ struct AccountsExtensionTests {
         shared = folder.appending("shared")
     }
 
-    private func open() async throws -> RepriseAccounts {
-        var configuration = Reprise.Configuration()
+    private func open() async throws -> DeviceAccounts {
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
         configuration.journal.sharedFolder = shared
-        return try await RepriseAccounts.open(
+        return try await DeviceAccounts.open(
             at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             configuration: configuration,
             tokens: { _ in try AccessToken("YWRh.Yg.1") })

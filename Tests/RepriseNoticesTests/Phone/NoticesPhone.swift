@@ -136,13 +136,13 @@ struct NoticesPhone: Sendable {
     /// What the app's journal says was decided.
     func decided() throws -> NoticesReading? {
         try NoticesReading.read(
-            at: phone.folder.data(of: Self.app), schemas: Reprise.featureSchemas, limit: 100)
+            at: phone.folder.data(of: Self.app), schemas: AccountClient.featureSchemas, limit: 100)
     }
 
     /// How many taps nobody has presented yet.
     func unpresented() throws -> Int? {
         try Journal.peek(
-            at: phone.folder.data(of: Self.app), schemas: Reprise.featureSchemas
+            at: phone.folder.data(of: Self.app), schemas: AccountClient.featureSchemas
         ) { db in
             try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM noticesTap WHERE presented IS NULL")
         } ?? nil

@@ -87,7 +87,7 @@ final class ScriptedSettingsServer: HTTPTransport {
 
 /// A client whose settings go to a server, and nothing else.
 struct SettingsFixture: Sendable {
-    let reprise: Reprise
+    let reprise: AccountClient
     let notices: Notices
     let server: ScriptedSettingsServer
 
@@ -98,11 +98,11 @@ struct SettingsFixture: Sendable {
         _ body: (SettingsFixture) async throws -> Void
     ) async throws {
         let folder = try folder ?? TemporaryFolder()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
         configuration.notices?.transport = server
         if let timekeeper { configuration.notices?.timekeeper = timekeeper }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer(),
             identity: identity, configuration: configuration)
         guard let notices = reprise.notices else { return }

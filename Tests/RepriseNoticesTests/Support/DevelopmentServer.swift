@@ -34,11 +34,11 @@ final class DevelopmentServer: Sendable {
         }
     }
 
-    func device(_ user: String, in folder: TemporaryFolder) async throws -> Reprise {
-        var configuration = Reprise.Configuration()
+    func device(_ user: String, in folder: TemporaryFolder) async throws -> AccountClient {
+        var configuration = AccountClient.Configuration()
         configuration.notices = Notices.Configuration()
         configuration.notices?.transport = NIOTransport()
-        return try await Reprise.open(
+        return try await AccountClient.open(
             at: folder.url, server: url, dialer: NIODialer(), identity: try identity(user),
             configuration: configuration)
     }

@@ -20,7 +20,7 @@ struct ManyChannelsTests {
                 _ = try await server.store(messages)
             }
             let folder = try TemporaryFolder()
-            let reprise = try await Reprise.open(
+            let reprise = try await AccountClient.open(
                 at: folder.appending("journal"), server: "http://127.0.0.1:\(server.port)",
                 dialer: NIODialer())
             let running = Task { try await reprise.run() }

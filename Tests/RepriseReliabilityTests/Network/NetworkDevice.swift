@@ -7,7 +7,7 @@ import Synchronization
 /// A real device: the facade, a journal on disk, the NIO dialer; its effect is a row in the
 /// journal's own transaction.
 final class NetworkDevice: Sendable {
-    let reprise: Reprise
+    let reprise: AccountClient
     private let folder: TemporaryFolder
     private let running = Mutex<Task<Void, Never>?>(nil)
     private let ends = Mutex<[RepriseError]>([])
@@ -28,7 +28,7 @@ final class NetworkDevice: Sendable {
         _ url: String, dialer: (any SocketDialer)? = nil, isHurried: Bool = true
     ) async throws -> NetworkDevice {
         let folder = try TemporaryFolder()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.schemas = [sink]
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(200), longest: .seconds(2))
@@ -39,13 +39,13 @@ final class NetworkDevice: Sendable {
             configuration.channels.timekeeper = clock
             configuration.journal.timekeeper = clock
         }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("journal"), server: url,
             dialer: dialer ?? NIODialer(timeout: .seconds(1)), configuration: configuration)
         return NetworkDevice(reprise, folder)
     }
 
-    private init(_ reprise: Reprise, _ folder: TemporaryFolder) {
+    private init(_ reprise: AccountClient, _ folder: TemporaryFolder) {
         self.reprise = reprise
         self.folder = folder
     }

@@ -9,7 +9,7 @@ import Synchronization
 
 /// A device of a person: the SDK as an app uses it, a journal on disk, tokens.
 final class PersonsDevice: Sendable {
-    let reprise: Reprise
+    let reprise: AccountClient
     let user: UserID
     private let folder: TemporaryFolder
     private let running = Mutex<Task<Void, Never>?>(nil)
@@ -21,7 +21,7 @@ final class PersonsDevice: Sendable {
     ) async throws -> PersonsDevice {
         let folder = try TemporaryFolder()
         let requests = RequestList()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(50), longest: .milliseconds(500))
         configuration.channels.receiptInterval = .milliseconds(50)
@@ -29,7 +29,7 @@ final class PersonsDevice: Sendable {
             requests.reasons.withLock { $0.append(request.reason) }
             return try await tokens?(request) ?? server.token(for: request.user)
         }
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: folder.appending("journal"), server: server.url,
             dialer: NIODialer(timeout: .seconds(2)), identity: identity,
             configuration: configuration)
@@ -39,7 +39,7 @@ final class PersonsDevice: Sendable {
     private let list: RequestList
 
     private init(
-        _ reprise: Reprise, _ user: UserID, _ folder: TemporaryFolder, _ list: RequestList
+        _ reprise: AccountClient, _ user: UserID, _ folder: TemporaryFolder, _ list: RequestList
     ) {
         self.reprise = reprise
         self.user = user

@@ -18,12 +18,12 @@ struct RemindersFacadeTests {
     func accounts() async throws {
         let stage = try RemindersFixture()
         let running = Mutex<[Task<Void, any Error>]>([])
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         var reminders = Reminders.Configuration()
         reminders.timekeeper = stage.time
         reminders.zone = { .gmt }
         configuration.reminders = reminders
-        let home = try await RepriseAccounts.open(
+        let home = try await DeviceAccounts.open(
             at: stage.folder.appending("home"), server: "http://127.0.0.1:1", dialer: NoDialer(),
             configuration: configuration,
             tokens: { _ in throw RepriseError(.unauthorized, "None.") },
@@ -63,7 +63,7 @@ struct RemindersFacadeTests {
         arguments: ["sort", "refresh", "life", "patience"])
     func configuration(what: String) async throws {
         let folder = try TemporaryFolder()
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         var reminders = Reminders.Configuration()
         switch what {
         case "sort": reminders.sort = ""
@@ -73,7 +73,7 @@ struct RemindersFacadeTests {
         }
         configuration.reminders = reminders
         await #expect(throws: RepriseError(.badConfiguration, "")) {
-            _ = try await Reprise.open(
+            _ = try await AccountClient.open(
                 at: folder.appending("journal"), server: "http://127.0.0.1:1",
                 dialer: NoDialer(), configuration: configuration)
         }

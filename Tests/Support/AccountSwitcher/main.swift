@@ -29,14 +29,14 @@ if arguments[1] == "taps" {
     exit(0)
 }
 
-var configuration = Reprise.Configuration()
+var configuration = AccountClient.Configuration()
 configuration.kinds = [
     EntryKind("draft", requires: [.ui]),
     EntryKind("hint", requires: [.ui], beforeSignIn: .expire),
 ]
 
 do {
-    let home = try await RepriseAccounts.open(
+    let home = try await DeviceAccounts.open(
         at: URL(fileURLWithPath: arguments[2]), server: "http://127.0.0.1:1",
         dialer: MemoryDialer(), configuration: configuration,
         tokens: { _ in throw RepriseError(.unauthorized, "Nothing is dialled here.") })

@@ -93,7 +93,7 @@ struct ChainsSession: PhoneSession {
 
     /// The same, by an outside reader of the journal.
     func settleInJournal() async throws {
-        let viewer = ChainViewer(at: folder, schemas: Reprise.featureSchemas)
+        let viewer = ChainViewer(at: folder, schemas: AccountClient.featureSchemas)
         try await until("every chain has come to its end") {
             let ends = try viewer.list(limit: 100).chains.compactMap { chain in
                 chain.state.flatMap { state in

@@ -100,9 +100,9 @@ struct DeviceCommand: AsyncParsableCommand {
 
     /// With the SDK.
     private func listen(_ names: [ChannelName], after go: WakeUp) async throws {
-        var configuration = Reprise.Configuration()
+        var configuration = AccountClient.Configuration()
         configuration.schemas = [SinkTable.schema]
-        let reprise = try await Reprise.open(
+        let reprise = try await AccountClient.open(
             at: Self.journal(in: place), server: server, dialer: dialer,
             configuration: configuration)
         for name in names { try await read(reprise.channel(name.text), of: name) }
@@ -143,7 +143,7 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     /// Says what all channels have come to, whenever that changes.
-    private func announce(_ names: [ChannelName], of reprise: Reprise) async throws {
+    private func announce(_ names: [ChannelName], of reprise: AccountClient) async throws {
         let states = Shared(ChannelStates(names))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for name in names {

@@ -66,7 +66,7 @@ extension Step<NoticesSession> {
             let folder = try DemoFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }
             let token = session.sender.token
-            let ada = try await Reprise.open(
+            let ada = try await AccountClient.open(
                 at: folder, server: await session.fixture.server.url, dialer: NIODialer(),
                 identity: Identity(user: try UserID("ada")) { _ in token })
             let running = Task { try await ada.run() }

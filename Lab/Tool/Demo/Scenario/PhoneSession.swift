@@ -31,7 +31,7 @@ extension PhoneSession {
     /// The app's data folder.
     var folder: URL { phone.folder.data(of: id) }
     /// The ledger of the app's journal, read from outside.
-    func ledger() throws -> LedgerSum { try Reprise.ledger(at: folder) }
+    func ledger() throws -> LedgerSum { try AccountClient.ledger(at: folder) }
     /// The phone's log of this app.
     func log() async throws -> [PhoneEvent] {
         try await phone.log().filter {

@@ -6,7 +6,7 @@ import RepriseNotices
 import RepriseWire
 import Synchronization
 
-extension Reprise {
+extension AccountClient {
     /// Sends the settings of notices to the server, at each connection, until the task is
     /// cancelled.
     func tellSettings() async {

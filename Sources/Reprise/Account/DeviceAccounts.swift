@@ -1,14 +1,14 @@
-public import Foundation
-public import RepriseChannels
-public import RepriseCore
+package import Foundation
+package import RepriseChannels
+package import RepriseCore
 import RepriseJournal
-public import RepriseWire
+package import RepriseWire
 import Synchronization
 
 /// The accounts of a device: a journal for each, one of them active, and the changes between them.
 ///
 /// ```swift
-/// let home = try await RepriseAccounts.open(
+/// let home = try await DeviceAccounts.open(
 ///     at: folder, server: "https://chat.example.org", dialer: dialer,
 ///     tokens: { request in try AccessToken(await backend.token(for: request.user)) },
 ///     prepare: { reprise in
@@ -28,47 +28,47 @@ import Synchronization
 ///
 /// A change waits for running handlers. So a handler that signs a user in or out starts a task for
 /// it, and does not wait.
-public actor RepriseAccounts {
+package actor DeviceAccounts {
     /// Prepares a client before it starts: readers, handlers, readiness.
     ///
     /// It is called for every account that becomes active.
-    public typealias Prepare = @Sendable (Reprise) async throws -> Void
+    package typealias Prepare = @Sendable (AccountClient) async throws -> Void
 
     private let journals: AccountJournals
     private var folders: AccountFolders { journals.folders }
     private let server: String
     private let dialer: any SocketDialer
-    private let configuration: Reprise.Configuration
+    private let configuration: AccountClient.Configuration
     private let tokens: TokenProvider
     private let prepare: Prepare
     private let dialsAnonymously: Bool
     /// Runs beside each client's connection.
     private let features: Prepare
-    private var featuring: (client: Reprise, task: Task<Void, Never>)?
+    private var featuring: (client: AccountClient, task: Task<Void, Never>)?
     private var featureError: (any Error)?
 
     /// The client that is told of the app's phase, and the last phase; nil: none yet.
-    private nonisolated let life = Mutex<(client: Reprise?, phase: AppPhase?)>((nil, nil))
-    private var client: Reprise? { life.withLock { $0.client } }
+    private nonisolated let life = Mutex<(client: AccountClient?, phase: AppPhase?)>((nil, nil))
+    private var client: AccountClient? { life.withLock { $0.client } }
     private var runner: Task<Void, any Error>?
     private var isRunning = false
     /// The client that the server has refused for good.
-    private weak var refused: Reprise?
+    private weak var refused: AccountClient?
     private var isClosed = false
     /// A change is running; others wait for it.
     private var isChanging = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     /// The signed-in user; nil: nobody.
-    public private(set) var user: UserID?
+    package private(set) var user: UserID?
 
     /// The final ledger of the previous account after a sign-out: also after one that a kill had
     /// interrupted and the opening has finished.
-    public private(set) var finalLedger: LedgerSum?
+    package private(set) var finalLedger: LedgerSum?
 
     private init(
         folders: AccountFolders, server: String, dialer: any SocketDialer,
-        configuration: Reprise.Configuration, dialsAnonymously: Bool,
+        configuration: AccountClient.Configuration, dialsAnonymously: Bool,
         tokens: @escaping TokenProvider, features: @escaping Prepare, prepare: @escaping Prepare
     ) {
         journals = AccountJournals(folders: folders, configuration: configuration)
@@ -95,13 +95,13 @@ public actor RepriseAccounts {
     ///   - tokens: returns a token of the requested user.
     ///   - prepare: prepares each client before it starts.
     /// - Returns: the accounts, owned by this process until ``close()``.
-    /// - Throws: as ``Reprise/open(at:server:dialer:identity:configuration:)``, and the errors of
+    /// - Throws: as ``AccountClient/open(at:server:dialer:identity:configuration:)``, and the errors of
     ///   `prepare`.
-    public static func open(
+    package static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
-        configuration: Reprise.Configuration = Reprise.Configuration(),
+        configuration: AccountClient.Configuration = AccountClient.Configuration(),
         tokens: @escaping TokenProvider, prepare: @escaping Prepare = { _ in }
-    ) async throws -> RepriseAccounts {
+    ) async throws -> DeviceAccounts {
         try await open(
             at: folder, server: server, dialer: dialer, configuration: configuration,
             dialsAnonymously: false, tokens: tokens, features: { _ in }, prepare: prepare)
@@ -109,14 +109,14 @@ public actor RepriseAccounts {
 
     static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
-        configuration: Reprise.Configuration, dialsAnonymously: Bool,
+        configuration: AccountClient.Configuration, dialsAnonymously: Bool,
         tokens: @escaping TokenProvider, features: @escaping Prepare, prepare: @escaping Prepare
-    ) async throws -> RepriseAccounts {
+    ) async throws -> DeviceAccounts {
         try ServerAddress.check(server)
         let folders = try AccountFolders(
             at: folder, shared: configuration.journal.sharedFolder,
             takeOver: configuration.journal.takeOver)
-        let accounts = RepriseAccounts(
+        let accounts = DeviceAccounts(
             folders: folders, server: server, dialer: dialer, configuration: configuration,
             dialsAnonymously: dialsAnonymously, tokens: tokens, features: features,
             prepare: prepare)
@@ -130,13 +130,13 @@ public actor RepriseAccounts {
     }
 
     /// The client that is open; nil during a change.
-    nonisolated var active: Reprise? { life.withLock { $0.client } }
+    nonisolated var active: AccountClient? { life.withLock { $0.client } }
 
     /// The client of the signed-in user, or the anonymous one.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and after a failed
     ///   change: repeat the change.
-    public var current: Reprise {
+    package var current: AccountClient {
         get throws {
             guard let client else {
                 throw RepriseError(
@@ -151,7 +151,7 @@ public actor RepriseAccounts {
     ///
     /// - Returns: their users, in order.
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed`.
-    public func users() throws -> [UserID] { try folders.users().map { try UserID($0) } }
+    package func users() throws -> [UserID] { try folders.users().map { try UserID($0) } }
 
     // MARK: Changes
 
@@ -167,7 +167,7 @@ public actor RepriseAccounts {
     /// - Throws: the journals' errors; then the previous user is still signed in, unless ``user``
     ///   says otherwise. A retry is safe.
     @discardableResult
-    public func signIn(as user: UserID) async throws -> Reprise {
+    package func signIn(as user: UserID) async throws -> AccountClient {
         try await inTurn {
             if self.user == user, let client {
                 refused = nil
@@ -206,7 +206,7 @@ public actor RepriseAccounts {
     /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and the
     ///   journal's errors; a retry is safe.
     @discardableResult
-    public func signOut() async throws -> LedgerSum {
+    package func signOut() async throws -> LedgerSum {
         try await inTurn {
             guard let user = try user?.text ?? folders.state().leaving else {
                 throw RepriseError(.unauthorized, "Nobody is signed in.")
@@ -267,8 +267,8 @@ public actor RepriseAccounts {
     }
 
     @discardableResult
-    private func begin(_ journal: Journal, of user: UserID?) async throws -> Reprise {
-        let reprise = await Reprise.over(
+    private func begin(_ journal: Journal, of user: UserID?) async throws -> AccountClient {
+        let reprise = await AccountClient.over(
             journal, server: server, dialer: dialer,
             identity: user.map { Identity(user: $0, tokens: tokens) }, configuration: configuration,
             dials: user != nil || dialsAnonymously)
@@ -317,7 +317,7 @@ public actor RepriseAccounts {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`; `.badConfiguration` if it already
     ///   runs.
-    public func run() async throws {
+    package func run() async throws {
         guard !isRunning else {
             throw RepriseError(.badConfiguration, "The accounts are running already.")
         }
@@ -372,7 +372,7 @@ public actor RepriseAccounts {
         featuring = (client, task)
     }
 
-    private func failed(_ client: Reprise, _ error: any Error) {
+    private func failed(_ client: AccountClient, _ error: any Error) {
         guard client === self.client, !(error is CancellationError) else { return }
         featureError = error
         runner?.cancel()
@@ -388,7 +388,7 @@ public actor RepriseAccounts {
     /// Closes the journal that is open.
     ///
     /// The user stays signed in.
-    public func close() async {
+    package func close() async {
         await inTurn {
             isClosed = true
             await stop()
@@ -426,20 +426,20 @@ public actor RepriseAccounts {
     }
 }
 
-extension RepriseAccounts: AppLife {
-    /// The app is in the background: see ``Reprise/background(granted:)``.
-    public nonisolated func background(granted: Duration) async {
+extension DeviceAccounts: AppLife {
+    /// The app is in the background: see ``AccountClient/background(granted:)``.
+    package nonisolated func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
 
-    /// The app is in the foreground: see ``Reprise/foreground()``.
-    public nonisolated func foreground() async { await enter(.foreground)() }
+    /// The app is in the foreground: see ``AccountClient/foreground()``.
+    package nonisolated func foreground() async { await enter(.foreground)() }
 
     /// Frees the memory that the journal can do without.
-    public func memoryPressure() async { await client?.memoryPressure() }
+    package func memoryPressure() async { await client?.memoryPressure() }
 }
 
-extension RepriseAccounts: AppLifeFollower {
+extension DeviceAccounts: AppLifeFollower {
     package nonisolated func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         life.withLock { life in
             life.phase = phase

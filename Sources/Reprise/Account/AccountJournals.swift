@@ -9,16 +9,16 @@ import RepriseWire
 /// Each step is idempotent.
 struct AccountJournals: Sendable {
     let folders: AccountFolders
-    let configuration: Reprise.Configuration
+    let configuration: AccountClient.Configuration
 
     /// Opens a user's journal, or the anonymous one.
     func open(of user: UserID?) async throws -> Journal {
-        try await Reprise.openJournal(
+        try await AccountClient.openJournal(
             at: folders.journal(of: user?.text), settings(shared: folders.shared(of: user?.text)))
     }
 
     /// Each account has a folder of its own in a shared folder.
-    private func settings(shared: URL?) -> Reprise.Configuration {
+    private func settings(shared: URL?) -> AccountClient.Configuration {
         var settings = configuration
         settings.journal.sharedFolder = shared
         return settings
@@ -27,7 +27,7 @@ struct AccountJournals: Sendable {
     /// Moves the entries recorded before sign-in into the user's journal.
     func adopt(by user: UserID, into journal: Journal) async throws {
         guard let folder = folders.adopting(by: user.text) else { return }
-        let source = try await Reprise.openJournal(
+        let source = try await AccountClient.openJournal(
             at: folder, settings(shared: folders.shared(of: nil)))
         do {
             _ = try await journal.adopt(from: source)

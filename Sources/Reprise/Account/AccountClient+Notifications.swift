@@ -1,5 +1,5 @@
 import RepriseChannels
-public import RepriseCore
+package import RepriseCore
 import RepriseForms
 import RepriseNotices
 import RepriseReminders
@@ -10,7 +10,7 @@ import Synchronization
 /// A payload with Reprise's push member belongs to a message and goes to ``notices``; one with a
 /// reminder's route to ``reminders``; any other to ``forms``, if configured, otherwise to
 /// ``reminders``, which delivers unreadable ones as such.
-extension Reprise: NotificationHandler {
+extension AccountClient: NotificationHandler {
     private enum Feature { case notices, reminders, forms, none }
 
     private func feature(of info: [UInt8]) -> Feature {
@@ -21,7 +21,7 @@ extension Reprise: NotificationHandler {
     }
 
     /// How to show a notification that arrives while the app is in the foreground.
-    public func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
+    package func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
         switch feature(of: notification.request.content.info) {
         case .notices: await notices?.willPresent(notification) ?? []
         case .reminders, .forms, .none: [.banner, .list, .sound]
@@ -41,7 +41,7 @@ extension Reprise: NotificationHandler {
     ///
     /// - Throws: the journal's error, if the spool cannot be written either, or the journal is
     ///   closed: then the tap is not recorded.
-    public func received(_ response: NotificationResponse) async throws {
+    package func received(_ response: NotificationResponse) async throws {
         guard try await record(response) else { return }
         await perform(response)
     }
@@ -92,7 +92,7 @@ extension Reprise: NotificationHandler {
     /// journal has the messages that the push counted and the read position that it names, or after
     /// ``NoticeLimits/wakeTimeout``. A frozen app connects for that and closes the connection
     /// again.
-    public func receivedPush(_ info: [UInt8]) async {
+    package func receivedPush(_ info: [UInt8]) async {
         switch feature(of: info) {
         case .notices:
             await whileAwake {

@@ -1,11 +1,11 @@
-public import Foundation
-public import RepriseChains
-public import RepriseChannels
-public import RepriseCore
-public import RepriseForms
-public import RepriseJournal
-public import RepriseNotices
-public import RepriseReminders
+package import Foundation
+package import RepriseChains
+package import RepriseChannels
+package import RepriseCore
+package import RepriseForms
+package import RepriseJournal
+package import RepriseNotices
+package import RepriseReminders
 import RepriseWire
 import Synchronization
 
@@ -14,39 +14,39 @@ import Synchronization
 /// ```swift
 /// import Reprise
 ///
-/// let reprise = try await Reprise.open(
+/// let reprise = try await AccountClient.open(
 ///     at: folder, server: "https://chat.example.org", dialer: dialer)
 /// let general = try reprise.channel("general")
 /// try await general.read("inbox") { message in print(message.json) }
 /// try await general.publish(#""hello""#)
 /// try await reprise.run()
 /// ```
-public final class Reprise: Sendable {
+package final class AccountClient: Sendable {
     /// The options of the client.
     ///
     /// The defaults suit an app.
-    public struct Configuration: Sendable {
+    package struct Configuration: Sendable {
         /// The connection and the repair of holes.
-        public var channels = Channels.Configuration()
+        package var channels = Channels.Configuration()
         /// The journal.
-        public var journal = Journal.Configuration()
+        package var journal = Journal.Configuration()
         /// Forms; nil: the feature is off, and its entries wait.
-        public var forms: Forms.Configuration?
+        package var forms: Forms.Configuration?
         /// Reminders; nil: the feature is off, and its entries wait.
-        public var reminders: Reminders.Configuration?
+        package var reminders: Reminders.Configuration?
         /// Chains; nil: the feature is off, and started chains wait.
-        public var chains: Chains.Configuration?
+        package var chains: Chains.Configuration?
         /// Notices; nil: the feature is off, and its entries wait.
-        public var notices: Notices.Configuration?
+        package var notices: Notices.Configuration?
         /// How long messages stay on the device after their readers have finished them.
-        public var messages = MessageRetention()
+        package var messages = MessageRetention()
         /// The app's own kinds of entries.
-        public var kinds: [EntryKind] = []
+        package var kinds: [EntryKind] = []
         /// The app's own tables in the journal.
-        public var schemas: [JournalSchema] = []
+        package var schemas: [JournalSchema] = []
 
         /// The defaults.
-        public init() {}
+        package init() {}
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`,
         ///   `.badChannelName`.
@@ -60,17 +60,17 @@ public final class Reprise: Sendable {
     }
 
     /// The journal, which this process owns until ``close()``.
-    public let journal: Journal
+    package let journal: Journal
     /// The channels.
-    public let channels: Channels
+    package let channels: Channels
     /// Forms, if they are configured; events can be recorded before they run.
-    public let forms: Forms?
+    package let forms: Forms?
     /// Reminders, if they are configured; taps can be recorded before they run.
-    public let reminders: Reminders?
+    package let reminders: Reminders?
     /// Chains, if they are configured; chains can be started before they run.
-    public let chains: Chains?
+    package let chains: Chains?
     /// Notices, if they are configured; taps can be recorded before they run.
-    public let notices: Notices?
+    package let notices: Notices?
 
     /// The server that receives a person's settings of notices; nil: none.
     let noticeServer: NoticeServer?
@@ -100,15 +100,15 @@ public final class Reprise: Sendable {
     ///   - server: `http://` or `https://` with host and port.
     ///   - dialer: opens connections; `NIODialer` of RepriseNIO if the platform has no better one.
     ///   - identity: the signed-in user, and the source of tokens; nil for a server that requires
-    ///     none. An app whose users sign in and out uses ``RepriseAccounts``.
+    ///     none. An app whose users sign in and out uses ``Accounts``.
     ///   - configuration: the options.
     /// - Returns: the client, which owns the journal until ``close()``.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.notWritable`, `.diskFull`, `.badAddress`, `.badConfiguration`, `.duplicateChain`.
-    public static func open(
+    package static func open(
         at folder: URL, server: String, dialer: any SocketDialer, identity: Identity? = nil,
         configuration: Configuration = Configuration()
-    ) async throws -> Reprise {
+    ) async throws -> AccountClient {
         try ServerAddress.check(server)
         return await over(
             try await openJournal(at: folder, configuration), server: server, dialer: dialer,
@@ -139,7 +139,7 @@ public final class Reprise: Sendable {
     static func over(
         _ journal: Journal, server: String, dialer: any SocketDialer, identity: Identity?,
         configuration: Configuration, dials: Bool = true
-    ) async -> Reprise {
+    ) async -> AccountClient {
         await journal.setReady(.journal)
         var settings = configuration.channels
         settings.dials = dials
@@ -151,7 +151,7 @@ public final class Reprise: Sendable {
                 try channels.channel(forms.answers).publish(json, id: id, in: db)
             }
         }
-        return Reprise(
+        return AccountClient(
             journal: journal, channels: channels, forms: forms,
             reminders: configuration.reminders.map {
                 Reminders(journal: journal, configuration: $0)
@@ -172,22 +172,22 @@ public final class Reprise: Sendable {
     /// - Parameter name: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`.
     /// - Returns: the handle.
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
-    public func channel(_ name: String) throws -> Channel { try channels.channel(name) }
+    package func channel(_ name: String) throws -> Channel { try channels.channel(name) }
 
     /// All current figures of the connection; free until read.
-    public var diagnostics: ConnectionDiagnostics { get async { await channels.diagnostics } }
+    package var diagnostics: ConnectionDiagnostics { get async { await channels.diagnostics } }
 
     /// Sets a condition: entries that waited for it are dispatched.
-    public func setReady(_ readiness: Readiness) async { await journal.setReady(readiness) }
+    package func setReady(_ readiness: Readiness) async { await journal.setReady(readiness) }
 
     /// Clears a condition.
-    public func setNotReady(_ readiness: Readiness) async { await journal.setNotReady(readiness) }
+    package func setNotReady(_ readiness: Readiness) async { await journal.setNotReady(readiness) }
 
     /// The ledger of guarantee 5, over everything in the journal.
     ///
     /// - Returns: the sum as of the last commit.
     /// - Throws: the journal's errors.
-    public func ledger() async throws -> LedgerSum { try await journal.ledger() }
+    package func ledger() async throws -> LedgerSum { try await journal.ledger() }
 
     /// The ledger of guarantee 5 of a journal that another process may own, without disturbing it.
     ///
@@ -197,7 +197,7 @@ public final class Reprise: Sendable {
     /// - Returns: the sum as of the last commit.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`, `.corrupt`,
     ///   `.diskFailed`, `.busy`.
-    public static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
+    package static func ledger(at folder: URL, schemas: [JournalSchema] = []) throws -> LedgerSum {
         try Journal.ledger(at: folder, schemas: Self.featureSchemas + schemas)
     }
 
@@ -215,7 +215,7 @@ public final class Reprise: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, or `.refused` when the
     ///   server says that reconnecting is useless; ``RepriseChannels/Channels/connectionStates``
     ///   ends with `stopped` and the same reason. Cancellation is no error.
-    public func run() async throws {
+    package func run() async throws {
         let settings = Task { await tellSettings() }
         let result: Result<Void, any Error>
         do { result = .success(try await channels.run()) } catch { result = .failure(error) }
@@ -226,12 +226,12 @@ public final class Reprise: Sendable {
 
     /// Dials at once, whatever the client waits for: on a person's request, or after a sign-in that
     /// follows ``RepriseChannels/ConnectionState/stopped(_:)``.
-    public func reconnect() async { await channels.reconnect() }
+    package func reconnect() async { await channels.reconnect() }
 
     /// Ends ``run()``, and closes the journal.
     ///
     /// Entries in flight are finished, or dispatched again at the next opening.
-    public func close() async {
+    package func close() async {
         await channels.stop()
         await reminders?.stop()
         await notices?.stop()
@@ -239,7 +239,7 @@ public final class Reprise: Sendable {
     }
 }
 
-extension Reprise: AppLife {
+extension AccountClient: AppLife {
     /// The app is in the background and may run for so long.
     ///
     /// The connection stays open and the outbox goes on until shortly before the end; then the
@@ -247,19 +247,19 @@ extension Reprise: AppLife {
     /// comes back.
     ///
     /// - Parameter granted: how long the app may run.
-    public func background(granted: Duration) async {
+    package func background(granted: Duration) async {
         await enter(.background(granted: granted))()
     }
 
     /// The app is in the foreground: the client dials without waiting, and an open connection has
     /// to prove that it is alive.
-    public func foreground() async { await enter(.foreground)() }
+    package func foreground() async { await enter(.foreground)() }
 
     /// Frees the memory that the journal can do without.
-    public func memoryPressure() async { journal.releaseMemory() }
+    package func memoryPressure() async { journal.releaseMemory() }
 }
 
-extension Reprise: AppLifeFollower {
+extension AccountClient: AppLifeFollower {
     private var followers: [any AppLifeFollower] {
         let features: [(any AppLifeFollower)?] = [forms, reminders, chains, notices, channels]
         return features.compactMap(\.self)
