@@ -44,8 +44,12 @@ public final class Chains: Sendable {
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 
-        /// The defaults.
-        public init() {}
+        /// - Parameters:
+        ///   - workers: perform the tasks.
+        ///   - chains: the definitions of all chains that the app starts, or may have started.
+        public init(workers: [any Worker] = [], chains: [any ChainDefinition] = []) {
+            (self.workers, self.chains) = (workers, chains)
+        }
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`.
         package func check() throws {
@@ -110,7 +114,7 @@ public final class Chains: Sendable {
     ///   - scheduler: grants background time; nil: chains run only while the app does.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
-    public func run(
+    package func run(
         conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil
     ) async throws {
         slots.set(scheduler)

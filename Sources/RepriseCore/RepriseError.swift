@@ -10,8 +10,9 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The set of codes is open: a new one never breaks your `switch`.
-public struct RepriseError: Error, Sendable {
+/// Match on ``code``: two errors are equal if their texts are, too. The set of codes is open: a new
+/// one never breaks your `switch`.
+public struct RepriseError: Error, Hashable, Sendable {
     /// Names one failure; compare with the static members.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         /// The stable name in logs, on the wire and in `--json` output.
@@ -151,14 +152,6 @@ extension RepriseError: LocalizedError {
 
     /// What to do about it.
     public var recoverySuggestion: String? { remedy }
-}
-
-extension RepriseError: Hashable {
-    /// Two errors are equal if their codes are equal: a program would treat them alike.
-    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-
-    /// Equal errors have equal codes.
-    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 }
 
 extension Error {

@@ -107,7 +107,7 @@ public final class Forms: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already; `.malformed` for an unreadable catalogue of the app's own, `.badAddress`
     ///   for an invalid server address. Cancellation is no error.
-    public func run(webViews: any WebViewHost, catalogue: CatalogueSource) async throws {
+    package func run(webViews: any WebViewHost, catalogue: CatalogueSource) async throws {
         try catalogue.check()
         try await driver.run(webViews, catalogue)
     }

@@ -36,11 +36,16 @@ public struct DeliveryStream<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
+    /// - Parameter begin: makes what takes one value after the other.
+    package init(taking begin: @escaping @Sendable () -> @Sendable () async -> Element?) {
+        self.begin = { Iterator(take: begin()) }
+    }
+
     /// Begins to take values.
     public func makeAsyncIterator() -> Iterator { begin() }
 
     /// Takes one value after the other.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let take: @Sendable () async -> Element?
 
         /// Waits for the next.

@@ -76,7 +76,7 @@ public final class Notices: Sendable {
     /// - Parameter notifications: the system's notification centre.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
-    public func run(notifications: any UserNotifications) async throws {
+    package func run(notifications: any UserNotifications) async throws {
         let noticeStore = driver.noticeStore
         let (inbox, clock) = (driver.inbox, configuration.timekeeper)
         await journal.handle(NoticeKinds.shown) { db, entry in

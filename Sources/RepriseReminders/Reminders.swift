@@ -74,7 +74,7 @@ public final class Reminders: Sendable {
     ///   - scheduler: grants background time to plan again; nil: none.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
-    public func run(
+    package func run(
         store: any ReminderStore, notifications: any UserNotifications,
         scheduler: (any BackgroundScheduler)? = nil
     ) async throws {

@@ -6,6 +6,8 @@ extension Reminders {
     ///
     /// The defaults suit an app.
     public struct Configuration: Sendable {
+        /// The app's own store; nil where it is given to `run`.
+        package var store: (any ReminderStore)?
         /// The sort of the reminded entities, as in ``RepriseCore/Route/sort``.
         public var sort = "goal"
         /// The signed-in user, as in ``RepriseCore/Route/owner``; nil: the app has only one user.
@@ -36,8 +38,10 @@ extension Reminders {
         /// The zone of `.device`.
         package var zone: @Sendable () -> TimeZone = { DeviceZone.now }
 
-        /// The defaults.
-        public init() {}
+        /// - Parameter store: the app's own store, of which reminders are made.
+        public init(store: any ReminderStore) { self.store = store }
+
+        package init() {}
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
         package func check() throws {

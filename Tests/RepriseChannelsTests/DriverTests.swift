@@ -260,7 +260,7 @@ struct DriverTests {
             }
         }
         #expect(reasons == [.unreachable, .notReprise])
-        await #expect(throws: RepriseError(.refused, "")) { try await bench.outcome?.get() }
+        await expectError(.refused) { try await bench.outcome?.get() }
     }
 
     @Test("Guarantee 5: a message that vanishes from the journal unbalances the ledger")

@@ -100,14 +100,14 @@ struct OutboxTests {
     @Test("what the server would refuse for its form is refused at once")
     func badInput() async throws {
         let bench = try await Bench()
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await bench.general.publish("{")
         }
         let large = #"""# + String(repeating: "a", count: WireLimits.bodyBytes) + #"""#
-        await #expect(throws: RepriseError(.tooLarge, "")) {
+        await expectError(.tooLarge) {
             try await bench.general.publish(large)
         }
-        #expect(throws: RepriseError(.badChannelName, "")) { try bench.channels.channel("a b") }
+        expectError(.badChannelName) { try bench.channels.channel("a b") }
         let id = EntryID.random()
         try await bench.general.publish("1", id: id)
         try await bench.general.publish("1", id: id)

@@ -173,8 +173,8 @@ struct PipelineTests {
         let bench = try await Bench { channels, _ in channels.outboxLimit = 3 }
         let id = try await bench.general.publish("1")
         for index in 2...3 { try await bench.general.publish("\(index)") }
-        await #expect(throws: RepriseError(.full, "")) { try await bench.general.publish("4") }
-        await #expect(throws: RepriseError(.full, "")) { try await bench.general.edit(id, "4") }
+        await expectError(.full) { try await bench.general.publish("4") }
+        await expectError(.full) { try await bench.general.edit(id, "4") }
         try await bench.general.publish("1", id: id)
         #expect(try await bench.channels.outbox.waiting() == 3)
         await bench.journal.close()
@@ -192,7 +192,7 @@ struct PipelineTests {
             try await group.waitForAll()
         }
         #expect(try await bench.channels.outbox.waiting() == 10_000)
-        await #expect(throws: RepriseError(.full, "")) { try await bench.general.publish("0") }
+        await expectError(.full) { try await bench.general.publish("0") }
         let recorded = try await bench.journal.read { db in
             try String.fetchAll(db, sql: "SELECT id FROM entry ORDER BY seq")
         }
@@ -224,7 +224,7 @@ struct PipelineTests {
         try await settled(bench)
         #expect(server.stored.map(\.id) == [letters[0].id])
         #expect(try await bench.channels.outbox.deadLetters().isEmpty)
-        await #expect(throws: RepriseError(.noSuchEntry, "")) {
+        await expectError(.noSuchEntry) {
             try await bench.general.outbox.retry(letters[1].id)
         }
         #expect(try await bench.journal.ledger().isBalanced)

@@ -84,7 +84,7 @@ struct ReaderTests {
         try await eventually("and is dead again") {
             try await bench.general.failures(of: "inbox").first?.status == .dead
         }
-        await #expect(throws: RepriseError(.noSuchEntry, "")) {
+        await expectError(.noSuchEntry) {
             try await bench.general.retry(EntryID("m1"), reader: "inbox")
         }
         sum = try await bench.journal.ledger()
@@ -200,10 +200,10 @@ struct ReaderTests {
     func twice() async throws {
         let bench = try await Bench()
         try await bench.general.read("inbox") { _ in }
-        await #expect(throws: RepriseError(.duplicateReader, "")) {
+        await expectError(.duplicateReader) {
             try await bench.general.read("inbox") { _ in }
         }
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await bench.general.read("") { _ in }
         }
     }

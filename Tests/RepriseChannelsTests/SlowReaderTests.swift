@@ -85,7 +85,7 @@ struct SlowReaderTests {
     func duplicate() async throws {
         let device = try await MemoryDevice(MemoryServer())
         try await device.general.read("inbox") { _ in }
-        await #expect(throws: RepriseError(.duplicateReader, "")) {
+        await expectError(.duplicateReader) {
             try await device.general.read("inbox") { _ in }
         }
         try await device.finish()

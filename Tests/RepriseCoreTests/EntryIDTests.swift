@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseTestSupport
 import Testing
 
 @Suite("Entry ids")
@@ -15,7 +16,7 @@ struct EntryIDTests {
         if isValid {
             #expect((try? EntryID(text))?.text == text)
         } else {
-            #expect(throws: RepriseError(.badID, "")) { try EntryID(text) }
+            expectError(.badID) { try EntryID(text) }
         }
     }
 

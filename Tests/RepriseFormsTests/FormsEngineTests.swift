@@ -134,7 +134,7 @@ struct FormsEngineTests {
         ])
     func refused(name: String, properties: String, code: RepriseError.Code) async throws {
         let feature = try await FormsFixture(in: folder, nil)
-        await #expect(throws: RepriseError(code, "")) {
+        await expectError(code) {
             try await feature.forms.record(name, properties: properties)
         }
         #expect(try await feature.journal.ledger().accepted == 0)

@@ -101,6 +101,6 @@ struct FormsFacadeTests {
     func rules(events: [FormsEvent]) async throws {
         var forms = Forms.Configuration()
         forms.events = events
-        await #expect(throws: RepriseError(.badConfiguration, "")) { _ = try await open(forms) }
+        await expectError(.badConfiguration) { _ = try await open(forms) }
     }
 }

@@ -105,7 +105,7 @@ struct DamageTests {
         for index in 40_960..<bytes.count { bytes[index] = 0xa5 }
         let handle = try FileHandle(forUpdating: file)
         try handle.write(contentsOf: Data(bytes))
-        await #expect(throws: RepriseError(.corrupt, "")) {
+        await expectError(.corrupt) {
             try await journal.read { db in
                 try Row.fetchAll(db, sql: "SELECT * FROM entry").count
             }
@@ -137,7 +137,7 @@ struct DamageTests {
         try await first.record(entry("a"))
         await first.close()
         try rot("journal", "accepted", "bccepted", fixture)
-        #expect(throws: RepriseError(.corrupt, "")) { try Journal.ledger(at: fixture.folder.url) }
+        expectError(.corrupt) { try Journal.ledger(at: fixture.folder.url) }
         let journal = try await fixture.open(kinds)
         #expect(journal.opening.setAside != nil)
         #expect(try await journal.record(entry("b")) == .accepted)
@@ -249,8 +249,8 @@ struct DamageTests {
         try await filled(fixture)
         try fixture.sqlite("INSERT INTO grdb_migrations VALUES ('journal/999')")
         let before = try Data(contentsOf: fixture.folder.appending("journal.sqlite"))
-        await #expect(throws: RepriseError(.journalNewer, "")) { try await fixture.open(kinds) }
-        #expect(throws: RepriseError(.journalNewer, "")) {
+        await expectError(.journalNewer) { try await fixture.open(kinds) }
+        expectError(.journalNewer) {
             try Journal.ledger(at: fixture.folder.url)
         }
         #expect(try Data(contentsOf: fixture.folder.appending("journal.sqlite")) == before)
@@ -262,7 +262,7 @@ struct DamageTests {
         let fixture = try JournalFixture()
         try fixture.sqlite("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
         let before = try Data(contentsOf: fixture.folder.appending("journal.sqlite"))
-        await #expect(throws: RepriseError(.notAJournal, "")) { try await fixture.open(kinds) }
+        await expectError(.notAJournal) { try await fixture.open(kinds) }
         #expect(try Data(contentsOf: fixture.folder.appending("journal.sqlite")) == before)
     }
 
@@ -284,19 +284,19 @@ struct DamageTests {
     func wrongSort() async throws {
         let fixture = try JournalFixture()
         try write([1], fixture, "file")
-        await #expect(throws: RepriseError(.notAJournal, "")) {
+        await expectError(.notAJournal) {
             try await Journal.open(at: fixture.folder.appending("file"), kinds: kinds)
         }
-        await #expect(throws: RepriseError(.notAJournal, "")) {
+        await expectError(.notAJournal) {
             try await Journal.open(at: fixture.folder.appending("file/below"), kinds: kinds)
         }
         try FileManager.default.createDirectory(
             at: fixture.folder.appending("journal.sqlite"), withIntermediateDirectories: false)
-        await #expect(throws: RepriseError(.notAJournal, "")) { try await fixture.open(kinds) }
-        #expect(throws: RepriseError(.notAJournal, "")) {
+        await expectError(.notAJournal) { try await fixture.open(kinds) }
+        expectError(.notAJournal) {
             try Journal.ledger(at: fixture.folder.url)
         }
-        #expect(throws: RepriseError(.notAJournal, "")) {
+        expectError(.notAJournal) {
             try Journal.ledger(at: fixture.folder.appending("nothing"))
         }
     }
@@ -310,10 +310,10 @@ struct DamageTests {
         try await journal.record(entry("a"))
         await journal.close()
         try disk.remount("ro")
-        await #expect(throws: RepriseError(.notWritable, "")) {
+        await expectError(.notWritable) {
             try await Journal.open(at: disk.folder, kinds: kinds)
         }
-        #expect(throws: RepriseError(.notWritable, "")) {
+        expectError(.notWritable) {
             try Spool(at: disk.folder).record(entry("b"))
         }
         #expect(try Journal.ledger(at: disk.folder).accepted == 1)
@@ -341,7 +341,7 @@ struct DamageTests {
         }
         #expect(failure?.code == .diskFull)
         #expect(!acknowledged.isEmpty)
-        #expect(throws: RepriseError(.diskFull, "")) {
+        expectError(.diskFull) {
             var new = try entry("spooled")
             new.payload = [UInt8](repeating: 7, count: 200_000)
             try Spool(at: disk.folder.appendingPathComponent("journal")).record(new)
@@ -367,7 +367,7 @@ struct DamageTests {
     func fullAtOpening() async throws {
         let disk = try TemporaryDisk(kibibytes: 64)
         try? Data(count: 60_000).write(to: disk.folder.appendingPathComponent("ballast"))
-        await #expect(throws: RepriseError(.diskFull, "")) {
+        await expectError(.diskFull) {
             try await Journal.open(at: disk.folder, kinds: kinds)
         }
         try disk.remount("size=8m")

@@ -117,7 +117,7 @@ struct DispatchTests {
         }
         try await journal.discard(EntryID("b"))
         #expect(try await journal.deadLetters().isEmpty)
-        await #expect(throws: RepriseError(.noSuchEntry, "")) {
+        await expectError(.noSuchEntry) {
             try await journal.retry(EntryID("b"))
         }
         #expect(try await journal.record(entry("b")) == .duplicate)

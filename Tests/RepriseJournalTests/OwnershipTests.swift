@@ -19,7 +19,7 @@ struct OwnershipTests {
     func secondInProcess() async throws {
         let fixture = try JournalFixture()
         let first = try await fixture.open(kinds)
-        await #expect(throws: RepriseError(.journalOwned, "")) { try await fixture.open(kinds) }
+        await expectError(.journalOwned) { try await fixture.open(kinds) }
         await first.close()
         let second = try await fixture.open(kinds)
         #expect(second.incarnation > first.incarnation)
@@ -76,7 +76,7 @@ struct OwnershipTests {
         // The former owner going away does not open the door to a third.
         owner.closeInput()
         #expect(owner.wait() == .exit(0))
-        await #expect(throws: RepriseError(.journalOwned, "")) { try await fixture.open(kinds) }
+        await expectError(.journalOwned) { try await fixture.open(kinds) }
         try await journal.record(entry("still ours".replacing(" ", with: "-"), "held"))
         await journal.close()
     }
@@ -214,7 +214,7 @@ struct OwnershipTests {
         let holding = try ChildProcess(
             .sibling("JournalWriter"), ["lock", fixture.folder.appending("journal.sqlite").path])
         #expect(holding.readLine() == "locked")
-        await #expect(throws: RepriseError(.busy, "")) {
+        await expectError(.busy) {
             try await journal.record(entry("b", "held"))
         }
         let seen = Seen<String>()

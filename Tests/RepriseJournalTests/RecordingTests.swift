@@ -57,7 +57,7 @@ struct RecordingTests {
     func allOrNone() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
-        await #expect(throws: RepriseError(.unknownKind, "")) {
+        await expectError(.unknownKind) {
             try await journal.record([entry("a"), entry("b", "other")])
         }
         #expect(try await journal.entry(EntryID("a")) == nil)
@@ -77,18 +77,18 @@ struct RecordingTests {
         #expect(try await journal.record(large) == .accepted)
         #expect(try await journal.entry(EntryID("a"))?.payload == large.payload)
         large.payload.append(1)
-        await #expect(throws: RepriseError(.tooLarge, "")) { try await journal.record(large) }
+        await expectError(.tooLarge) { try await journal.record(large) }
         var source = try entry("b")
         source.source = String(repeating: "s", count: 65)
-        await #expect(throws: RepriseError(.tooLarge, "")) { try await journal.record(source) }
+        await expectError(.tooLarge) { try await journal.record(source) }
         let partitionKey = try entry("c", partitionKey: String(repeating: "l", count: 129))
-        await #expect(throws: RepriseError(.tooLarge, "")) {
+        await expectError(.tooLarge) {
             try await journal.record(partitionKey)
         }
         let many = (0...JournalLimits.entriesPerRecord).map { _ in
             NewEntry(kind: "kind", payload: [])
         }
-        await #expect(throws: RepriseError(.tooLarge, "")) { try await journal.record(many) }
+        await expectError(.tooLarge) { try await journal.record(many) }
         await journal.close()
     }
 
@@ -103,7 +103,7 @@ struct RecordingTests {
         let journal = try await Journal.open(
             at: fixture.folder.url, kinds: kinds, configuration: configuration)
         try await journal.record([entry("a"), entry("b")])
-        await #expect(throws: RepriseError(.full, "")) { try await journal.record(entry("c")) }
+        await expectError(.full) { try await journal.record(entry("c")) }
         #expect(try await journal.record(entry("a")) == .duplicate)
         await journal.handle("kind") { _ in }
         await journal.setReady(.ui)
@@ -149,18 +149,18 @@ struct RecordingTests {
         let journal = try await fixture.open([EntryKind("kind")])
         await journal.close()
         await journal.close()
-        await #expect(throws: RepriseError(.closed, "")) { try await journal.record(entry("a")) }
-        await #expect(throws: RepriseError(.closed, "")) { try await journal.ledger() }
+        await expectError(.closed) { try await journal.record(entry("a")) }
+        await expectError(.closed) { try await journal.ledger() }
     }
 
     @Test(
         "Two kinds of one name, and a name that is too long, are refused", .limit("journal.names"))
     func badKinds() async throws {
         let fixture = try JournalFixture()
-        await #expect(throws: RepriseError(.badConfiguration, "")) {
+        await expectError(.badConfiguration) {
             try await fixture.open([EntryKind("a"), EntryKind("a")])
         }
-        await #expect(throws: RepriseError(.badConfiguration, "")) {
+        await expectError(.badConfiguration) {
             try await fixture.open([EntryKind(String(repeating: "a", count: 65))])
         }
     }

@@ -156,10 +156,10 @@ struct SpoolTests {
         source.source = "a\u{0}b"
         let partitionKey = try entry("b", partitionKey: "a\u{0}b")
         for new in [source, partitionKey] {
-            #expect(throws: RepriseError(.malformed, "")) {
+            expectError(.malformed) {
                 try Spool(at: fixture.folder.url).record(new)
             }
-            await #expect(throws: RepriseError(.malformed, "")) { try await journal.record(new) }
+            await expectError(.malformed) { try await journal.record(new) }
         }
         let record =
             #"{"version":1,"id":"x","kind":"kind","source":"a\u0000","payload":"","recordedAt":0}"#
@@ -195,14 +195,14 @@ struct SpoolTests {
         let spool = Spool(at: fixture.folder.url)
         var large = try entry("a")
         large.payload = [UInt8](repeating: 0, count: JournalLimits.payloadBytes + 1)
-        #expect(throws: RepriseError(.tooLarge, "")) { try spool.record(large) }
+        expectError(.tooLarge) { try spool.record(large) }
         large.payload.removeLast()
         try spool.record(large)
         for number in 1..<JournalLimits.spoolFiles {
             let file = fixture.folder.appending("spool/\(number).json")
             #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
         }
-        #expect(throws: RepriseError(.full, "")) { try spool.record(entry("b")) }
+        expectError(.full) { try spool.record(entry("b")) }
     }
 
     @Test("A full journal leaves the rest of the spool where it is, and takes it later")
@@ -273,13 +273,13 @@ struct SpoolTests {
         let journal = try await fixture.open(kinds)
         let mirror = Mirror<String>(in: fixture.folder.url, version: 1)
         let large = String(repeating: "x", count: JournalLimits.mirrorBytes)
-        await #expect(throws: RepriseError(.tooLarge, "")) {
+        await expectError(.tooLarge) {
             try await journal.replace(mirror, with: large)
         }
         try await journal.replace(Mirror<String>(in: fixture.folder.url, version: 2), with: "new")
-        #expect(throws: RepriseError(.journalNewer, "")) { try mirror.read() }
+        expectError(.journalNewer) { try mirror.read() }
         try Data("{".utf8).write(to: mirror.file)
-        #expect(throws: RepriseError(.malformed, "")) { try mirror.read() }
+        expectError(.malformed) { try mirror.read() }
         try await journal.replace(mirror, with: "good")
         #expect(try mirror.read()?.value == "good")
         await journal.close()

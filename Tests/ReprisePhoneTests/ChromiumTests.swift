@@ -64,29 +64,29 @@ struct ChromiumTests {
     )
     func failures() async throws {
         let (webViews, view) = try await open(Self.page(Self.echo))
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await view.send(Array("throw".utf8))
         }
         await view.close()
-        await #expect(throws: RepriseError(.closed, "")) { try await view.send([0x61]) }
+        await expectError(.closed) { try await view.send([0x61]) }
         let empty = try await webViews.openPage(Self.page(""))
-        await #expect(throws: RepriseError(.malformed, "")) { try await empty.send([0x61]) }
+        await expectError(.malformed) { try await empty.send([0x61]) }
         await webViews.close()
-        await #expect(throws: RepriseError(.closed, "")) { try await empty.send([0x61]) }
+        await expectError(.closed) { try await empty.send([0x61]) }
     }
 
     @Test("a page whose process dies is terminated, and who waits for it hears so at once")
     func crash() async throws {
         let (webViews, view) = try await open(Self.page("window.repriseReceive = () => {};"))
         async let waiting: Void = {
-            await #expect(throws: RepriseError(.closed, "")) {
+            await expectError(.closed) {
                 try await view.page.evaluate("new Promise(() => {})")
             }
         }()
         await view.page.crash()
         #expect(await next(view) == .terminated("The page's process died."))
         await waiting
-        await #expect(throws: RepriseError(.closed, "")) { try await view.send([0x61]) }
+        await expectError(.closed) { try await view.send([0x61]) }
         // Another opens after it.
         let other = try await webViews.openPage(Self.page(Self.echo))
         try await other.send([0x61])
@@ -123,12 +123,12 @@ struct ChromiumTests {
         let address = try await Self.browser.value.address
         let webViews = ChromiumWebViews(address: address, app: "tests")
         let hanging = Self.page("for (;;) {}")
-        await #expect(throws: RepriseError(.timedOut, "")) {
+        await expectError(.timedOut) {
             try await webViews.openPage(hanging, within: .milliseconds(500))
         }
         let view = try await webViews.openPage(Self.page(Self.echo))
         let never: DevToolsValue = ["expression": "new Promise(() => {})", "awaitPromise": true]
-        await #expect(throws: RepriseError(.timedOut, "")) {
+        await expectError(.timedOut) {
             try await view.page.call("Runtime.evaluate", never, within: .milliseconds(200))
         }
         let refused = await withTaskGroup(of: RepriseError.Code?.self) { group in
@@ -145,7 +145,7 @@ struct ChromiumTests {
             return counts
         }
         #expect(refused == [RepriseError.Code.full: 2, RepriseError.Code.timedOut: 1_024])
-        await #expect(throws: RepriseError(.closed, "")) {
+        await expectError(.closed) {
             try await view.page.evaluate("'x'.repeat(67108864)")
         }
         await webViews.close()
@@ -163,7 +163,7 @@ struct ChromiumTests {
             try Data("#!/bin/sh\n\(script)\n".utf8).write(to: program)
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o755], ofItemAtPath: program.path)
-            await #expect(throws: RepriseError(code, "")) {
+            await expectError(code) {
                 try await Chromium.start(
                     executable: program.path, within: .milliseconds(500))
             }
@@ -250,7 +250,7 @@ struct ChromiumTests {
         "without a browser, or with one that ends at once, there is an error that says so",
         arguments: ["/nowhere/chromium", "/bin/false"])
     func missing(executable: String) async throws {
-        await #expect(throws: RepriseError(.unavailable, "")) {
+        await expectError(.unavailable) {
             try await Chromium.start(executable: executable)
         }
     }

@@ -200,7 +200,7 @@ struct PlannerTests {
         for number in 0..<1_000 {
             try planner.mark(Self.mark(.skip, "\(number)", until: Self.now, entity: "\(number)"))
         }
-        #expect(throws: RepriseError(.full, "")) {
+        expectError(.full) {
             try planner.mark(Self.mark(.skip, "one more", until: Self.now))
         }
         try planner.mark(Self.mark(.skip, "7", until: Self.now, entity: "7"))

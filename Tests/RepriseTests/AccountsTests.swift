@@ -112,7 +112,7 @@ struct AccountsTests {
         try await home.signIn(as: Self.bob)
         #expect(try await home.current.ledger().accepted == 0)
         #expect(try await home.users() == [Self.ada, Self.bob])
-        await #expect(throws: RepriseError(.closed, "")) {
+        await expectError(.closed) {
             try await former.journal.record(NewEntry(kind: "draft", payload: []))
         }
         await home.close()
@@ -161,7 +161,7 @@ struct AccountsTests {
     func signingOut() async throws {
         let folder = try TemporaryFolder()
         var home = try await Self.open(folder)
-        await #expect(throws: RepriseError(.unauthorized, "")) { try await home.signOut() }
+        await expectError(.unauthorized) { try await home.signOut() }
         try await home.signIn(as: Self.ada)
         for _ in 0..<3 { try await home.current.channel("general").publish("1") }
         let sum = try await home.signOut()
@@ -209,7 +209,7 @@ struct AccountsTests {
         let draft = try await Self.record("draft", home)
         fails.withLock { $0 = true }
         await #expect(throws: Refusal.self) { try await home.signIn(as: Self.bob) }
-        await #expect(throws: RepriseError(.closed, "")) { try await home.current }
+        await expectError(.closed) { try await home.current }
         fails.withLock { $0 = false }
         let reprise = try await home.signIn(as: Self.ada)
         #expect(try await reprise.journal.entry(draft) != nil)
@@ -222,10 +222,10 @@ struct AccountsTests {
     func owners() async throws {
         let folder = try TemporaryFolder()
         let home = try await Self.open(folder)
-        await #expect(throws: RepriseError(.journalOwned, "")) { try await Self.open(folder) }
+        await expectError(.journalOwned) { try await Self.open(folder) }
         await home.close()
         try Data("{".utf8).write(to: folder.appending("home/account.json"))
-        await #expect(throws: RepriseError(.corrupt, "")) { try await Self.open(folder) }
+        await expectError(.corrupt) { try await Self.open(folder) }
     }
 
     @Test("changes that are asked for at once are made one after the other")

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -19,14 +20,14 @@ struct AddressTests {
             try await AccountClient.open(at: place, server: address, dialer: MemoryDialer())
         }
         #expect(error.code == .badAddress && error.remedy != nil)
-        await #expect(throws: RepriseError(.badAddress, "")) {
+        await expectError(.badAddress) {
             try await DeviceAccounts.open(
                 at: place, server: address, dialer: MemoryDialer(),
                 tokens: { _ in throw RepriseError(.unauthorized, "none") })
         }
         #expect(!FileManager.default.fileExists(atPath: place.path))
         let transport = NoServer()
-        await #expect(throws: RepriseError(.badAddress, "")) {
+        await expectError(.badAddress) {
             try await Self.forms(CatalogueSource(server: address, transport: transport))
         }
     }

@@ -79,7 +79,7 @@ struct EndingTests {
         if let dialer = dialer as? MemoryDialer { _ = try await dialer.accept() }
         await reprise.close()
         let result = await running.result
-        #expect(throws: RepriseError(.closed, "")) { try result.get() }
+        expectError(.closed) { try result.get() }
         var isFirst = true
         let all = await states.take { state in
             defer { isFirst = false }
@@ -88,7 +88,7 @@ struct EndingTests {
         #expect(
             all == [.idle, .connecting] + (moment == "connected" ? [.connected] : []) + [.idle])
         // It does not begin again.
-        await #expect(throws: RepriseError(.closed, "")) { try await reprise.run() }
+        await expectError(.closed) { try await reprise.run() }
     }
 
     @Test(
@@ -104,7 +104,7 @@ struct EndingTests {
             await reprise.close()
             tell.yield(ContinuousClock.now - start)
         }
-        await #expect(throws: RepriseError(.closed, "")) { try await reprise.run() }
+        await expectError(.closed) { try await reprise.run() }
         var took = closed.makeAsyncIterator()
         let time = try #require(await took.next())
         #expect(time < .seconds(15), "\(time)")
@@ -144,7 +144,7 @@ struct EndingTests {
         }
         let result = await running.result
         limit.cancel()
-        #expect(throws: RepriseError(.ownershipLost, "")) { try result.get() }
+        expectError(.ownershipLost) { try result.get() }
         while let state = await now.next() {
             guard case .stopped(let why) = state else { continue }
             #expect(why.error?.code == .ownershipLost)
@@ -161,7 +161,7 @@ struct EndingTests {
         let dialer = MemoryDialer()
         let former = try await open(dialer)
         let owner = try await open(MemoryServer(), takeOver: true)
-        await #expect(throws: RepriseError(.ownershipLost, "")) { try await former.run() }
+        await expectError(.ownershipLost) { try await former.run() }
         #expect(dialer.count == 0)
         await former.close()
         await owner.close()
@@ -171,7 +171,7 @@ struct EndingTests {
     func refused() async throws {
         let server = MemoryServer(tokens: [:])
         let reprise = try await open(server)
-        await #expect(throws: RepriseError(.refused, "")) { try await reprise.run() }
+        await expectError(.refused) { try await reprise.run() }
         var now = reprise.channels.connectionStates.makeAsyncIterator()
         guard case .stopped(let why)? = await now.next() else {
             Issue.record("it does not say so")

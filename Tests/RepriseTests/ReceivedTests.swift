@@ -78,7 +78,7 @@ struct ReceivedTests {
                     PRAGMA max_page_count = 1
                     """)
         }
-        await #expect(throws: RepriseError(.diskFull, "")) {
+        await expectError(.diskFull) {
             try await reprise.forms?.record("full")
         }
     }

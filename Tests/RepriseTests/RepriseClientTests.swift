@@ -152,10 +152,10 @@ struct RepriseClientTests {
         let client = RepriseClient(configuration())
         let channel = client.channel("general", of: Note.self)
         try await channel.consume(as: "inbox") { _ in }
-        await #expect(throws: RepriseError(.duplicateReader, "")) {
+        await expectError(.duplicateReader) {
             try await channel.consume(as: "inbox") { _ in }
         }
-        await #expect(throws: RepriseError(.badChannelName, "")) {
+        await expectError(.badChannelName) {
             try await client.channel("no name", of: Note.self).consume(as: "inbox") { _ in }
         }
         await client.close()
@@ -362,7 +362,7 @@ struct RepriseClientTests {
         let client = RepriseClient(configuration)
         await client.close()
         try client.record(tap("last"))
-        #expect(throws: RepriseError(.full, "")) { try client.record(tap("one more")) }
+        expectError(.full) { try client.record(tap("one more")) }
     }
 
     @Test(
@@ -395,7 +395,7 @@ struct RepriseClientTests {
             guard runs.count > 2 else { throw RepriseError(.diskFull, "") }
         }
         #expect(runs.count == 3)
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await runner.keep("b") { throw RepriseError(.malformed, "") }
         }
     }
@@ -432,7 +432,7 @@ struct RepriseClientTests {
         arguments: [
             ("server", "server = "), ("address", "http"), ("dialer", "dialer = "),
             ("webViews", "webViews = "), ("catalogue", "transport = "),
-            ("store", "reminderStore = "), ("centre", "notifications = "),
+            ("store", "reminders = .init(store:"), ("centre", "notifications = "),
         ])
     func misconfigured(_ what: String, _ line: String) async throws {
         var bad = configuration()
@@ -463,20 +463,20 @@ struct RepriseClientTests {
     @Test("A feature that is not configured says so, and a second run is refused")
     func refused() async throws {
         let client = RepriseClient(configuration())
-        await #expect(throws: RepriseError(.badConfiguration, "")) {
+        await expectError(.badConfiguration) {
             try await client.recordEvent("checkout")
         }
         try await running(client) {
             try await eventually("open") { client.state == .open(nil) }
-            await #expect(throws: RepriseError(.badConfiguration, "")) { try await client.run() }
+            await expectError(.badConfiguration) { try await client.run() }
         }
-        await #expect(throws: RepriseError(.closed, "")) { try await client.run() }
+        await expectError(.closed) { try await client.run() }
     }
 
     @Test("A configuration that fails once the journal is open ends run() with its error")
     func malformedCatalogue() async throws {
         let client = RepriseClient(withForms())
-        await #expect(throws: RepriseError(.malformed, "")) { try await client.run() }
+        await expectError(.malformed) { try await client.run() }
         await client.close()
     }
 }

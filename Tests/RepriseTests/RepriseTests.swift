@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -79,11 +80,11 @@ struct RepriseTests {
         let folder = try TemporaryFolder()
         let reprise = try await AccountClient.open(
             at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer())
-        await #expect(throws: RepriseError(.journalOwned, "")) {
+        await expectError(.journalOwned) {
             _ = try await AccountClient.open(
                 at: folder.url, server: "http://127.0.0.1:1", dialer: MemoryDialer())
         }
-        #expect(throws: RepriseError(.badChannelName, "")) { try reprise.channel("../etc") }
+        expectError(.badChannelName) { try reprise.channel("../etc") }
         await reprise.close()
     }
 }

@@ -99,14 +99,14 @@ struct CoverageTests {
             "[[0,99999999999999999999]]", "[0,4]", "null",
         ])
     func refused(text: String) {
-        #expect(throws: RepriseError(.malformed, "")) { try Coverage(parsing: text) }
+        expectError(.malformed) { try Coverage(parsing: text) }
     }
 
     @Test("a coverage with more ranges than the bound is refused")
     func tooMany() {
         let ranges = (0...WireLimits.coverageRanges).map { "[\($0 * 3),\($0 * 3 + 1)]" }
         let text = "[\(ranges.joined(separator: ","))]"
-        #expect(throws: RepriseError(.malformed, "")) { try Coverage(parsing: text) }
+        expectError(.malformed) { try Coverage(parsing: text) }
     }
 
     @Test("merging covers what either covers")

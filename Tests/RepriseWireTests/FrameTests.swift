@@ -240,7 +240,7 @@ struct FrameTests {
         var decoder = FrameDecoder()
         let text = Array(#"{"type":"hologram"}"#.utf8)
         #expect(try decoder.serverFrame(text) == nil)
-        #expect(throws: RepriseError(.malformed, "")) { try decoder.clientFrame(text) }
+        expectError(.malformed) { try decoder.clientFrame(text) }
     }
 
     @Test(
@@ -293,7 +293,7 @@ struct FrameTests {
     func tooLarge() {
         var decoder = FrameDecoder()
         let bytes = [UInt8](repeating: 0x20, count: WireLimits.frameBytes + 1)
-        #expect(throws: RepriseError(.tooLarge, "")) { try decoder.serverFrame(bytes) }
+        expectError(.tooLarge) { try decoder.serverFrame(bytes) }
     }
 
     @Test(
@@ -340,7 +340,7 @@ struct FrameTests {
             #"{"type":"heartbeat","timestamp":1,"heads":{"a":1,"a":2}}"#,
             #"{"type":"heartbeat","timestamp":1,"heads":{"a":1,"\u0061":2}}"#,
         ] {
-            #expect(throws: RepriseError(.malformed, ""), "\(text)") {
+            expectError(.malformed, "\(text)") {
                 try decoder.serverFrame(Array(text.utf8))
             }
         }
@@ -352,7 +352,7 @@ struct FrameTests {
     func times(number: String) {
         var decoder = FrameDecoder()
         let text = #"{"type":"heartbeat","timestamp":\#(number),"heads":{}}"#
-        #expect(throws: RepriseError(.malformed, "")) {
+        expectError(.malformed) {
             try decoder.serverFrame(Array(text.utf8))
         }
     }

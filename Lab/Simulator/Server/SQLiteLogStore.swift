@@ -69,7 +69,7 @@ package final class SQLiteLogStore: LogStore {
                 preview = results
                 throw ModelLogStore.failed
             }
-        } catch let error as RepriseError where error == ModelLogStore.failed {}
+        } catch let error as RepriseError where error.code == ModelLogStore.failed.code {}
         return preview
     }
 

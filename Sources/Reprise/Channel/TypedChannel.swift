@@ -1,4 +1,3 @@
-import Foundation
 public import GRDB
 public import RepriseChannels
 public import RepriseCore
@@ -14,16 +13,61 @@ public import RepriseWire
 /// try await general.publish(Note(text: "hello"))
 /// for await messages in general.messages(newest: 50) { show(messages) }
 /// ```
-public struct TypedChannel<Body: Codable & Sendable>: Sendable {
+///
+/// A handle costs nothing and stays the same over every account. The first reader, list or
+/// ``subscribe()`` subscribes to the channel.
+public struct TypedChannel<Body: Sendable>: Sendable {
     /// Its name.
     public let name: String
     let client: RepriseClient
+    let codec: BodyCodec<Body>
 
     /// The channel of the current account; the journal is opened for it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, and what opening a journal throws.
     func channel() async throws -> Channel {
         try await client.accounts.opened().current.channel(name)
+    }
+
+    // MARK: Subscribing
+
+    /// Keeps the channel's messages, old and new, in the journal of this account and every later
+    /// one, also without a reader; a channel that the server has refused is requested again.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, and the journal's errors.
+    public func subscribe() async throws {
+        try await register("subscription of \(name)", replaces: true) { try await $0.subscribe() }
+    }
+
+    /// Ends the subscription; messages in the journal still go to its readers.
+    ///
+    /// - Throws: what opening a journal throws.
+    public func unsubscribe() async throws {
+        await client.accounts.registrations.remove("subscription of \(name)")
+        try await channel().unsubscribe()
+    }
+
+    /// Sets the handler that loads the app's state when messages are lost: when the server's
+    /// retention has overtaken this device, or when the channel's log was replaced.
+    ///
+    /// ```swift
+    /// try await general.onSnapshot { request in
+    ///     let state = try await api.state(of: request.channel)  // at request.position or later
+    ///     try await store.replace(request.channel, with: state)  // durably
+    /// }
+    /// ```
+    ///
+    /// Nothing of the channel arrives meanwhile: the state is `beyondRetention`. Once `load`
+    /// returns, the channel continues after the position. If it throws, or the process is killed,
+    /// it is called again. Without a handler the messages left on the server arrive as messages.
+    /// Set it before the channel is read.
+    ///
+    /// - Parameter load: loads the state, stores it, and returns once it is durable.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func onSnapshot(
+        _ load: @escaping @concurrent @Sendable (SnapshotRequest) async throws -> Void
+    ) async throws {
+        try await register("snapshot of \(name)", replaces: true) { await $0.onSnapshot(load) }
     }
 
     // MARK: Receiving
@@ -53,10 +97,10 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
         isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
         handler: @escaping @concurrent @Sendable (ReceivedMessage<Body>) async throws -> Void
     ) async throws {
-        let decoder = client.configuration.decoder
-        try await register(reader) { channel in
+        let codec = codec
+        try await read(reader) { channel in
             try await channel.read(reader, options: options, isApplied: isApplied) { message in
-                try await handler(try ReceivedMessage(message, decoder()))
+                try await handler(try ReceivedMessage(message, codec))
             }
         }
     }
@@ -78,33 +122,41 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
         as reader: String, options: ReaderOptions = ReaderOptions(),
         inTransaction effect: @escaping @Sendable (Database, [ReceivedMessage<Body>]) throws -> Void
     ) async throws {
-        let decoder = client.configuration.decoder
-        try await register(reader) { channel in
+        let codec = codec
+        try await read(reader) { channel in
             try await channel.read(
                 reader, options: options,
                 inTransaction: { db, messages in
-                    let decoder = decoder()
-                    try effect(db, try messages.map { try ReceivedMessage($0, decoder) })
+                    try effect(db, try messages.map { try ReceivedMessage($0, codec) })
                 })
         }
     }
 
-    private func register(
+    private func read(
         _ reader: String, _ read: @escaping @Sendable (Channel) async throws -> Void
     ) async throws {
-        // Said at once, also before the journal is open.
-        _ = try ChannelName(name)
-        let decoder = client.configuration.decoder
-        try await client.accounts.registrations.add("\(reader) of \(name)") { [name] account in
-            let channel = try account.channel(name)
+        let codec = codec
+        try await register("\(reader) of \(name)") { channel in
             try await read(channel)
-            let decoder = decoder()
             for failed in try await channel.failures(of: reader, limit: ClientLimits.reread)
             where failed.status == .dead && failed.reason.hasPrefix(Unreadable.prefix)
-                && (try? decoder.decode(Body.self, from: Data(failed.message.body))) != nil
+                && (try? codec.decode(failed.message.body)) != nil
             {
                 try await channel.retry(failed.message.id, reader: reader)
             }
+        }
+    }
+
+    private func register(
+        _ key: String, replaces: Bool = false,
+        _ apply: @escaping @Sendable (Channel) async throws -> Void
+    ) async throws {
+        // Said at once, also before the journal is open.
+        _ = try ChannelName(name)
+        let registrations = client.accounts.registrations
+        if replaces { await registrations.remove(key) }
+        try await registrations.add(key) { [name] account in
+            try await apply(try account.channel(name))
         }
     }
 
@@ -150,6 +202,11 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     ///   `CancellationError`.
     public func caughtUp() async throws { try await channel().caughtUp() }
 
+    /// What the device has of the channel.
+    public var state: ChannelState {
+        (try? client.accounts.current?.channel(name).state) ?? .closed
+    }
+
     /// The channel's states over every account: the current one, then each change.
     public var states: AsyncStream<ChannelState> { follow { $0.states } }
 
@@ -164,12 +221,9 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     /// - Parameter count: the most messages, 1 to 500; fewer if they have more than 4 MiB together.
     /// - Returns: the lists, each oldest first.
     public func messages(newest count: Int = 50) -> AsyncStream<[ListedMessage<Body>]> {
-        let decoder = client.configuration.decoder
+        let codec = codec
         return follow { channel in
-            channel.observe(last: count) { list in
-                let decoder = decoder()
-                return list.map { ListedMessage($0, decoder) }
-            }
+            channel.observe(last: count) { list in list.map { ListedMessage($0, codec) } }
         }
     }
 
@@ -183,9 +237,8 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     public func page(before sequence: Int64? = nil, limit: Int = 50) async throws
         -> [ListedMessage<Body>]
     {
-        let decoder = client.configuration.decoder()
-        return try await channel().messages(before: sequence, limit: limit)
-            .map { ListedMessage($0, decoder) }
+        try await channel().messages(before: sequence, limit: limit)
+            .map { ListedMessage($0, codec) }
     }
 
     /// A stream of each account's channel, one account after the other.
@@ -210,7 +263,29 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     ///   a journal throws; an `EncodingError`.
     @discardableResult
     public func publish(_ body: Body, id: EntryID = .random()) async throws -> EntryID {
-        try await channel().publish([UInt8](client.configuration.encoder().encode(body)), id: id)
+        try await channel().publish(codec.encode(body), id: id)
+    }
+
+    /// Records a message in a transaction of the journal's: both are durable, or neither is.
+    ///
+    /// ```swift
+    /// try await client.journal.write { db in
+    ///     try db.execute(sql: "UPDATE draft SET sent = 1")
+    ///     try general.publish(Note(text: "hello"), in: db)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - body: at most 65,536 bytes of JSON.
+    ///   - id: its identity; recording the same id again does nothing.
+    ///   - db: the database of ``RepriseJournal/Journal/write(_:)`` of the current account.
+    /// - Throws: as ``publish(_:id:)``; `.closed` during a change of accounts; a `DatabaseError`,
+    ///   which the transaction must rethrow.
+    public func publish(_ body: Body, id: EntryID = .random(), in db: Database) throws {
+        guard let account = client.accounts.current else {
+            throw RepriseError(.closed, "No journal is open.")
+        }
+        try account.channel(name).publish(codec.encode(body), id: id, in: db)
     }
 
     /// Records a message for the server, byte for byte; see ``publish(_:id:)``.
@@ -231,14 +306,21 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     /// - Throws: as ``publish(_:id:)``.
     @discardableResult
     public func edit(_ id: EntryID, _ body: Body) async throws -> EntryID {
-        let json = try client.configuration.encoder().encode(body)
-        return try await channel().edit(id, String(decoding: json, as: UTF8.self))
+        try await channel().edit(id, String(decoding: codec.encode(body), as: UTF8.self))
     }
 
     /// Deletes an own message: its sequence stays, its body is blanked everywhere.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`, and the journal's errors.
     public func delete(_ id: EntryID) async throws { try await channel().delete(id) }
+
+    /// The messages that wait to be sent, and the refused ones: to send them again, or to withdraw
+    /// them.
+    ///
+    /// It belongs to the current account.
+    public var outbox: Outbox {
+        get async throws { try await channel().outbox }
+    }
 
     // MARK: Reading and typing
 
@@ -265,8 +347,14 @@ public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     /// The other users who type: the current ones, then each change.
     public var typists: AsyncStream<[UserID]> { follow { $0.typists } }
 
+    /// How far the others have read and received: the last known positions, then each change.
+    public var positions: AsyncStream<[UserID: ServerFrame.Position]> { follow { $0.positions } }
+
     /// The user types: call it at each key.
     public func typing() { try? client.accounts.current?.channel(name).typing() }
+
+    /// The user has discarded the text; publishing does this itself.
+    public func stopTyping() { try? client.accounts.current?.channel(name).stopTyping() }
 
     /// Reports whether the channel is on the screen: then it is caught up before others, and its
     /// messages show no banner.

@@ -1,4 +1,3 @@
-import Foundation
 public import RepriseChannels
 public import RepriseCore
 public import RepriseWire
@@ -17,7 +16,7 @@ extension MessageContent: Equatable where Body: Equatable {}
 extension MessageContent: Hashable where Body: Hashable {}
 
 /// A message as a reader gets it.
-public struct ReceivedMessage<Body: Decodable & Sendable>: Identifiable, Sendable {
+public struct ReceivedMessage<Body: Sendable>: Identifiable, Sendable {
     /// The message with the bytes of its body.
     let message: Message
     /// Its body; never `unreadable`, which is a dead letter instead.
@@ -39,13 +38,13 @@ public struct ReceivedMessage<Body: Decodable & Sendable>: Identifiable, Sendabl
     public var rawJSON: String { message.json }
 
     /// - Throws: `DispatchFailure.permanent` for a body that cannot be decoded.
-    init(_ message: Message, _ decoder: JSONDecoder) throws {
+    init(_ message: Message, _ codec: BodyCodec<Body>) throws {
         self.message = message
         if message.isDeleted || message.isDeletion {
             content = .deleted
         } else {
             do {
-                content = .body(try decoder.decode(Body.self, from: Data(message.body)))
+                content = .body(try codec.decode(message.body))
             } catch {
                 throw DispatchFailure.permanent("\(Unreadable.prefix)\(error)")
             }
@@ -54,7 +53,7 @@ public struct ReceivedMessage<Body: Decodable & Sendable>: Identifiable, Sendabl
 }
 
 /// A message as a list shows it: with its latest edit.
-public struct ListedMessage<Body: Decodable & Sendable>: Identifiable, Sendable {
+public struct ListedMessage<Body: Sendable>: Identifiable, Sendable {
     private let message: ChannelMessage
     /// Its body.
     public let content: MessageContent<Body>
@@ -76,12 +75,12 @@ public struct ListedMessage<Body: Decodable & Sendable>: Identifiable, Sendable 
     /// The body as JSON, byte for byte as it was published.
     public var rawJSON: String { message.json }
 
-    init(_ message: ChannelMessage, _ decoder: JSONDecoder) {
+    init(_ message: ChannelMessage, _ codec: BodyCodec<Body>) {
         self.message = message
         if message.isDeleted {
             content = .deleted
         } else {
-            let body = try? decoder.decode(Body.self, from: Data(message.body))
+            let body = try? codec.decode(message.body)
             content = body.map { .body($0) } ?? .unreadable
         }
     }

@@ -27,7 +27,7 @@ package struct AccountRunner: Sendable {
                 }
             }
             if let notifications = configuration.notifications {
-                if let reminders = client.reminders, let store = configuration.reminderStore {
+                if let reminders = client.reminders, let store = configuration.reminders?.store {
                     group.addTask {
                         try await keep("reminders") {
                             try await reminders.run(

@@ -15,6 +15,8 @@ actor ClientAccounts {
     }
 
     nonisolated let states = StateBroadcaster<ClientState>(.idle)
+    /// What streams over every account follow.
+    nonisolated let active = StateBroadcaster<ActiveAccount>(.none)
     nonisolated let registrations = Registrations()
 
     private let configuration: RepriseConfiguration
@@ -188,6 +190,7 @@ actor ClientAccounts {
         }
         await accounts?.close()
         states.announce(.closed)
+        active.announce(.closed)
     }
 
     // MARK: Accounts
@@ -253,17 +256,34 @@ extension DeviceAccounts {
                 return try await client.token(request)
             },
             features: AccountRunner(configuration: configuration).run,
-            prepare: { [registrations = client.registrations] account in
+            prepare: { [registrations = client.registrations, active = client.active] account in
                 try await registrations.prepare(account)
+                active.announce(.account(account))
             })
     }
 }
 
-/// What the app asks for of every account: readers and subscriptions.
+/// The account that an app's streams follow, by identity: one that is opened again is another.
+enum ActiveAccount: Equatable, Sendable {
+    case none
+    case account(AccountClient)
+    case closed
+
+    static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.none, .none), (.closed, .closed): true
+        case (.account(let left), .account(let right)): left === right
+        case (.none, _), (.account, _), (.closed, _): false
+        }
+    }
+}
+
+/// What the app asks for of every account: readers, subscriptions, readiness.
 actor Registrations {
     typealias Registration = @Sendable (AccountClient) async throws -> Void
 
     private var all: [(name: String, apply: Registration)] = []
+    private var readiness: [Readiness: Bool] = [:]
     /// The newest account.
     private var client: AccountClient?
 
@@ -295,10 +315,30 @@ actor Registrations {
 
     func remove(_ name: String) { all.removeAll { $0.name == name } }
 
+    /// Sets or clears a condition, in this account and every later one.
+    func set(_ condition: Readiness, _ isReady: Bool) async {
+        readiness[condition] = isReady
+        if let client { await apply(condition, to: client) }
+    }
+
+    /// The last call counts, in whatever order their effects are awaited.
+    private func apply(_ condition: Readiness, to client: AccountClient) async {
+        var applied: Bool?
+        while let isReady = readiness[condition], isReady != applied {
+            applied = isReady
+            if isReady {
+                await client.setReady(condition)
+            } else {
+                await client.setNotReady(condition)
+            }
+        }
+    }
+
     /// Applies all of them to an account that begins.
     func prepare(_ client: AccountClient) async throws {
         let registered = all
         self.client = client
         for registration in registered { try await registration.apply(client) }
+        for condition in readiness.keys { await apply(condition, to: client) }
     }
 }

@@ -5,6 +5,7 @@ public import RepriseForms
 public import RepriseJournal
 public import RepriseNotices
 public import RepriseReminders
+import Synchronization
 
 /// The parts of the current account; each opens the journal, if nothing has yet.
 ///
@@ -66,13 +67,12 @@ extension RepriseClient {
         _ stream: @escaping @Sendable (AccountClient) throws -> AsyncStream<Value>
     ) -> AsyncStream<Value> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let task = Task { [self] in
+            let task = Task { [accounts] in
                 var current: Task<Void, Never>?
-                for await state in states {
+                for await active in accounts.active.watch() {
                     current?.cancel()
-                    if state == .closed { break }
-                    guard case .open = state, let account = accounts.current,
-                        let values = try? stream(account)
+                    if active == .closed { break }
+                    guard case .account(let account) = active, let values = try? stream(account)
                     else { continue }
                     current = Task { for await value in values { continuation.yield(value) } }
                 }
@@ -80,6 +80,156 @@ extension RepriseClient {
                 continuation.finish()
             }
             continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+}
+
+// MARK: Over every account
+
+extension RepriseClient {
+    /// The places that forms lead to, each acknowledged when the loop asks for the next; one whose
+    /// process dies is delivered again.
+    ///
+    /// ```swift
+    /// for await link in client.deepLinks { await router.open(link.url) }
+    /// ```
+    ///
+    /// Goes on with the next account; ends with its task, or with ``close()``.
+    public var deepLinks: DeepLinks { deliveries { $0.forms?.deepLinks } }
+
+    /// Taps on reminders, each delivered until the app acknowledges it, once the store is loaded
+    /// and ``RepriseCore/Readiness/ui`` is set.
+    ///
+    /// Goes on with the next account; ends with its task, or with ``close()``.
+    public var reminderTaps: ReminderRoutes { deliveries { $0.reminders?.routes } }
+
+    /// Taps on notifications of messages, each delivered until the app acknowledges it, once
+    /// ``RepriseCore/Readiness/ui`` is set.
+    ///
+    /// Goes on with the next account; ends with its task, or with ``close()``.
+    public var noticeTaps: NoticeTaps { deliveries { $0.notices?.taps } }
+
+    /// The figure at the icon: the current one first, then each change.
+    public var badges: AsyncStream<IconBadge> {
+        follow { try $0.expect($0.notices, "notices").badges }
+    }
+
+    /// The states of forms: the current one first, then each change.
+    public var formStates: AsyncStream<FormsState> {
+        follow { try $0.expect($0.forms, "forms").states }
+    }
+
+    /// The states of reminders: the current one first, then each change.
+    public var reminderStates: AsyncStream<ReminderState> {
+        follow { try $0.expect($0.reminders, "reminders").states }
+    }
+
+    private func deliveries<Element: Sendable>(
+        _ part: @escaping @Sendable (AccountClient) -> DeliveryStream<Element>?
+    ) -> DeliveryStream<Element> {
+        DeliveryStream { [accounts] in
+            let loop = AccountLoop(accounts: accounts, part: part)
+            return { await loop.next() }
+        }
+    }
+
+    /// Sets a condition, in this account and every later one: what waits for it is dispatched.
+    ///
+    /// The app sets ``RepriseCore/Readiness/ui`` while its screen can present.
+    public func setReady(_ condition: Readiness) async {
+        await accounts.registrations.set(condition, true)
+    }
+
+    /// Clears a condition, in this account and every later one.
+    public func setNotReady(_ condition: Readiness) async {
+        await accounts.registrations.set(condition, false)
+    }
+
+    // MARK: Background time
+
+    /// The ids of the requests for background time that the configured features make: the app
+    /// registers each with the system before it has finished launching.
+    public var backgroundTasks: [String] {
+        [configuration.chains?.slotID, configuration.reminders?.refreshTask].compactMap(\.self)
+    }
+
+    /// Uses background time that the system has granted for one of ``backgroundTasks``; returns
+    /// when the slot is given back.
+    public func use(_ slot: any BackgroundSlot) async {
+        guard let account = try? await accounts.opened().current else {
+            return await slot.complete(success: false)
+        }
+        if slot.id == configuration.chains?.slotID, let chains = account.chains {
+            await chains.slot(slot)
+        } else if slot.id == configuration.reminders?.refreshTask, let reminders = account.reminders
+        {
+            await reminders.slot(slot)
+        } else {
+            await slot.complete(success: false)
+        }
+    }
+}
+
+extension AccountClient {
+    fileprivate func expect<Feature>(_ feature: Feature?, _ name: String) throws -> Feature {
+        guard let feature else { throw RepriseError(.badConfiguration, "\(name) is off.") }
+        return feature
+    }
+}
+
+/// A loop over what one account after the other has to deliver.
+private final class AccountLoop<Element: Sendable>: Sendable {
+    private typealias Place = (account: AccountClient, iterator: DeliveryStream<Element>.Iterator)
+
+    private let accounts: ClientAccounts
+    private let part: @Sendable (AccountClient) -> DeliveryStream<Element>?
+    /// Holds what the loop has in flight.
+    private let place = Mutex<Place?>(nil)
+
+    init(
+        accounts: ClientAccounts,
+        part: @escaping @Sendable (AccountClient) -> DeliveryStream<Element>?
+    ) {
+        self.accounts = accounts
+        self.part = part
+    }
+
+    /// - Returns: nil when the task is cancelled, or the client is closed.
+    func next() async -> Element? {
+        for await active in accounts.active.watch() {
+            switch active {
+            case .closed: return nil
+            case .none: continue
+            case .account(let account):
+                if let element = await take(from: account) { return element }
+            }
+        }
+        return nil
+    }
+
+    /// - Returns: nil when another account is active.
+    private func take(from account: AccountClient) async -> Element? {
+        let iterator = place.withLock { place in
+            if place?.account !== account {
+                place = part(account).map { (account, $0.makeAsyncIterator()) }
+            }
+            return place?.iterator
+        }
+        guard let iterator else { return nil }
+        let active = accounts.active
+        return await withTaskGroup(of: Element?.self) { group in
+            group.addTask {
+                var iterator = iterator
+                return await iterator.next()
+            }
+            group.addTask {
+                for await now in active.watch() where now != .account(account) { break }
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            // What was taken just then belongs to an account that is gone: it is delivered there.
+            return active.value == .account(account) ? first : nil
         }
     }
 }

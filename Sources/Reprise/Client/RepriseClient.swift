@@ -137,7 +137,15 @@ public final class RepriseClient: Sendable {
     public func channel<Body: Codable & Sendable>(
         _ name: String, of body: Body.Type = Body.self
     ) -> TypedChannel<Body> {
-        TypedChannel(name: name, client: self)
+        TypedChannel(name: name, client: self, codec: BodyCodec(configuration))
+    }
+
+    /// A channel whose messages the app reads and writes as JSON text.
+    ///
+    /// - Parameter name: as in ``channel(_:of:)``.
+    /// - Returns: the channel; nothing is requested yet.
+    public func channel(rawJSON name: String) -> TypedChannel<RawJSON> {
+        TypedChannel(name: name, client: self, codec: BodyCodec())
     }
 
     /// Records an event for ``forms``; durable when it returns, also before the journal is open.
@@ -146,17 +154,25 @@ public final class RepriseClient: Sendable {
     ///   - name: 1 to 56 characters of `A–Z a–z 0–9 . _ -`.
     ///   - properties: an object of at most 65,536 bytes of JSON.
     ///   - id: its identity; recording the same id again does nothing.
-    /// - Returns: the id.
+    /// - Returns: the id; ``RepriseJournal/Journal/entry(_:)`` looks up its outcome.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without forms; `.malformed`,
-    ///   `.tooLarge`, `.full`, `.diskFull`, `.diskFailed`.
+    ///   `.tooLarge`, `.full`, `.diskFull`, `.diskFailed`; an `EncodingError`.
     @discardableResult
     public func recordEvent(
         _ name: String, properties: some Encodable & Sendable = [String: String](),
         id: EntryID = .random()
     ) async throws -> EntryID {
+        let json = try configuration.encoder().encode(properties)
+        return try await recordEvent(
+            name, rawJSON: String(decoding: json, as: UTF8.self), id: id)
+    }
+
+    /// Records an event with properties as JSON text; see ``recordEvent(_:properties:id:)``.
+    @discardableResult
+    public func recordEvent(
+        _ name: String, rawJSON json: String, id: EntryID = .random()
+    ) async throws -> EntryID {
         _ = try configuration.expect(configuration.forms, "forms")
-        let json = String(
-            decoding: try configuration.encoder().encode(properties), as: UTF8.self)
         let entry = try Forms.entry(name, properties: json, id: id)
         if accounts.current != nil {
             // Behind what came early.

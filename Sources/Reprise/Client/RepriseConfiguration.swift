@@ -22,6 +22,11 @@ public struct RepriseConfiguration: Sendable {
     public var server: String
     /// A folder for Reprise alone; nil: `reprise` in the app's Application Support.
     public var folder: URL?
+    /// The app group that the app's extensions share, as in the entitlements of both; nil: none.
+    ///
+    /// What an extension shows and records is in `reprise` of the group's container; the journal is
+    /// not: a process that is suspended while it has a shared file locked is killed (0xdead10cc).
+    public var appGroup: String?
     /// Whether to connect while nobody is signed in, as to a server without users.
     public var connectsAnonymously = false
     /// The source of tokens for every user, also for one who is still signed in from an earlier
@@ -53,10 +58,8 @@ public struct RepriseConfiguration: Sendable {
     public var forms: Forms.Configuration?
     /// The source of forms; nil: ``server``.
     public var catalogue: CatalogueSource?
-    /// Reminders of the entities in ``reminderStore``; nil: none.
+    /// Reminders of the entities in the app's own store; nil: none.
     public var reminders: Reminders.Configuration?
-    /// The app's own store, as far as reminders need it.
-    public var reminderStore: (any ReminderStore)?
     /// Chains; nil: none.
     public var chains: Chains.Configuration?
     /// Banners and the badge; nil: none.
@@ -97,6 +100,13 @@ public struct RepriseConfiguration: Sendable {
         }
         try expect(!server.isEmpty, "No server is named.", #"server = "https://…""#)
         try ServerAddress.check(server)
+        if appGroup != nil {
+            guard sharedFolder != nil else {
+                throw RepriseError(
+                    .badConfiguration, "The app has no app group \(appGroup ?? "").",
+                    remedy: "Add it under Signing & Capabilities, to the app and its extensions.")
+            }
+        }
         try expect(dialer != nil, "Nothing opens connections.", "dialer = NIODialer()")
         if forms != nil {
             try expect(webViews != nil, "Forms have no web view.", "webViews = WKWebViews()")
@@ -105,7 +115,9 @@ public struct RepriseConfiguration: Sendable {
                 "transport = NIOTransport()")
         }
         if reminders != nil {
-            try expect(reminderStore != nil, "Reminders have no store.", "reminderStore = …")
+            try expect(
+                reminders?.store != nil, "Reminders have no store.",
+                "reminders = .init(store: …)")
         }
         try expect(
             notifications != nil || (reminders == nil && notices == nil),
@@ -119,6 +131,7 @@ public struct RepriseConfiguration: Sendable {
         var account = AccountClient.Configuration()
         account.channels = channels
         account.journal = journal
+        account.journal.sharedFolder = sharedFolder ?? journal.sharedFolder
         account.forms = forms
         account.reminders = reminders
         account.chains = chains
@@ -128,6 +141,17 @@ public struct RepriseConfiguration: Sendable {
         account.kinds = kinds
         account.schemas = schemas
         return account
+    }
+
+    /// The folder that extensions share; nil without an app group, or if the app has no right to it.
+    private var sharedFolder: URL? {
+        #if canImport(Darwin)
+            appGroup.flatMap {
+                FileManager.default.containerURL(forSecurityApplicationGroupIdentifier: $0)
+            }?.appendingPathComponent("reprise")
+        #else
+            nil
+        #endif
     }
 
     /// The folder, which is not made yet.

@@ -113,7 +113,7 @@ struct ChainBoundTests {
         }
         var configuration = Chains.Configuration()
         configuration.concurrency = 65
-        #expect(throws: RepriseError(.badConfiguration, "")) { try configuration.check() }
+        expectError(.badConfiguration) { try configuration.check() }
     }
 
     @Test("Who reads progress slowly gets the newest 64 changes", .limit("chains.progress"))
@@ -155,7 +155,7 @@ struct ChainBoundTests {
             """)
         let chains = try await fixture.open([chain], runs: false)
         let last = try await chains.start(chain, input: .init(steps: [[.init(line: "b")]]))
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await chains.start(chain, input: .init(steps: [[.init(line: "c")]]))
         }
         #expect(try await chains.status(first) != nil)

@@ -67,7 +67,7 @@ struct ChainFaultTests {
     func duplicateDefinitions() {
         var configuration = Chains.Configuration()
         configuration.chains = [EngineTests.script(), EngineTests.script()]
-        #expect(throws: RepriseError(.duplicateChain, "")) { try configuration.check() }
+        expectError(.duplicateChain) { try configuration.check() }
     }
 
     @Test("A chain or worker that is not registered any more parks the chain until it is again")

@@ -62,7 +62,7 @@ struct EdgeTests {
                 [.init(line: "a")], [.init(line: "b"), .init(line: "c"), .init(line: "d")],
             ]))
         try await fixture.journal?.record(NewEntry(kind: "filler", payload: []))
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await fixture.journal?.record(NewEntry(kind: "filler", payload: []))
         }
         await fixture.close()

@@ -241,7 +241,7 @@ struct SettingsTests {
                         SELECT 'channel:c' || i, value, 0, NULL, NULL, 0 FROM noticesSetting, n
                         """, arguments: [NoticeLimits.mutes - 1])
             }
-            await #expect(throws: RepriseError(.full, "")) {
+            await expectError(.full) {
                 try await stage.notices.mute(channel: room)
             }
             try await stage.notices.mute(channel: try ChannelName("c1"), exceptMentions: true)

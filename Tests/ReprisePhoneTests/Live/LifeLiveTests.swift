@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -70,7 +71,7 @@ struct LifeLiveTests {
             try await phone.forceQuit()
             try await phone.pushSilently()
             try await phone.expects(.phone(.pushDropped))
-            await #expect(throws: RepriseError(.refused, "")) { try await phone.runBackground("t") }
+            await expectError(.refused) { try await phone.runBackground("t") }
             #expect(try await phone.app().state == .notRunning)
             try await phone.launch()
             try await phone.kill()

@@ -87,7 +87,7 @@ struct PowerLiveTests {
     )
     func badCommands() async throws {
         try await ProbePhone.play { phone in
-            await #expect(throws: RepriseError(.tooLarge, "")) {
+            await expectError(.tooLarge) {
                 try await phone.push(String(repeating: "x", count: 2_000_000))
             }
             for line in ["nonsense", "", "{}", String(repeating: "y", count: 2_000_000)] {
@@ -98,9 +98,9 @@ struct PowerLiveTests {
                     continue
                 }
             }
-            await #expect(throws: RepriseError(.malformed, "")) { try await phone.push("{") }
-            await #expect(throws: RepriseError(.noSuchEntry, "")) { try await phone.launch("none") }
-            await #expect(throws: RepriseError(.noSuchEntry, "")) { try await phone.tap() }
+            await expectError(.malformed) { try await phone.push("{") }
+            await expectError(.noSuchEntry) { try await phone.launch("none") }
+            await expectError(.noSuchEntry) { try await phone.tap() }
             #expect(try await phone.status().apps.count == 1)
         }
     }
@@ -124,10 +124,10 @@ struct PowerLiveTests {
     func badProgram() async throws {
         try await ProbePhone.play { phone in
             try await phone.install(PhoneAppSpec(id: "none", executable: "/nowhere/none"))
-            await #expect(throws: RepriseError(.unavailable, "")) { try await phone.launch("none") }
+            await expectError(.unavailable) { try await phone.launch("none") }
             try await phone.expects(.phone(.notLaunched, app: "none"))
             let folder = phone.folder
-            await #expect(throws: RepriseError(.journalOwned, "")) {
+            await expectError(.journalOwned) {
                 try await PhoneSupervisor.run(in: folder)
             }
             #expect(try await phone.status().apps.count == 2)

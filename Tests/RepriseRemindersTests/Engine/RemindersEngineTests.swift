@@ -354,10 +354,10 @@ struct RemindersEngineTests {
         arguments: [Duration.zero, .seconds(31 * 86_400)])
     func refusedMarks(wait: Duration) async throws {
         let feature = try await stage.open()
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await feature.reminders.snooze("a", reminder: "x", occurrence: "o", for: wait)
         }
-        await #expect(throws: RepriseError(.badID, "")) {
+        await expectError(.badID) {
             try await feature.reminders.skipToday("")
         }
         await feature.close()
@@ -370,7 +370,7 @@ struct RemindersEngineTests {
         stage.store.put("a", [.daily("x", 9, 0)])
         let feature = try await stage.open()
         try await feature.quiet()
-        await #expect(throws: RepriseError(.badConfiguration, "")) {
+        await expectError(.badConfiguration) {
             try await feature.reminders.run(store: stage.store, notifications: feature.connection)
         }
         feature.running.cancel()
@@ -384,7 +384,7 @@ struct RemindersEngineTests {
             try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
         }
         stage.store.put("b", [.daily("x", 10, 0)])
-        await #expect(throws: RepriseError(.ownershipLost, "")) { try await again.value }
+        await expectError(.ownershipLost) { try await again.value }
         await feature.close()
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Synchronization
 import Testing
@@ -72,7 +73,7 @@ struct RemindersFacadeTests {
         default: reminders.storeTimeout = .zero
         }
         configuration.reminders = reminders
-        await #expect(throws: RepriseError(.badConfiguration, "")) {
+        await expectError(.badConfiguration) {
             _ = try await AccountClient.open(
                 at: folder.appending("journal"), server: "http://127.0.0.1:1",
                 dialer: NoDialer(), configuration: configuration)

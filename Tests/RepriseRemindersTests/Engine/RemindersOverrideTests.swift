@@ -144,7 +144,7 @@ struct RemindersOverrideTests {
         try await feature.reminders.skipToday("a")
         #expect(try await feature.rows("SELECT COUNT(*) FROM reminderMark") == [991])
         for number in 0..<9 { try await feature.reminders.skipToday("b\(number)") }
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await feature.reminders.skipToday("c")
         }
         await feature.close()

@@ -165,7 +165,7 @@ struct RouteResolverTests {
         let call = Task { try await resolver.resolve(route) }
         try await eventually("it is asked") { time.sleepers.count == 1 }
         time.advance(by: .seconds(5))
-        await #expect(throws: RepriseError(.timedOut, "")) { try await call.value }
+        await expectError(.timedOut) { try await call.value }
         #expect(resolver.abandoned == 1)
         latch.open()
         try await eventually("it has returned") { resolver.abandoned == 0 }
@@ -178,6 +178,6 @@ struct RouteResolverTests {
         let none = await #expect(throws: DispatchFailure.self) { try await resolver.resolve(route) }
         #expect(none?.advice == .notReady)
         resolver.use(ScriptedStore { _ in throw RepriseError(.diskFailed, "The disk.") })
-        await #expect(throws: RepriseError(.diskFailed, "")) { try await resolver.resolve(route) }
+        await expectError(.diskFailed) { try await resolver.resolve(route) }
     }
 }

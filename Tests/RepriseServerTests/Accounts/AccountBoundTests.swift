@@ -25,7 +25,7 @@ struct AccountBoundTests {
         }
         try other.close()
         try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await accounts.setMember(eve, role: .member, joined: 0, in: room, at: now)
         }
         #expect(try await accounts.member(eve, in: room) == nil)
@@ -58,7 +58,7 @@ struct AccountBoundTests {
                 ChannelName(name), ChannelSettings(), by: who, at: now, head: 0)
         }
         try await make("last", by: principal("ada"))
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await make("more", by: principal("ada"))
         }
         try await make("last", by: principal("ada"))
@@ -89,7 +89,7 @@ struct AccountBoundTests {
         }
         try await add("bob", by: principal("ada"))
         for who in ["ada", "bob"] {
-            await #expect(throws: RepriseError(.full, "")) {
+            await expectError(.full) {
                 try await add("eve", by: principal(who))
             }
         }
@@ -103,12 +103,12 @@ struct AccountBoundTests {
     @Test("a zero in a title or a platform is refused, and nothing behind it is cut off")
     func zeroes() async throws {
         let test = try await AccountsUnderTest()
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await test.accounts.setChannel(
                 ChannelName("room"), ChannelSettings(title: "a\0b"), by: principal("ada"), at: now,
                 head: 0)
         }
-        await #expect(throws: RepriseError(.malformed, "")) {
+        await expectError(.malformed) {
             try await test.accounts.devices.set(
                 RegisteredDevice(id: EntryID("d"), platform: "i\0os", lastSeen: now),
                 of: UserID("ada"))

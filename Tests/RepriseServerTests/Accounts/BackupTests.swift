@@ -137,20 +137,20 @@ struct BackupTests {
         await log.close()
         let files = FileManager.default
         try files.createDirectory(atPath: empty.path, withIntermediateDirectories: true)
-        #expect(throws: RepriseError(.notAJournal, "")) {
+        expectError(.notAJournal) {
             try Backup.make(of: empty.path, to: copy.path)
         }
-        #expect(throws: RepriseError(.notAJournal, "")) {
+        expectError(.notAJournal) {
             try Backup.restore(from: empty.path, to: copy.path)
         }
         #expect(!files.fileExists(atPath: copy.path))
         try Backup.make(of: data.path, to: empty.path)
         #expect(try files.contentsOfDirectory(atPath: empty.path) == ["messages.sqlite"])
         for target in [empty, data] {
-            #expect(throws: RepriseError(.badConfiguration, "")) {
+            expectError(.badConfiguration) {
                 try Backup.make(of: data.path, to: target.path)
             }
-            #expect(throws: RepriseError(.badConfiguration, "")) {
+            expectError(.badConfiguration) {
                 try Backup.restore(from: empty.path, to: target.path)
             }
         }
@@ -173,7 +173,7 @@ struct BackupTests {
             bytes.replaceSubrange(page * 4_096..<page * 4_096 + 200, with: Data(count: 200))
         }
         try bytes.write(to: file)
-        #expect(throws: RepriseError(.corrupt, "")) {
+        expectError(.corrupt) {
             try Backup.restore(from: copy.path, to: restored.path)
         }
         #expect(!FileManager.default.fileExists(atPath: restored.path))

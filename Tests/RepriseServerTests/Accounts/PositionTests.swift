@@ -107,7 +107,7 @@ struct PositionTests {
         let other = try DatabaseQueue(
             path: test.folder.path + "/accounts.sqlite", configuration: settings)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
-        await #expect(throws: RepriseError(.busy, "")) {
+        await expectError(.busy) {
             _ = try await test.accounts.move(move(ada, read: 5))
         }
         let position = ServerFrame.Position(user: ada, read: 1, delivered: 0)
@@ -160,7 +160,7 @@ struct PositionTests {
         for text in ["\(device)", String(reflecting: device), dumped] {
             #expect(!text.contains("very-secret"))
         }
-        #expect(throws: RepriseError(.tooLarge, "")) {
+        expectError(.tooLarge) {
             try PushToken(String(repeating: "x", count: AccountLimits.pushTokenBytes + 1))
         }
         await test.remove()

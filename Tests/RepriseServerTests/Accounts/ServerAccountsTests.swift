@@ -91,7 +91,7 @@ struct ServerAccountsTests {
         #expect(changed.maker == ada && changed.made == now)
         #expect(try await accounts.member(try UserID("root"), in: room) == nil)
         #expect(try await accounts.channel(room)?.settings.title == "Everybody's")
-        await #expect(throws: RepriseError(.tooLarge, "")) {
+        await expectError(.tooLarge) {
             let title = String(repeating: "x", count: AccountLimits.titleBytes + 1)
             try await accounts.setChannel(
                 room, ChannelSettings(title: title), by: admin, at: now, head: 0)
@@ -100,7 +100,7 @@ struct ServerAccountsTests {
             RetentionPolicy(count: 0), RetentionPolicy(age: .zero), RetentionPolicy(bytes: -1),
             RetentionPolicy(age: .seconds(Int64.max / 2)),
         ] {
-            await #expect(throws: RepriseError(.malformed, "")) {
+            await expectError(.malformed) {
                 try await accounts.setChannel(
                     room, ChannelSettings(retention: retention), by: admin, at: now, head: 0)
             }
@@ -138,7 +138,7 @@ struct ServerAccountsTests {
         let joined = try await accounts.setMember(
             bob, role: .member, joined: 9, in: room, at: later)
         #expect(joined.joined == 9, "who left and came back has joined anew")
-        await #expect(throws: RepriseError(.refused, "")) {
+        await expectError(.refused) {
             try await accounts.setMember(
                 bob, role: .member, joined: 0, in: try ChannelName("unknown"), at: now)
         }
@@ -188,11 +188,11 @@ struct ServerAccountsTests {
     func foreign() async throws {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
-        #expect(throws: RepriseError(.journalOwned, "")) {
+        expectError(.journalOwned) {
             try Accounts.open(at: test.folder.path, implicitChannels: false)
         }
         await test.close()
-        await #expect(throws: RepriseError(.closed, "")) {
+        await expectError(.closed) {
             _ = try await accounts.move(
                 PositionMove(channel: room, user: ada, device: nil, read: 1))
         }
@@ -204,7 +204,7 @@ struct ServerAccountsTests {
             let queue = try DatabaseQueue(path: path)
             try await queue.writeWithoutTransaction { try $0.execute(sql: sql) }
             try queue.close()
-            #expect(throws: RepriseError(code, "")) {
+            expectError(code) {
                 try Accounts.open(at: test.folder.path, implicitChannels: false)
             }
         }

@@ -145,6 +145,6 @@ struct ShutdownTests {
             configuration: ServerConfiguration(port: 0, data: ""), logger: RunningServer.logger,
             onReady: { _, _ in Issue.record("it listens") },
             openLog: { throw RepriseError(.corrupt, "Broken.") })
-        await #expect(throws: RepriseError(.corrupt, "")) { try await server.run() }
+        await expectError(.corrupt) { try await server.run() }
     }
 }

@@ -111,7 +111,7 @@ struct CommitterTests {
         let committer = Committer(log: log) { events in record.add("out \(events.count)") }
         let running = Task { await committer.run() }
         log.fail(with: RepriseError(.diskFull, "full"))
-        await #expect(throws: RepriseError(.unavailable, "")) {
+        await expectError(.unavailable) {
             try await committer.commit([message(room)])
         }
         #expect(record.all.isEmpty)
@@ -141,7 +141,7 @@ struct CommitterTests {
         }
         try await eventually("a commit is held") { log.heldCount == 1 }
         if byCancelling { running.cancel() } else { committer.shutdown() }
-        await #expect(throws: RepriseError(.closed, "")) {
+        await expectError(.closed) {
             try await committer.commit([message(room)])
         }
         log.letThrough()

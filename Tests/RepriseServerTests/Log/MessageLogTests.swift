@@ -211,11 +211,11 @@ struct MessageLogTests {
             try await store.log.probe()
             let log = store.log
             await log.close()
-            await #expect(throws: RepriseError(.closed, "")) { try await log.probe() }
-            await #expect(throws: RepriseError(.closed, "")) {
+            await expectError(.closed) { try await log.probe() }
+            await expectError(.closed) {
                 try await log.append([message(room)])
             }
-            await #expect(throws: RepriseError(.closed, "")) { try await log.state(of: room) }
+            await expectError(.closed) { try await log.state(of: room) }
             await log.close()
             try await store.reopen()
         }

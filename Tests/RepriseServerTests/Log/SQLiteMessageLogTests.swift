@@ -30,7 +30,7 @@ struct SQLiteMessageLogTests {
     func oneOwner() async throws {
         let store = try SQLiteStore()
         try await store.reopen()
-        #expect(throws: RepriseError(.journalOwned, "")) { try open(store.folder.path) }
+        expectError(.journalOwned) { try open(store.folder.path) }
         await store.close()
         try await store.reopen()
         await store.remove()
@@ -74,7 +74,7 @@ struct SQLiteMessageLogTests {
         let folder = try TemporaryFolder()
         var configuration = SQLiteMessageLog.Configuration()
         configuration.isRestored = true
-        #expect(throws: RepriseError(.notAJournal, "")) {
+        expectError(.notAJournal) {
             try SQLiteMessageLog.open(at: folder.path, configuration)
         }
         #expect(!FileManager.default.fileExists(atPath: folder.path))
@@ -87,7 +87,7 @@ struct SQLiteMessageLogTests {
         try await store.fill(room, 3)
         await store.close()
         try store.change("INSERT INTO grdb_migrations VALUES ('99 tomorrow')")
-        #expect(throws: RepriseError(.journalNewer, "")) { try open(store.folder.path) }
+        expectError(.journalNewer) { try open(store.folder.path) }
         try store.change("DELETE FROM grdb_migrations WHERE identifier = '99 tomorrow'")
         try await store.reopen()
         #expect(try await store.log.state(of: room).head == 3)
@@ -108,7 +108,7 @@ struct SQLiteMessageLogTests {
         let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
         try await queue.write { try $0.execute(sql: "DELETE FROM channels WHERE name = 'b'") }
         try queue.close()
-        #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+        expectError(.corrupt) { try open(folder.path) }
     }
 
     @Test("refuses a file cut to nothing, and a first page that has lost its tables, until removed")
@@ -121,7 +121,7 @@ struct SQLiteMessageLogTests {
         page.replaceSubrange(103..<105, with: [0, 0])
         for content in [page, Data()] {
             try content.write(to: file)
-            #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+            expectError(.corrupt) { try open(folder.path) }
         }
         try FileManager.default.removeItem(at: file)
         try open(folder.path)
@@ -135,14 +135,14 @@ struct SQLiteMessageLogTests {
         let file = folder.path + "/messages.sqlite"
         let garbage = Data((0..<9_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try garbage.write(to: URL(fileURLWithPath: file))
-        #expect(throws: RepriseError(.corrupt, "")) { try open(folder.path) }
+        expectError(.corrupt) { try open(folder.path) }
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == garbage)
 
         try FileManager.default.removeItem(atPath: file)
         let queue = try DatabaseQueue(path: file)
         try await queue.write { try $0.execute(sql: "CREATE TABLE notes (text)") }
         try queue.close()
-        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        expectError(.notAJournal) { try open(folder.path) }
         folder.remove()
     }
 
@@ -150,24 +150,24 @@ struct SQLiteMessageLogTests {
     func wrongKind() throws {
         let folder = try TemporaryFolder()
         try Data("hello".utf8).write(to: URL(fileURLWithPath: folder.path))
-        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        expectError(.notAJournal) { try open(folder.path) }
         folder.remove()
         try FileManager.default.createDirectory(
             atPath: folder.path + "/messages.sqlite", withIntermediateDirectories: true)
-        #expect(throws: RepriseError(.notAJournal, "")) { try open(folder.path) }
+        expectError(.notAJournal) { try open(folder.path) }
         folder.remove()
     }
 
     @Test("says that a folder cannot be written")
     func readOnly() throws {
         // Root may write anywhere except where nobody may.
-        #expect(throws: RepriseError(.notWritable, "")) { try open("/proc/reprise-log") }
+        expectError(.notWritable) { try open("/proc/reprise-log") }
         let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.path, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o500])
         if geteuid() != 0 {
-            #expect(throws: RepriseError(.notWritable, "")) { try open(folder.path) }
+            expectError(.notWritable) { try open(folder.path) }
         }
         folder.remove()
     }
@@ -179,7 +179,7 @@ struct SQLiteMessageLogTests {
         let body = "\"" + String(repeating: "x", count: 20_000) + "\""
         try await store.fill(room, 5)
         let batch = (0..<20).map { _ in message(room, body: body) }
-        await #expect(throws: RepriseError(.diskFull, "")) { try await store.append(batch) }
+        await expectError(.diskFull) { try await store.append(batch) }
         #expect(try await store.log.state(of: room).head == 5)
         let less = try await store.append(Array(batch.prefix(3)))
         #expect(less.map { $0.event?.seq } == [6, 7, 8])

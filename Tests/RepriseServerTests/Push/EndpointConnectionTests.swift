@@ -130,7 +130,7 @@ struct EndpointConnectionTests {
             try await clients.use(for: "push.example.org") { _, _ in }
         }
         await clients.close()
-        await #expect(throws: RepriseError(.closed, "")) {
+        await expectError(.closed) {
             try await clients.use(for: "push.example.org") { _, _ in }
         }
     }
@@ -162,7 +162,7 @@ struct EndpointConnectionTests {
         try await eventually("it looks up") { !clock.sleepers.isEmpty }
         #expect(clock.sleepers == [clock.uptime() + .seconds(5)])
         clock.advance(by: .seconds(5))
-        await #expect(throws: RepriseError(.timedOut, "")) { try await asked.value }
+        await expectError(.timedOut) { try await asked.value }
         await silent.close()
     }
 

@@ -30,7 +30,7 @@ struct PushBoundTests {
         try other.close()
         let accounts = test.accounts
         try await accounts.mutes.set(Mute(.user(try UserID("ada"))), of: Self.bob, at: now)
-        await #expect(throws: RepriseError(.full, "")) {
+        await expectError(.full) {
             try await accounts.mutes.set(Mute(.user(try UserID("eve"))), of: Self.bob, at: now)
         }
         let until = now.advanced(by: .seconds(60))

@@ -118,7 +118,7 @@ struct PushTroubleTests {
             #expect(await test.provider.send(test.push()) == .accepted)
             #expect(test.fake.tokenCount == 1)
             try Data("nonsense".utf8).write(to: URL(filePath: test.keyFile))
-            #expect(throws: RepriseError(.badConfiguration, "")) {
+            expectError(.badConfiguration) {
                 _ = try test.provider.reload()
             }
             #expect(await test.provider.send(test.push()) == .accepted)
@@ -140,7 +140,7 @@ struct PushTroubleTests {
             #expect(try test.provider.reload() == false)
             try Data(P256.Signing.PrivateKey().pemRepresentation.utf8)
                 .write(to: URL(filePath: test.keyFile))
-            #expect(throws: RepriseError(.badConfiguration, "")) {
+            expectError(.badConfiguration) {
                 _ = try test.provider.reload()
             }
             #expect(await test.provider.send(test.push(to: browser)) == .accepted)

@@ -229,7 +229,7 @@ struct WebPushTests {
                 key: RFC8291.receiver, secret: RFC8291.secret)
         }
         #expect(try subscription(2_048).endpoint.utf8.count == 2_048)
-        #expect(throws: RepriseError(.tooLarge, "")) { try subscription(2_049) }
+        expectError(.tooLarge) { try subscription(2_049) }
     }
 }
 
