@@ -105,38 +105,40 @@ let package = Package(
     ],
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
-        .target(name: "RepriseCore", dependencies: [deque], swiftSettings: strict),
+        .target(name: "RepriseCore", dependencies: [deque, logging], swiftSettings: strict),
         .target(name: "RepriseWire", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
-            name: "RepriseJournal", dependencies: ["RepriseCore", deque, grdb, sqlite],
+            name: "RepriseJournal", dependencies: ["RepriseCore", deque, grdb, sqlite, logging],
             swiftSettings: strict),
         .target(
             name: "RepriseChannels",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", deque, grdb, sqlite],
+            dependencies: [
+                "RepriseCore", "RepriseJournal", "RepriseWire", deque, grdb, sqlite, logging,
+            ],
             swiftSettings: strict),
         .target(
             name: "RepriseForms",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite, logging],
             // Links to Web/.
             resources: [.embedInCode("Page/forms.js"), .embedInCode("Page/forms.html")],
             swiftSettings: strict),
         .target(
             name: "RepriseReminders",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite, logging],
             swiftSettings: strict),
         .target(
             name: "RepriseChains",
-            dependencies: ["RepriseCore", "RepriseJournal", crypto, deque, grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", crypto, deque, grdb, sqlite, logging],
             swiftSettings: strict),
         .target(
             name: "RepriseNotices",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite],
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseWire", grdb, sqlite, logging],
             swiftSettings: strict),
         .target(
             name: "Reprise",
             dependencies: [
                 "RepriseChains", "RepriseChannels", "RepriseCore", "RepriseForms", "RepriseJournal",
-                "RepriseNotices", "RepriseReminders", "RepriseWire", grdb, logging,
+                "RepriseNotices", "RepriseReminders", "RepriseWire", grdb, logging, deque,
             ],
             swiftSettings: strict),
 
@@ -328,8 +330,7 @@ let package = Package(
             name: "RepriseTests",
             dependencies: [
                 "AccountSwitcher", "Reprise", "RepriseChannels", "RepriseCore", "RepriseJournal",
-                "RepriseTesting",
-                "RepriseWire", grdb,
+                "RepriseTesting", "RepriseWire", grdb, logging,
             ],
             swiftSettings: strict),
         .testTarget(

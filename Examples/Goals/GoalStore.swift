@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// ```swift
 /// let goals = GoalStore(at: folder.appendingPathComponent("goals.sqlite"))
-/// try await reprise.reminders?.run(store: goals, notifications: notifications)
+/// configuration.reminders = .init(store: goals)
 /// try await goals.pause(["read"])   // and what rang for it is taken back
 /// ```
 ///

@@ -24,7 +24,7 @@ extension RepriseError.Code {
 extension Chains {
     /// Starts a chain; returns once that is durable.
     ///
-    /// May be called before ``run(conditions:scheduler:)``: then it begins with that.
+    /// May be called before `run`: then it begins with that.
     ///
     /// - Parameters:
     ///   - chain: one of the configured definitions.

@@ -1,20 +1,21 @@
-public import RepriseCore
+package import Logging
+package import RepriseCore
 package import RepriseJournal
 
 /// The chains feature: durable work in steps, continued after a kill.
 ///
-/// The facade makes one; see `Reprise`.
+/// `RepriseClient` makes one for each account.
 ///
 /// ```swift
 /// // durable when it returns
-/// let id = try await reprise.chains?.start(importPhotos, input: .init(folder: folder))
-/// try await reprise.chains?.run()
+/// let id = try await client.chains.start(importPhotos, input: .init(folder: folder))
+/// for await progress in try await client.chains.progress(of: id) { bar.show(progress) }
 /// ```
 public final class Chains: Sendable {
     let journal: Journal
     let configuration: Configuration
     let engine: ChainsEngine
-    /// The background scheduler; set by ``run(conditions:scheduler:)``.
+    /// The background scheduler; set by `run`.
     let slots = SlotRequests()
     let room = ChainCapacity()
 
@@ -33,13 +34,14 @@ public final class Chains: Sendable {
         public var cancelGrace: Duration = .seconds(10)
         /// How long one attempt to take an effect back may take before it counts as failed.
         public var compensationDeadline: Duration = .seconds(600)
-        /// How long ``Chains/run(conditions:scheduler:)`` waits for workers when it ends.
+        /// How long the client's `run()` waits for workers when it ends.
         public var stopGrace: Duration = .seconds(1)
         /// No task starts within this time before the end of granted background time.
         public var margin: Duration = .seconds(2)
         /// The name of the request for time in the background.
         public var slotID = "reprise.chains"
 
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

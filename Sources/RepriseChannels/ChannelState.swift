@@ -26,6 +26,21 @@ public enum ChannelState: Hashable, Sendable {
     case refused(RefusalCode, message: String)
 }
 
+extension ChannelState {
+    /// Whether only its figures are others.
+    func isSameKind(as other: ChannelState) -> Bool {
+        switch (self, other) {
+        case (.closed, .closed), (.subscribing, .subscribing), (.catchingUp, .catchingUp),
+            (.live, .live), (.repairing, .repairing), (.stalled, .stalled),
+            (.beyondRetention, .beyondRetention), (.refused, .refused):
+            true
+        case (.closed, _), (.subscribing, _), (.catchingUp, _), (.live, _), (.repairing, _),
+            (.stalled, _), (.beyondRetention, _), (.refused, _):
+            false
+        }
+    }
+}
+
 /// The state of the connection to the server.
 public enum ConnectionState: Equatable, Sendable {
     /// The client is not running, or nobody is signed in.

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The channels feature: one connection to one server, and all its traffic.
 ///
-/// The facade makes one; see `Reprise`.
+/// `RepriseClient` makes one for each account.
 public final class Channels: AppLifeFollower, Sendable {
     /// The kinds of entries that this feature records, for `Journal.open`.
     public static let kinds = [OutboxMachine.kind]

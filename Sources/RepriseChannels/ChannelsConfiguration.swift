@@ -1,3 +1,4 @@
+package import Logging
 public import RepriseCore
 
 extension Channels {
@@ -15,7 +16,7 @@ extension Channels {
         /// The waits between two requests for the same holes, while a server answers without
         /// filling them.
         public var askAgain = Backoff(base: .seconds(1), longest: .seconds(30))
-        /// The waits between attempts to load a snapshot; see ``Channel/onSnapshot(_:)``.
+        /// The waits between attempts to load a snapshot; see `onSnapshot(_:)`.
         public var snapshotAgain = Backoff(base: .seconds(1), longest: .seconds(60))
         /// The most frames that share one transaction.
         public var framesPerCommit = 1_000
@@ -43,6 +44,7 @@ extension Channels {
 
         /// Whether to connect at all; otherwise the readers run on the journal alone.
         package var dials = true
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RepriseCore
 
 /// The commands of a tool by name, and what to say of a word that is none of them.
 enum CommandNames {

@@ -14,12 +14,15 @@ package final class StateBroadcaster<Value: Equatable & Sendable>: Sendable {
 
     package var value: Value { state.withLock { $0 } }
 
-    package func announce(_ value: Value) {
+    /// - Returns: whether it is another one.
+    @discardableResult
+    package func announce(_ value: Value) -> Bool {
         // Under the lock, so that a new observer misses none.
         state.withLock { state in
-            guard value != state else { return }
+            guard value != state else { return false }
             state = value
             streams.send(value)
+            return true
         }
     }
 

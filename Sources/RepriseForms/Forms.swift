@@ -6,12 +6,12 @@ import RepriseWire
 /// The forms feature: records events and notification taps, and dispatches them to a page once it
 /// can show a form.
 ///
-/// The facade makes one; see `Reprise`.
+/// `RepriseClient` makes one for each account.
 ///
 /// ```swift
-/// try await forms.record("checkout", properties: #"{"total": 12}"#)  // durable when it returns
-/// let catalogue = CatalogueSource(server: server, transport: transport)
-/// try await forms.run(webViews: host, catalogue: catalogue)
+/// try await client.recordEvent("checkout", properties: Checkout(total: 12))  // durable
+/// for await link in client.deepLinks { await router.open(link.url) }
+/// try await client.forms.dismiss()
 /// ```
 public final class Forms: Sendable {
     /// Records answers for the server, in a transaction that is under way.

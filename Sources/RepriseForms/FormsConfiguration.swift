@@ -1,3 +1,4 @@
+package import Logging
 package import RepriseCore
 
 extension Forms {
@@ -33,6 +34,7 @@ extension Forms {
         /// in the foreground.
         public var refresh: Duration = .seconds(3_600)
 
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import RepriseCore
 import Synchronization
 
@@ -101,8 +102,32 @@ final class EntryStore: Sendable {
             if let due { writerState.due(due) }
             if let bound { writerState.due(bound) }
         }
+        tell(
+            .debug, "An entry is recorded.",
+            ["id": new.id.text, "kind": new.kind, "source": new.source], db)
         if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
         return .accepted
+    }
+
+    /// Logs what a transaction has done, once it is committed.
+    private func tell(
+        _ level: Logger.Level, _ message: Logger.Message,
+        _ values: @autoclosure () throws -> [String: String?], _ db: Database
+    ) rethrows {
+        let logger = configuration.logger
+        guard logger.logLevel <= level else { return }
+        let values = try values()
+        db.afterNextTransaction { _ in logger.tell(level, message, values) }
+    }
+
+    /// The names of an entry, for the log.
+    private func names(_ seq: Int64, _ db: Database) throws -> [String: String?] {
+        let row = try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT id, kind FROM entry WHERE seq = ?"), arguments: [seq])
+        return [
+            "id": row.flatMap { String.fromDatabaseValue($0[0]) },
+            "kind": row.flatMap { String.fromDatabaseValue($0[1]) },
+        ]
     }
 
     private func duplicate() -> Recorded {
@@ -153,6 +178,9 @@ final class EntryStore: Sendable {
         ).execute(arguments: [code.rawValue, due.milliseconds, reason?.kept, seq])
         guard db.changesCount == 1 else { return }
         writerState.withLock { $0.pending -= 1 }
+        try tell(
+            code == .applied ? .debug : .info, "An entry has ended.",
+            try names(seq, db).merging(["outcome": "\(code)", "reason": reason?.kept]) { $1 }, db)
         if let partitionKey { try advance(partitionKey, in: db) }
     }
 
@@ -173,6 +201,9 @@ final class EntryStore: Sendable {
                 """
         ).execute(arguments: [due.milliseconds, failed, attempts, reason?.kept, seq])
         writerState.withLock { $0.due(due) }
+        try tell(
+            .debug, "An entry is dispatched again later.",
+            try names(seq, db).merging(["after": "\(wait)", "reason": reason?.kept]) { $1 }, db)
         guard let partitionKey, widestPartition > 1 else { return }
         try db.cachedStatement(
             sql: """

@@ -1,4 +1,5 @@
 public import Foundation
+package import Logging
 package import RepriseCore
 
 extension Journal {
@@ -31,6 +32,7 @@ extension Journal {
         /// with a file lock in a shared container.
         public var sharedFolder: URL?
 
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

@@ -166,7 +166,7 @@ extension Notices {
     /// Whether nothing is under way.
     package var isQuiet: Bool { driver.inbox.isIdle }
 
-    /// Ends ``run(notifications:)`` and returns when it has ended.
+    /// Ends `run` and returns when it has ended.
     package func stop() async { await driver.loop.stop() }
 
     /// Removes all of this feature's notifications, for example at sign-out.

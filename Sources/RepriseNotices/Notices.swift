@@ -1,18 +1,18 @@
 import Foundation
 import GRDB
-public import RepriseCore
+package import RepriseCore
 public import RepriseJournal
 import RepriseWire
 
 /// The notices feature: one notification of each message, whatever delivered it, and a correct
 /// badge.
 ///
-/// The facade makes one; see `Reprise`.
+/// `RepriseClient` makes one for each account.
 ///
 /// ```swift
-/// try await notices.received(response)  // a tap or reply, now durable
-/// try await notices.run(notifications: SystemNotifications())  // banners, badge
-/// for await tap in notices.taps { router.show(tap.route); try await tap.presented() }
+/// try await client.received(response)   // a tap or reply: durable when it returns
+/// for await tap in client.noticeTaps { router.show(tap.route); try await tap.presented() }
+/// try await client.notices.mute(channel: general, until: tomorrow)
 /// ```
 ///
 /// A push only announces a message: the message itself comes from the log.

@@ -1,3 +1,4 @@
+package import Logging
 public import RepriseCore
 public import RepriseWire
 
@@ -52,6 +53,7 @@ extension Notices {
         /// Whether a message mentions the signed-in user, which some mutes let through.
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// The person's current settings.
         package var preferences: @Sendable () -> NoticePreferences = { NoticePreferences() } {

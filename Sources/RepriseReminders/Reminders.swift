@@ -5,12 +5,12 @@ public import RepriseJournal
 /// The reminders feature: local notifications that ring on time, and taps that open the right
 /// screen.
 ///
-/// The facade makes one; see `Reprise`.
+/// `RepriseClient` makes one for each account.
 ///
 /// ```swift
-/// try await reminders.received(response)   // durable when it returns
-/// let centre = SystemNotifications()
-/// try await reminders.run(store: goals, notifications: centre, scheduler: scheduler)
+/// try await client.received(response)   // a tap: durable when it returns
+/// for await tap in client.reminderTaps { …; try await tap.presented() }
+/// try await client.reminders.skipToday("goal-7")
 /// ```
 ///
 /// The plan is computed from the app's store alone and compared with the system's answer each time;
@@ -220,7 +220,7 @@ extension Reminders {
     /// The current figures; costs nothing until it is read.
     public var diagnostics: ReminderDiagnostics { get async { await driver.diagnostics } }
 
-    /// Ends ``run(store:notifications:scheduler:)``; after it returns, the system's notifications
+    /// Ends `run`; after it returns, the system's notifications
     /// are not changed any more.
     package func stop() async { await driver.loop.stop() }
 

@@ -1,4 +1,5 @@
 package import Foundation
+package import Logging
 package import RepriseCore
 
 extension Reminders {
@@ -32,6 +33,7 @@ extension Reminders {
         /// How long the notification centre may take for one call.
         public var systemTimeout: Duration = .seconds(10)
 
+        package var logger = Logger.silent
         package var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }

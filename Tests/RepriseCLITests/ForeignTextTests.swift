@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCommandLine
+import RepriseCore
 import RepriseTestSupport
 import Testing
 

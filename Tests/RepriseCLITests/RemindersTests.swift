@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCommandLine
+import RepriseCore
 import RepriseTestSupport
 import RepriseTesting
 import Testing

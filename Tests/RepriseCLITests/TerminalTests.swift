@@ -1,4 +1,5 @@
 import RepriseCommandLine
+import RepriseCore
 import Testing
 
 @testable import RepriseCLI

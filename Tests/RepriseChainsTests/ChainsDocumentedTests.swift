@@ -11,7 +11,9 @@ struct ChainsDocumentedTests {
         let temporary = try TemporaryFolder()
         let folder = temporary.appending("journal")
         let (inbox, kept) = (temporary.appending("inbox"), temporary.appending("kept"))
-        let (server, dialer) = ("http://127.0.0.1:1", MemoryDialer())
+        var configuration = RepriseConfiguration(server: "http://127.0.0.1:1")
+        configuration.folder = folder
+        configuration.dialer = MemoryDialer()
         for place in [inbox, kept] {
             try FileManager.default.createDirectory(
                 at: place, withIntermediateDirectories: true)
@@ -48,28 +50,23 @@ struct ChainsDocumentedTests {
         }
 
         let standard = StandardWorkers(sandbox: Sandbox(["inbox": inbox, "kept": kept]))
-        var configuration = AccountClient.Configuration()
-        configuration.chains = Chains.Configuration()
-        configuration.chains?.chains = [keepPhotos]
-        configuration.chains?.workers = standard.all + [Label()]
-        let reprise = try await AccountClient.open(
-            at: folder, server: server, dialer: dialer, configuration: configuration)
-        guard let chains = reprise.chains else { return }
+        configuration.chains = .init(workers: standard.all + [Label()], chains: [keepPhotos])
+        let client = RepriseClient(configuration)
+        let running = Task { try await client.run() }  // goes on with all there are
 
         // Durable when it returns.
-        let id = try await chains.start(keepPhotos, input: ["1.jpg", "2.jpg"])
-        let running = Task { try await chains.run() }  // goes on with all there are
-        for await progress in chains.progress(of: id) {
+        let id = try await client.chains.start(keepPhotos, input: ["1.jpg", "2.jpg"])
+        for await progress in try await client.chains.progress(of: id) {
             print("\(progress.done) of \(progress.total)")
-            if progress.done == 2 { await reprise.setReady(Readiness("unlocked")) }
+            if progress.done == 2 { await client.setReady(Readiness("unlocked")) }
         }
-        let label = try await chains.output(of: "label", by: Label.self, in: id)
+        let label = try await client.chains.output(of: "label", by: Label.self, in: id)
         #expect(label == "5 bytes")
-        #expect(try await chains.status(id)?.state == .succeeded)
+        #expect(try await client.chains.status(id)?.state == .succeeded)
         #expect(
             try Data(contentsOf: kept.appendingPathComponent("2.jpg")) == Data("2.jpg".utf8))
         running.cancel()
         _ = await running.result
-        await reprise.close()
+        await client.close()
     }
 }

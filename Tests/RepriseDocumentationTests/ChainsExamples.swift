@@ -38,8 +38,6 @@ struct Receipt: Codable, Sendable {
 #if canImport(Network)
     extension ExamplesFixture {
         func workers(transfers: any TransferService) {
-            var configuration = AccountClient.Configuration()
-            configuration.chains = Chains.Configuration()
             let standard = StandardWorkers(
                 sandbox: Sandbox(["documents": .documentsDirectory]),
                 transport: URLSessionTransport(),
@@ -47,6 +45,8 @@ struct Receipt: Codable, Sendable {
                 credentials: { [backend] origin in
                     ["Authorization": "Bearer \(try await backend.token(for: origin))"]
                 })
+            var configuration = RepriseConfiguration()
+            configuration.chains = .init()
             configuration.chains?.workers += standard.all
         }
     }

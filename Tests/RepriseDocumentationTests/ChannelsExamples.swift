@@ -17,7 +17,7 @@ extension ExamplesFixture {
         try await client.run()  // connects, catches up, stays live
     }
 
-    func standing(_ general: Channel, _ bar: any ProgressBar) async {
+    func standing(_ general: TypedChannel<Note>, _ bar: any ProgressBar) async {
         for await state in general.states {
             switch state {
             case .catchingUp(let received, let total): bar.show(received, of: total)
@@ -28,22 +28,19 @@ extension ExamplesFixture {
         }
     }
 
-    func lifecycle(_ reprise: AccountClient) async {
-        await reprise.background(granted: .seconds(25))
+    func lifecycle(_ client: RepriseClient) async {
+        await client.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.
     }
 
-    func network() async throws {
-        var configuration = AccountClient.Configuration()
+    func network(_ configuration: inout RepriseConfiguration) {
         configuration.channels.network = network
-        _ = try await AccountClient.open(
-            at: folder, server: server, dialer: dialer, configuration: configuration)
     }
 
-    func sending(_ reprise: AccountClient) async throws {
-        let general = try reprise.channel("general")
-        let id = try await general.publish(#"{"text":"hello"}"#)  // durable here when it returns
-        try await general.edit(id, #"{"text":"hello, all"}"#)  // behind it, in the same order
+    func sending(_ client: RepriseClient) async throws {
+        let general = client.channel("general", of: Note.self)
+        let id = try await general.publish(Note(text: "hello"))  // durable here when it returns
+        try await general.edit(id, Note(text: "hello, all"))  // behind it, in the same order
         try await general.delete(id)  // never sent: gone at once; else a deletion follows
         for letter in try await general.outbox.deadLetters() {
             print(letter.json, letter.code ?? "", letter.reason)
@@ -53,16 +50,17 @@ extension ExamplesFixture {
     }
 
     func receipts(
-        _ general: Channel, seq: Int64, show: ([UserID: ServerFrame.Position]) -> Void
+        _ general: TypedChannel<Note>, message: ReceivedMessage<Note>,
+        show: ([UserID: ServerFrame.Position]) -> Void
     ) async throws {
         var badge: Int64 = 0
-        try await general.markRead(through: seq)  // durable; told to the server when it can be
+        try await general.markRead(upTo: message)  // durable; told to the server when it can be
         for await unread in general.unread { badge = unread.count }
         for await positions in general.positions { show(positions) }
         print(badge)
     }
 
-    func typing(_ general: Channel, show: ([UserID]) -> Void) async {
+    func typing(_ general: TypedChannel<Note>, show: ([UserID]) -> Void) async {
         general.typing()  // at each key
         for await users in general.typists { show(users) }
     }

@@ -33,3 +33,8 @@ protocol ExamplesStore: Sendable {
 protocol Backend: Sendable {
     func token(for origin: String) async throws -> String
 }
+
+/// The body of the examples' messages.
+struct Note: Codable, Sendable {
+    var text: String
+}

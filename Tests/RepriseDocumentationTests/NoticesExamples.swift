@@ -4,23 +4,30 @@ import RepriseApple
 import RepriseCore
 import RepriseNotices
 
+/// An app's own notification delegate.
+private struct OwnDelegate {
+    func connect(_ client: RepriseClient) async {
+        await client.setReady(.ui)  // while a screen can present
+    }
+
+    func received(_ response: NotificationResponse, _ client: RepriseClient) async throws {
+        // Durable when it returns; then the system's completion handler is called.
+        try await client.received(response)
+    }
+}
+
 extension ExamplesFixture {
-    func notices() async throws {
-        var configuration = AccountClient.Configuration()
+    func notices(_ configuration: RepriseConfiguration) async throws {
+        var configuration = configuration
+        configuration.notifications = notifications  // SystemNotifications()
         configuration.notices = Notices.Configuration()
-        let reprise = try await AccountClient.open(
-            at: folder, server: server, dialer: dialer, configuration: configuration)
-        let general = try reprise.channel("general")
-        try await general.subscribe()
-        Task { try await reprise.run() }
-        // On Apple systems `SystemNotifications()`.
-        Task { try await reprise.notices?.run(notifications: notifications) }
-        // `reprise` is the NotificationHandler of all features: give it to the platform's delegate.
-        if let notices = reprise.notices {
-            for await tap in notices.taps {
-                await router.open(tap.route, tap.resolution)
-                try await tap.presented()
-            }
+        let client = RepriseClient(configuration)
+        try await client.channel("general", of: Note.self).subscribe()
+        Task { try await client.run() }
+
+        for await tap in client.noticeTaps {  // once `ui` is set
+            await router.open(tap.route, tap.resolution)
+            try await tap.presented()  // durable when it returns: never delivered again
         }
     }
 
@@ -44,7 +51,7 @@ extension ExamplesFixture {
     private let sharedFolder = URL.temporaryDirectory
 
     final class NotificationService: UNNotificationServiceExtension {
-        // The same as `configuration.journal.sharedFolder`.
+        // `reprise` in the container of `configuration.appGroup`.
         private let notice = NoticeExtension(at: sharedFolder)
         private lazy var work = SystemServiceExtension(
             content: notice.content(for:), timeWillExpire: notice.timeWillExpire)

@@ -37,13 +37,3 @@ extension ExamplesFixture {
         try await notifications.setCategories(settings.categories)
     }
 }
-
-/// Who is told of taps.
-struct RemindersTaps {
-    let reminders: Reminders
-
-    func received(_ response: NotificationResponse) async throws {
-        // Durable when it returns, a button's effect too; then the system's handler is called.
-        try await reminders.received(response)
-    }
-}

@@ -1,10 +1,6 @@
 import Foundation
 import Reprise
 
-private struct Note: Codable, Sendable {
-    var text: String
-}
-
 private func store(_ note: Note, _ id: EntryID) async throws {}
 
 private struct Login: Sendable {
@@ -66,3 +62,10 @@ private func page(
         return life
     }
 #endif
+
+private func migration(_ configuration: RepriseConfiguration, _ file: URL) async throws {
+    let client = RepriseClient(configuration)  // was: try await Reprise.open(…)
+    let general = client.channel("general", of: Note.self)  // was: try reprise.channel("general")
+    try await general.subscribe()
+    try await client.exportTimeline(to: file)  // for a report of a bug
+}

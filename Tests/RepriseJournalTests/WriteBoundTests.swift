@@ -30,7 +30,7 @@ struct WriteBoundTests {
             Issue.record("One more is taken.")
             return
         }
-        #expect(error?.code == .full)
+        #expect(error.code == .full)
         let groups = sequence(state: queue) { $0.nextGroup() }
         let sizes = groups.map(\.count)
         #expect(sizes == Array(repeating: 1_024, count: 64))

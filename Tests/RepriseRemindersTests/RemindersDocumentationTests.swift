@@ -23,31 +23,27 @@ struct RemindersDocumentationTests {
     }
 
     private func start(
-        at folder: URL, server: String, dialer: any SocketDialer, goals: any ReminderStore,
-        notifications: any UserNotifications, scheduler: (any BackgroundScheduler)?,
+        at folder: URL, goals: any ReminderStore, notifications: any UserNotifications,
         screen: Screen
-    ) async throws -> AccountClient {
+    ) async throws -> RepriseClient {
+        var configuration = RepriseConfiguration(server: "http://127.0.0.1:1")
+        configuration.folder = folder
+        configuration.dialer = NoDialer()
         // The example.
-        var settings = Reminders.Configuration()
-        settings.actions = [
+        configuration.reminders = Reminders.Configuration(store: goals)
+        configuration.reminders?.actions = [
             ReminderActionRule(
                 "later", category: "goal", title: "In 10 minutes", does: .snooze(.seconds(600))),
             ReminderActionRule(
                 "log", category: "goal", title: "Answer…", does: .log, asksForText: true),
         ]
-        var configuration = AccountClient.Configuration()
-        configuration.reminders = settings
-        let reprise = try await AccountClient.open(
-            at: folder, server: server, dialer: dialer, configuration: configuration)
-        guard let reminders = reprise.reminders else { return reprise }
-        try await notifications.setCategories(settings.categories)
+        configuration.notifications = notifications  // SystemNotifications()
+        let client = RepriseClient(configuration)
+        try await notifications.setCategories(configuration.reminders?.categories ?? [])
 
-        Task {  // What should ring follows the app's store, as long as this runs.
-            try await reminders.run(
-                store: goals, notifications: notifications, scheduler: scheduler)
-        }
-        Task {  // What people tap comes here, when the store is loaded and `ui` is open.
-            for await tap in reminders.routes {
+        Task { try await client.run() }  // what should ring follows the store, as long as this runs
+        Task {  // What people tap comes here, when the store is loaded and `ui` is set.
+            for await tap in client.reminderTaps {
                 switch tap.resolution {
                 case .active(let goal, .whole): await screen.show("\(goal.title)")
                 case .active(let goal, .part(let question)):
@@ -63,7 +59,7 @@ struct RemindersDocumentationTests {
             }
         }
         // The end of the example.
-        return reprise
+        return client
     }
 
     @Test("The example of the documentation is the one that is compiled here")
@@ -87,23 +83,22 @@ struct RemindersDocumentationTests {
         // By the device's own clock, which the stage's is ahead of: the time is to come by both.
         let schedule = Schedule(.daily, at: [TimeOfDay(9, 0)], start: LocalDate(2028, 1, 1))
         stage.store.put("a", [Reminder(id: "x", schedule: schedule, title: "Read")])
-        let reprise = try await start(
-            at: stage.folder.appending("home"), server: "http://127.0.0.1:1", dialer: NoDialer(),
-            goals: stage.store, notifications: stage.system.connect(), scheduler: nil,
-            screen: screen)
-        let reminders = try #require(reprise.reminders)
+        let client = try await start(
+            at: stage.folder.appending("home"), goals: stage.store,
+            notifications: stage.system.connect(), screen: screen)
         try await eventually("it is planned") { stage.system.pending.count == 60 }
         let request = try #require(stage.system.pending.first)
         let tap = DeliveredNotification(
             request: request, date: WallTime(milliseconds: 0), isRemote: false)
-        let id = try await reminders.received(NotificationResponse(notification: tap))
+        let response = NotificationResponse(notification: tap)
+        try await client.received(response)
         #expect(await screen.shown.isEmpty)
-        await reprise.setReady(.ui)
+        await client.setReady(.ui)
         try await eventually("it is shown") {
-            try await reprise.journal.entry(id)?.state == .finished(.applied)
+            try await client.journal.entry(response.tapID)?.state == .finished(.applied)
         }
         #expect(await screen.shown == ["a"])
-        await reprise.close()
+        await client.close()
     }
 }
 

@@ -10,7 +10,6 @@ private actor BackendActor {
 }
 
 private actor Screen {
-    func show(_ message: Message) {}
     func askToSignIn(because: String) {}
 }
 
@@ -23,36 +22,34 @@ struct DocumentedTests {
         let folder = temporary.appending("home")
         let (backend, screen) = (BackendActor(), Screen())
         let dialer = MemoryDialer()
-        let home = try await DeviceAccounts.open(
-            at: folder, server: "https://chat.example.org", dialer: dialer,
-            tokens: { request in
-                try AccessToken(
-                    try await backend.token(for: request.user, fresh: request.reason != .first))
-            },
-            prepare: { reprise in
-                let general = try reprise.channel("general")
-                try await general.read("inbox") { message in await screen.show(message) }
-            })
-        let running = Task { try await home.run() }
-        let reprise = try await home.signIn(as: UserID("ada"))
+        var configuration = RepriseConfiguration(server: "https://chat.example.org")
+        configuration.folder = folder
+        configuration.dialer = dialer
+        configuration.tokens = { request in
+            try AccessToken(
+                try await backend.token(for: request.user, fresh: request.reason != .first))
+        }
+        let client = RepriseClient(configuration)
+        let running = Task { try await client.run() }
+        try await client.signIn("ada", tokens: nil)
         let watching = Task {
-            for await state in reprise.channels.connectionStates {
+            for await state in client.connectionStates {
                 guard case .stopped(let reason) = state else { continue }
                 await screen.askToSignIn(because: reason.description)
-                try await home.signIn(as: UserID("ada"))
+                try await client.signIn("ada", tokens: nil)
             }
         }
         let socket = try await dialer.accept()
         #expect(await socket.sent() != nil)
-        let background = Task { await reprise.background(granted: .seconds(2)) }
+        let background = Task { await client.background(granted: .seconds(2)) }
         await background.value
-        await reprise.foreground()
+        await client.foreground()
         _ = try await dialer.accept()
-        let ledger = try await home.signOut()
+        let ledger = try await client.signOut()
         print("\(ledger.outcomes[.dead] ?? 0) were not sent")
         watching.cancel()
         running.cancel()
         try await running.value
-        await home.close()
+        await client.close()
     }
 }

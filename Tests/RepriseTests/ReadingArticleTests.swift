@@ -18,36 +18,39 @@ struct ReadingArticleTests {
         func state(of channel: ChannelName) async throws -> String { "" }
     }
 
-    private func handle(_ general: Channel, _ store: Store) async throws {
-        try await general.read("inbox") { message in
+    private func handle(_ general: TypedChannel<String>, _ store: Store) async throws {
+        try await general.consume(as: "inbox") { message in
             switch message.change {
-            case nil: try await store.add(message.id, message.json)
-            case .edits(let sequence): try await store.replace(sequence, with: message.json)
+            case nil: try await store.add(message.id, message.rawJSON)
+            case .edits(let sequence): try await store.replace(sequence, with: message.rawJSON)
             case .deletes(let sequence): try await store.remove(sequence)
             }
         }
-        try await general.read("balance", options: ReaderOptions(order: .ordered)) { message in
-            try await store.apply(message.seq, message.json)
+        try await general.consume(as: "balance", options: ReaderOptions(order: .ordered)) {
+            message in
+            try await store.apply(message.seq, message.rawJSON)
         }
     }
 
-    private func list(_ general: Channel, show: ([ChannelMessage]) async -> Void) async throws {
-        for await messages in general.observe(last: 50) {
+    private func list(
+        _ general: TypedChannel<String>, show: ([ListedMessage<String>]) async -> Void
+    ) async throws {
+        for await messages in general.messages(newest: 50) {
             await show(messages)
         }
-        let newest = try await general.messages(limit: 50)
-        let older = try await general.messages(before: newest.first?.seq, limit: 50)
+        let newest = try await general.page(limit: 50)
+        let older = try await general.page(before: newest.first?.seq, limit: 50)
         #expect(older.isEmpty)
         try await general.setVisible(true)
         try await general.setVisible(false)
     }
 
-    private func rest(_ general: Channel, _ store: Store, _ api: API) async throws {
-        await general.onSnapshot { request in
+    private func rest(_ general: TypedChannel<String>, _ store: Store, _ api: API) async throws {
+        try await general.onSnapshot { request in
             let state = try await api.state(of: request.channel)
             try await store.replaceAll(with: state, at: request.position)
         }
-        let diagnostics = await general.diagnostics
+        let diagnostics = try await general.diagnostics
         print(diagnostics.state, diagnostics.missing, diagnostics.rate, diagnostics.duplicates)
         let server = MemoryServer()
         try server.fill("general", with: 200)

@@ -95,8 +95,8 @@ package actor DeviceAccounts {
     ///   - tokens: returns a token of the requested user.
     ///   - prepare: prepares each client before it starts.
     /// - Returns: the accounts, owned by this process until ``close()``.
-    /// - Throws: as ``AccountClient/open(at:server:dialer:identity:configuration:)``, and the errors of
-    ///   `prepare`.
+    /// - Throws: as ``AccountClient/open(at:server:dialer:identity:configuration:)``, and what
+    ///   `prepare` throws.
     package static func open(
         at folder: URL, server: String, dialer: any SocketDialer,
         configuration: AccountClient.Configuration = AccountClient.Configuration(),

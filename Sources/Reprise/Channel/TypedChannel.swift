@@ -263,7 +263,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ///   a journal throws; an `EncodingError`.
     @discardableResult
     public func publish(_ body: Body, id: EntryID = .random()) async throws -> EntryID {
-        try await channel().publish(codec.encode(body), id: id)
+        try await channel().publish(try codec.encode(body), id: id)
     }
 
     /// Records a message in a transaction of the journal's: both are durable, or neither is.
@@ -313,6 +313,13 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`, and the journal's errors.
     public func delete(_ id: EntryID) async throws { try await channel().delete(id) }
+
+    /// The figures of the current account's channel, for a debug screen.
+    ///
+    /// - Throws: what opening a journal throws.
+    public var diagnostics: ChannelDiagnostics {
+        get async throws { try await channel().diagnostics }
+    }
 
     /// The messages that wait to be sent, and the refused ones: to send them again, or to withdraw
     /// them.

@@ -23,6 +23,10 @@ extension LimitTable {
             Limit(
                 "client.reread", "unreadable messages of a reader that an update tries again",
                 "\(ClientLimits.reread)", "the others stay dead letters"),
+            Limit(
+                "client.timeline", "entries, and log lines, in an exported timeline",
+                "\(ClientLimits.timelineEntries), and \(ClientLimits.recentLines)",
+                "the newest"),
         ])
 }
 
@@ -34,4 +38,8 @@ enum ClientLimits {
     static let rerun = Backoff(base: .milliseconds(500), longest: .seconds(60))
     /// The most unreadable messages of a reader that are tried again at a launch.
     static let reread = 1_000
+    /// The newest lines of the log that are kept in memory for a timeline.
+    static let recentLines = 2_000
+    /// The newest entries in a timeline.
+    static let timelineEntries = 10_000
 }

@@ -30,10 +30,13 @@ public final class RepriseClient: Sendable {
     let configuration: RepriseConfiguration
     let accounts: ClientAccounts
     private let early: EarlyRecords
+    let recent = RecentLines()
     private let isRunning = Mutex(false)
 
     /// Makes a client; see ``state`` for what is wrong with its configuration.
     public init(_ configuration: RepriseConfiguration) {
+        var configuration = configuration
+        configuration.logger = recent.keeping(configuration.logger)
         self.configuration = configuration
         early = EarlyRecords(home: configuration.home)
         accounts = ClientAccounts(configuration, early: early)

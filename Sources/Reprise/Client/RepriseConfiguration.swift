@@ -140,10 +140,16 @@ public struct RepriseConfiguration: Sendable {
         account.messages = messages
         account.kinds = kinds
         account.schemas = schemas
+        account.journal.logger = logger.of("journal")
+        account.channels.logger = logger.of("channels")
+        account.forms?.logger = logger.of("forms")
+        account.reminders?.logger = logger.of("reminders")
+        account.chains?.logger = logger.of("chains")
+        account.notices?.logger = logger.of("notices")
         return account
     }
 
-    /// The folder that extensions share; nil without an app group, or if the app has no right to it.
+    /// The folder that extensions share; nil without an app group that the app has a right to.
     private var sharedFolder: URL? {
         #if canImport(Darwin)
             appGroup.flatMap {

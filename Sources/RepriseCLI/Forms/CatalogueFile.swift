@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCommandLine
+import RepriseCore
 import RepriseWire
 
 /// A file that should be a catalogue of forms.

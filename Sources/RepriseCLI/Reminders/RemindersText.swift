@@ -1,4 +1,5 @@
 import RepriseCommandLine
+import RepriseCore
 import RepriseReminders
 
 /// A reconciliation for a person: at most 80 columns wide.
@@ -17,7 +18,7 @@ struct RemindersText {
         guard let reconciliation = reading.reconciliation else {
             return [
                 "No reconciliation was made yet: no app has run its reminders on this journal.",
-                "An app makes one when it calls `reprise.reminders.run(…)`.",
+                "An app makes one when its client runs with `configuration.reminders`.",
             ]
         }
         return about(reconciliation) + ["", counts] + difference + upcoming(reconciliation) + marks

@@ -1,4 +1,5 @@
 import RepriseCommandLine
+import RepriseCore
 
 /// A key press.
 enum Key: Hashable, Sendable {

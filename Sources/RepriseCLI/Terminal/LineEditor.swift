@@ -1,4 +1,5 @@
 import RepriseCommandLine
+import RepriseCore
 
 /// A line that a person types, with a cursor in it and the lines before.
 struct LineEditor: Sendable {

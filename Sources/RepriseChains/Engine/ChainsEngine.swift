@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import Synchronization
@@ -210,6 +211,15 @@ actor ChainsEngine {
             if chain.isCalendarOld { await readDeadlines(of: [seq]) }
         }
         watchers.announce(chain)
+        if chain.logged != chain.machine.state {
+            chain.logged = chain.machine.state
+            configuration.logger.tell(
+                .info, "A chain is in another state.",
+                [
+                    "chain": chain.row.id, "definition": chain.row.definition,
+                    "state": "\(chain.machine.state)",
+                ])
+        }
         for place in facts.overdue(in: chain) {
             await release(chain.row.id, chain.tasks[place].name)
         }

@@ -23,6 +23,8 @@ package final class LiveChain {
     package var lastUse: UInt64 = 0
     /// The calendar was set while a decision was not durable: its deadlines are read once it is.
     package var isCalendarOld = false
+    /// The state that the log has.
+    package var logged: ChainState?
     private lazy var places = Dictionary(
         tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
 

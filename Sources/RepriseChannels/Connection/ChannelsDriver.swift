@@ -1,4 +1,5 @@
 import DequeModule
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -231,9 +232,20 @@ actor ChannelsDriver {
 
     private func announce(_ action: ChannelsMachine.Action) {
         switch action {
-        case .announce(let state): if !isEnding { connectionStates.announce(state) }
+        case .announce(let state):
+            if !isEnding, connectionStates.announce(state) {
+                configuration.logger.tell(
+                    .info, "The connection is in another state.", ["state": "\(state)"])
+            }
         case .enter(let channel, let state):
-            states[channel]?.announce(state)
+            let last = states[channel]?.value
+            if let last, states[channel]?.announce(state) == true {
+                // Progress is a decision, another kind of state a fact.
+                configuration.logger.tell(
+                    last.isSameKind(as: state) ? .debug : .info,
+                    "A channel is in another state.",
+                    ["channel": channel.text, "state": "\(state)"])
+            }
             readers.changeNotifier.observerList.tell(.changed(channel))
         default: break
         }

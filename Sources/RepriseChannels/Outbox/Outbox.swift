@@ -28,7 +28,7 @@ public struct Outbox: Sendable {
     /// The messages that the server refused for good, or that are too old to be sent again; oldest
     /// first.
     ///
-    /// Received messages that could not be handled are in ``Channel/failures(of:limit:)``.
+    /// Received messages that could not be handled are in `failures(of:limit:)`.
     ///
     /// - Parameter limit: the page size, at most ``OutboxLimits/listed``.
     /// - Returns: at most `limit` of them. They stay until ``retry(_:)``, ``withdraw(_:)`` or the
@@ -65,7 +65,7 @@ public struct Outbox: Sendable {
     ///
     /// - Parameter id: of a message of this device.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if this device has not published it,
-    ///   or so long ago that it is forgotten (then ``Channel/delete(_:)``); `.full`; and the
+    ///   or so long ago that it is forgotten (then `delete(_:)`); `.full`; and the
     ///   journal's errors.
     public func withdraw(_ id: EntryID) async throws {
         let channels = channels

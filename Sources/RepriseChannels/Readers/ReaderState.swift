@@ -12,12 +12,12 @@ public enum ReaderState: Equatable, Sendable {
     ///
     /// Nothing is lost: the write is retried, with growing pauses up to 30 s, and ``running``
     /// follows. Until then nothing more is delivered once its window of doubt is full, and
-    /// ``Channel/caughtUp()`` waits.
+    /// `caughtUp()` waits.
     case stuck(RepriseError)
     /// Its handler has had this message since then, for longer than ``ReaderOptions/deadline``.
     ///
     /// The handler continues, and so does this state until it returns: then ``running`` follows.
-    /// Until then the reader gets no other message, and ``Channel/caughtUp()`` waits.
+    /// Until then the reader gets no other message, and `caughtUp()` waits.
     case slow(EntryID, since: WallTime)
 }
 

@@ -1,3 +1,5 @@
+import RepriseCore
+
 /// Output without terminal control characters.
 ///
 /// Foreign text is escaped where it is put into a line (``Swift/String/printable``); this is the

@@ -50,20 +50,6 @@ package struct Terminal: Sendable {
 }
 
 extension String {
-    /// The text with its control characters written out, so that a message can neither move a
-    /// terminal's cursor nor pretend to be two lines.
-    package var printable: String {
-        guard unicodeScalars.contains(where: \.isControl) else { return self }
-        return unicodeScalars.reduce(into: "") { text, scalar in
-            switch scalar {
-            case "\n": text += "\\n"
-            case "\t": text += "\t"
-            case _ where scalar.isControl: text += "\\u{\(String(scalar.value, radix: 16))}"
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-    }
-
     /// Padded with spaces in front, for a column of numbers.
     package func right(_ width: Int) -> String {
         String(repeating: " ", count: max(0, width - count)) + self
@@ -72,17 +58,6 @@ extension String {
     /// Padded with spaces behind, for a column of words.
     package func left(_ width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
-    }
-}
-
-extension Unicode.Scalar {
-    /// C0, DEL, C1, the separators of lines, and the characters that turn the direction of the text
-    /// around them.
-    package var isControl: Bool {
-        switch properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator: true
-        default: properties.isBidiControl
-        }
     }
 }
 

@@ -40,7 +40,7 @@ public struct CatalogueSource: Sendable {
 
     /// A catalogue that the app brings along.
     ///
-    /// One that cannot be read is refused by ``Forms/run(webViews:catalogue:)``.
+    /// One that cannot be read is refused by the client's `run()`.
     ///
     /// - Parameter catalogue: of the format `forms/1`.
     public init(catalogue: String) {

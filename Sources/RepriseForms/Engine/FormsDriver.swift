@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -96,7 +97,14 @@ actor FormsDriver {
         await closing?.value
         alarm.cancel()
         (host, source) = (nil, nil)
-        states.announce(machine.state)
+        announce()
+    }
+
+    private func announce() {
+        if states.announce(machine.state) {
+            configuration.logger.tell(
+                .info, "Forms are in another state.", ["state": "\(machine.state)"])
+        }
     }
 
     /// Returns input that arrived too late.
@@ -145,7 +153,7 @@ actor FormsDriver {
         case .dismiss: await perform(machine.dismiss())
         }
         alarm.set(machine.due) { [inbox] in inbox.put(.alarm) }
-        states.announce(machine.state)
+        announce()
     }
 
     // MARK: Events

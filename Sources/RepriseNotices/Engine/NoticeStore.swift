@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -154,6 +155,12 @@ struct NoticeStore: Sendable {
                 let content = NoticeContent.make(
                     message, head: row.head, to: me, decision.presentation, configuration)
             else { continue }
+            configuration.logger.tell(
+                .debug, "A message is decided.",
+                [
+                    "id": message.id.text, "channel": message.channel.text,
+                    "decision": "\(decision)",
+                ])
             let step = NoticeMachine.take(
                 .stored(decision, isLive ? .live : .catchUp), &notice.machine)
             notice.content = step.shows ? content : nil

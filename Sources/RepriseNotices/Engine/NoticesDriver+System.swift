@@ -1,3 +1,4 @@
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -24,7 +25,10 @@ extension NoticesDriver {
         diagnostics.tally.again += plan.again
         diagnostics.tally.bulk += plan.bulk
         diagnostics.badge = plan.badge.effective
-        badges.announce(plan.badge.effective)
+        if badges.announce(plan.badge.effective) {
+            configuration.logger.tell(
+                .info, "The badge has changed.", ["count": "\(plan.badge.effective.count)"])
+        }
         try await remove(plan.removes.sorted(), system)
         let (there, shows) = try await sort(plan.shows, system)
         let (added, refused, failure) = await show(shows, system)

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import RepriseCore
 import RepriseJournal
 
@@ -145,8 +146,16 @@ actor RemindersDriver {
         for waiter in waiters { waiter.continuation.resume(returning: false) }
         waiters = []
         for id in slots.keys.sorted() { await end(id, isSuccess: false) }
-        states.announce(machine.diagnostics.state)
+        announce()
         dependencies = nil
+    }
+
+    private func announce() {
+        let now = machine.diagnostics
+        guard states.announce(now.state) else { return }
+        configuration.logger.tell(
+            .info, "Reminders are in another state.",
+            ["state": "\(now.state)", "planned": "\(now.planned)", "pending": "\(now.pending)"])
     }
 
     private func take(_ input: Input) async {
@@ -168,7 +177,7 @@ actor RemindersDriver {
         if case .timerFired = event { alarm.cancel() }
         await perform(machine.take(event, at: now))
         alarm.set(machine.due) { [inbox] in inbox.put(.event(.timerFired)) }
-        states.announce(machine.diagnostics.state)
+        announce()
     }
 
     private var now: ReconciliationMachine.Moment {

@@ -119,7 +119,7 @@ extension Reminders {
     /// without the app's screen. The system suspends a background app once the completion handler
     /// was called, so this returns when the action's effect and the new plan are done, or after 10
     /// seconds: then they follow at the next chance. So call it beside
-    /// ``run(store:notifications:scheduler:)``, not before it. The same tap through two entry
+    /// `run`, not before it. The same tap through two entry
     /// points of the app is one entry. An unreadable payload is recorded and dispatched as
     /// `malformed`. If the journal cannot be written, the response goes to the spool, equally
     /// durable, and is merged as soon as possible.

@@ -1,0 +1,255 @@
+import Foundation
+import GRDB
+import Logging
+import Reprise
+import RepriseTestSupport
+import RepriseTesting
+import Testing
+
+/// What goes on over every account, and what the client says of itself.
+@Suite("The client's streams, log and timeline", .timeLimit(.minutes(1)))
+struct ClientStreamsTests {
+    private struct Note: Codable, Hashable, Sendable {
+        var text: String
+    }
+
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func configuration() -> RepriseConfiguration {
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = MemoryServer()
+        configuration.connectsAnonymously = true
+        configuration.tokens = { request in try AccessToken("\(request.user.text).Yg.1") }
+        return configuration
+    }
+
+    private func withNotices() -> RepriseConfiguration {
+        var configuration = configuration()
+        configuration.notices = Notices.Configuration()
+        configuration.notifications = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        return configuration
+    }
+
+    private func tap(_ id: String) throws -> NotificationResponse {
+        let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
+        var content = NotificationContent(title: "t")
+        content.info = Array(
+            (#"{"reprise":"# + String(decoding: hint.json, as: UTF8.self) + "}").utf8)
+        return NotificationResponse(
+            notification: DeliveredNotification(
+                request: NotificationRequest(id: id, content: content),
+                date: WallTime(milliseconds: 1_000), isRemote: true))
+    }
+
+    @Test("One loop takes the taps of one account after the other, and `ui` stays set")
+    func taps() async throws {
+        let client = RepriseClient(withNotices())
+        let seen = Seen<String>()
+        let loop = Task {
+            for await tap in client.noticeTaps {
+                seen.add("\(client.user?.text ?? "nobody"): \(tap.attempt)")
+                try await tap.presented()
+            }
+        }
+        await client.setReady(.ui)
+        let running = Task { try await client.run() }
+        for user in ["ada", "bob", "ada"] {
+            try await client.signIn(user, tokens: nil)
+            try await client.received(try tap("of \(user), \(seen.count)"))
+            try await eventually("\(user)'s tap comes") { seen.all.last == "\(user): 1" }
+        }
+        await client.setNotReady(.ui)
+        try await client.received(try tap("later"))
+        try await client.signIn("bob", tokens: nil)
+        try await client.signIn("ada", tokens: nil)
+        #expect(seen.count == 3, "a condition that was cleared stays so in the next account")
+        await client.setReady(.ui)
+        try await eventually("the tap that waited comes") { seen.count == 4 }
+        running.cancel()
+        try await running.value
+        await client.close()
+        try await loop.value
+    }
+
+    @Test("Streams go on where a change of accounts has failed and the former one is open again")
+    func failedChange() async throws {
+        let configuration = withNotices()
+        let client = RepriseClient(configuration)
+        let seen = Seen<EntryID>()
+        let loop = Task {
+            for await tap in client.noticeTaps {
+                seen.add(tap.id)
+                try await tap.presented()
+            }
+        }
+        await client.setReady(.ui)
+        try await client.signIn("ada", tokens: nil)
+        let general = client.channel("general", of: Note.self)
+        let lists = Seen<Int>()
+        let listing = Task { for await list in general.messages() { lists.add(list.count) } }
+        try await eventually("a list comes") { lists.count == 1 }
+        // The account of nobody is adopted into bob's journal: it cannot be if its place is taken.
+        let home = try #require(configuration.folder)
+        let place = home.appendingPathComponent("account.json")
+        let text = try Data(contentsOf: place)
+        try FileManager.default.removeItem(at: place)
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        await #expect(throws: (any Error).self) { try await client.signIn("bob", tokens: nil) }
+        try FileManager.default.removeItem(at: place)
+        try text.write(to: place)
+        try await client.signIn("ada", tokens: nil)
+        try await client.received(try tap("after it"))
+        try await eventually("the tap comes") { seen.count == 1 }
+        try await general.publish(Note(text: "hello"))
+        try await eventually("the list goes on") { lists.all.last == 1 }
+        await client.close()
+        try await loop.value
+        await listing.value
+    }
+
+    @Test("Bodies as JSON text arrive byte for byte, and nothing is unreadable")
+    func rawJSON() async throws {
+        let client = RepriseClient(configuration())
+        let raw = client.channel(rawJSON: "general")
+        let seen = Seen<String>()
+        try await raw.consume(as: "inbox") { message in
+            if case .body(let body) = message.content { seen.add(body.text) }
+        }
+        let running = Task { try await client.run() }
+        try await raw.publish(RawJSON(#"{ "a" : 1 }"#))
+        try await client.journal.write { db in try raw.publish(RawJSON("[2]"), in: db) }
+        try await eventually("both are consumed") { seen.all == [#"{ "a" : 1 }"#, "[2]"] }
+        await expectError(.malformed) { try await raw.publish(RawJSON("{")) }
+        running.cancel()
+        try await running.value
+        await client.close()
+    }
+
+    @Test("A slot that no feature has asked for is given back, not done")
+    func slots() async throws {
+        var configuration = configuration()
+        configuration.chains = Chains.Configuration()
+        let client = RepriseClient(configuration)
+        #expect(client.backgroundTasks == ["reprise.chains"])
+        for (id, isDone) in [("reprise.chains", true), ("another", false)] {
+            let slot = TestSlot(id: id)
+            await client.use(slot)
+            #expect(slot.completions.all == [isDone], "\(id)")
+        }
+        await client.close()
+    }
+
+    @Test("An app group that the app has no right to is refused, with what to do")
+    func appGroup() async throws {
+        var configuration = configuration()
+        configuration.appGroup = "group.org.example"
+        let client = RepriseClient(configuration)
+        guard case .failed(let error) = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        #expect(error.code == .badConfiguration && error.remedy?.contains("Signing") == true)
+    }
+
+    @Test("The log has facts at info and decisions at debug, no body, and no control characters")
+    func log() async throws {
+        let output = Seen<String>()
+        var configuration = configuration()
+        configuration.logger = Logger(label: "test") { _ in KeepingLog(lines: output) }
+        configuration.logger.logLevel = .debug
+        configuration.kinds = [EntryKind("mail")]
+        let client = RepriseClient(configuration)
+        let general = client.channel("general", of: Note.self)
+        try await general.consume(as: "inbox") { _ in }
+        let running = Task { try await client.run() }
+        try await general.publish(Note(text: "a secret"))
+        try await general.caughtUp()
+        let journal = try await client.journal
+        await journal.handle("mail") { _ in
+            throw DispatchFailure.permanent("\u{1B}[2J gone\nforged")
+        }
+        try await journal.record(NewEntry(id: EntryID("letter"), kind: "mail", payload: [1]))
+        try await eventually("its end is logged") {
+            output.all.contains {
+                $0.hasPrefix("info An entry has ended.") && $0.contains("letter")
+            }
+        }
+        running.cancel()
+        try await running.value
+        let lines = output.all
+        #expect(lines.contains { $0.hasPrefix("info The connection is in another state.") })
+        #expect(lines.contains { $0.hasPrefix("info A channel is in another state.") })
+        #expect(lines.contains { $0.hasPrefix("debug An entry is recorded.") })
+        #expect(!lines.contains { $0.contains("secret") })
+        #expect(!lines.contains { $0.contains("\u{1B}") || $0.contains("\n") })
+
+        let file = folder.appending("timeline.jsonl")
+        try await client.exportTimeline(to: file)
+        let timeline = try String(contentsOf: file, encoding: .utf8)
+        var what: [String: Int] = [:]
+        for line in timeline.split(separator: "\n") {
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+            what[try #require(object?["what"] as? String), default: 0] += 1
+        }
+        #expect(what["client"] == 1 && what["ledger"] == 1 && what["channel"] == 1)
+        #expect(what["entry", default: 0] == 2 && what["log", default: 0] > 4)
+        #expect(timeline.contains(#""coverage":"[[1,1]]""#))
+        #expect(!timeline.contains("secret"))
+        await client.close()
+    }
+
+    @Test(
+        "A timeline keeps the newest lines, also where the logger is silent",
+        .limit("client.timeline"))
+    func bounded() async throws {
+        var configuration = configuration()
+        configuration.kinds = [EntryKind("mail")]
+        let client = RepriseClient(configuration)
+        let journal = try await client.journal
+        await journal.handle("mail") { _ in throw DispatchFailure.permanent("no") }
+        for page in 0..<11 {
+            try await journal.record(
+                (0..<1_000).map {
+                    try NewEntry(
+                        id: EntryID("letter-\(page * 1_000 + $0)"), kind: "mail", payload: [])
+                })
+        }
+        try await eventually("all have ended", within: .seconds(30)) {
+            try await client.ledger().pending == 0
+        }
+        let file = folder.appending("timeline.jsonl")
+        try await client.exportTimeline(to: file)
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        #expect(lines.count { $0.contains(#""what":"entry""#) } == 10_000)
+        #expect(lines.count { $0.contains(#""what":"log""#) } == 2_000)
+        #expect(lines.contains { $0.contains(#""id":"letter-10999""#) })
+        await client.close()
+    }
+}
+
+private struct KeepingLog: LogHandler {
+    let lines: Seen<String>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.debug
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let values = (event.metadata ?? [:]).map { "\($0)=\($1)" }.sorted().joined(separator: " ")
+        lines.add("\(event.level) \(event.message) \(values)")
+    }
+}
+
+private struct TestSlot: BackgroundSlot {
+    let id: String
+    let completions = Seen<Bool>()
+
+    func expired() async { try? await Task.sleep(for: .seconds(3_600)) }
+    func complete(success: Bool) async { completions.add(success) }
+}
