@@ -156,7 +156,8 @@ let package = Package(
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
         .target(
-            name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire", deque],
+            name: "RepriseTesting",
+            dependencies: ["RepriseChains", "RepriseCore", "RepriseWire", deque],
             swiftSettings: strict),
         // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps
         // import.
@@ -310,7 +311,10 @@ let package = Package(
             ] + nio,
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
+            name: "RepriseTestingTests",
+            dependencies: [
+                "PhoneProbe", "Reprise", "ReprisePhone", "RepriseTesting",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseTests",

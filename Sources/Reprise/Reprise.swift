@@ -48,6 +48,18 @@ public final class Reprise: Sendable {
         /// The defaults.
         public init() {}
 
+        /// Sets the clocks of the journal and of every configured feature.
+        ///
+        /// - Parameter clock: as `ManualClock` of RepriseTesting.
+        public mutating func set(_ clock: any Timekeeper) {
+            channels.timekeeper = clock
+            journal.timekeeper = clock
+            forms?.timekeeper = clock
+            reminders?.timekeeper = clock
+            chains?.timekeeper = clock
+            notices?.timekeeper = clock
+        }
+
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`,
         ///   `.badChannelName`.
         func check() throws {

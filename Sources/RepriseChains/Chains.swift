@@ -40,7 +40,8 @@ public final class Chains: Sendable {
         /// The name of the request for time in the background.
         public var slotID = "reprise.chains"
 
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

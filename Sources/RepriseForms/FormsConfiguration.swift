@@ -1,4 +1,4 @@
-package import RepriseCore
+public import RepriseCore
 
 extension Forms {
     /// Options of forms.
@@ -33,7 +33,8 @@ extension Forms {
         /// in the foreground.
         public var refresh: Duration = .seconds(3_600)
 
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

@@ -1,5 +1,5 @@
 public import Foundation
-package import RepriseCore
+public import RepriseCore
 
 extension Journal {
     /// The options of a journal.
@@ -31,7 +31,8 @@ extension Journal {
         /// with a file lock in a shared container.
         public var sharedFolder: URL?
 
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

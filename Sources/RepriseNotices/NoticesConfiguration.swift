@@ -52,7 +52,8 @@ extension Notices {
         /// Whether a message mentions the signed-in user, which some mutes let through.
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// The person's current settings.
         package var preferences: @Sendable () -> NoticePreferences = { NoticePreferences() } {
             didSet { hasOwnPreferences = true }

@@ -1,5 +1,5 @@
-package import Foundation
-package import RepriseCore
+public import Foundation
+public import RepriseCore
 
 extension Reminders {
     /// Options of reminders.
@@ -30,11 +30,12 @@ extension Reminders {
         /// How long the notification centre may take for one call.
         public var systemTimeout: Duration = .seconds(10)
 
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
-        /// The zone of `.device`.
-        package var zone: @Sendable () -> TimeZone = { DeviceZone.now }
+        /// The zone of reminders whose schedule has `.device`; called at each reconciliation.
+        public var zone: @Sendable () -> TimeZone = { DeviceZone.now }
 
         /// The defaults.
         public init() {}

@@ -305,7 +305,7 @@ struct RepriseClientTests {
     func earlyReply() async throws {
         var configuration = configuration()
         configuration.notices = Notices.Configuration()
-        configuration.notifications = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
         let client = RepriseClient(configuration)
         let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
         var reply = tap("a")

@@ -42,6 +42,9 @@ public struct RepriseConfiguration: Sendable {
     public var deviceStatus: (any DeviceStatus)?
     /// Makes web views; forms need it.
     public var webViews: (any WebViewHost)?
+    /// The clocks of the journal and every feature, as `ManualClock` of RepriseTesting; nil: each
+    /// configuration's own `timekeeper`, which is the system's.
+    public var clock: (any Timekeeper)?
 
     // MARK: The features
 
@@ -127,6 +130,7 @@ public struct RepriseConfiguration: Sendable {
         account.messages = messages
         account.kinds = kinds
         account.schemas = schemas
+        if let clock { account.set(clock) }
         return account
     }
 

@@ -52,7 +52,7 @@ struct DescriptorTests {
         .limit("server.warnings"))
     func warnings() {
         let lines = LogLines()
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let warning = ThrottledWarning(
             logger: Logger(label: "test", factory: { _ in lines }), clock: clock)
         for _ in 0..<5 { warning.warn("too many", ["address": "a"]) }
