@@ -58,6 +58,7 @@ let package = Package(
         .library(name: "Reprise", targets: ["Reprise"]),
         .library(name: "RepriseUI", targets: ["RepriseUI"]),
         .library(name: "RepriseApple", targets: ["RepriseApple"]),
+        .library(name: "RepriseExtension", targets: ["RepriseExtension"]),
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
@@ -139,9 +140,16 @@ let package = Package(
             swiftSettings: strict),
 
         // Adapters of the platform; empty on Linux.
-        .target(name: "RepriseApple", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
-            name: "RepriseUI", dependencies: ["Reprise", "RepriseApple"], swiftSettings: strict),
+            name: "RepriseApple", dependencies: ["RepriseCore", "RepriseExtension"],
+            swiftSettings: strict),
+        // Nothing that an extension may not call (scripts/check-apple).
+        .target(
+            name: "RepriseExtension", dependencies: ["RepriseCore", "RepriseNotices"],
+            swiftSettings: strict),
+        .target(
+            name: "RepriseUI", dependencies: ["Reprise", "RepriseApple", logging],
+            swiftSettings: strict),
 
         // Transport, server, test kit, tool.
         .target(
@@ -325,7 +333,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseUITests", dependencies: ["RepriseTesting", "RepriseUI"],
+            name: "RepriseUITests", dependencies: ["RepriseApple", "RepriseTesting", "RepriseUI"],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseDocumentationTests",
