@@ -8,7 +8,7 @@
     /// certificates.
     ///
     /// ```swift
-    /// let reprise = try await Reprise.open(
+    /// let reprise = try await AccountClient.open(
     ///     at: folder, server: "https://…", dialer: URLSessionDialer())
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
