@@ -17,7 +17,8 @@ public import RepriseWire
 public struct TypedChannel<Body: Codable & Sendable>: Sendable {
     /// Its name.
     public let name: String
-    let client: RepriseClient
+    /// Its client.
+    public let client: RepriseClient
 
     /// The channel of the current account; the journal is opened for it.
     ///

@@ -29,7 +29,7 @@ import Synchronization
 public final class RepriseClient: Sendable {
     let configuration: RepriseConfiguration
     let accounts: ClientAccounts
-    private let early: EarlyRecords
+    let early: EarlyRecords
     private let isRunning = Mutex(false)
 
     /// Makes a client; see ``state`` for what is wrong with its configuration.
