@@ -1,13 +1,13 @@
 import Foundation
 import Reprise
 
-private struct Note: Codable, Sendable {
+nonisolated private struct Note: Codable, Sendable {
     var text: String
 }
 
 private func store(_ note: Note, _ id: EntryID) async throws {}
 
-private struct Login: Sendable {
+nonisolated private struct Login: Sendable {
     func token() async throws -> String { "a.b.c" }
 }
 
@@ -30,7 +30,7 @@ private protocol Tokens: Sendable {
 private func page(
     _ dialer: any SocketDialer, _ backend: any Tokens, _ inbox: any NoteInbox
 ) async throws {
-    struct Note: Codable, Sendable { var text: String }
+    nonisolated struct Note: Codable, Sendable { var text: String }
 
     var configuration = RepriseConfiguration(server: "https://chat.example.org")
     configuration.dialer = dialer  // NIODialer, URLSessionDialer
