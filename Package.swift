@@ -59,6 +59,7 @@ let package = Package(
         .library(name: "Reprise", targets: ["Reprise"]),
         .library(name: "RepriseUI", targets: ["RepriseUI"]),
         .library(name: "RepriseApple", targets: ["RepriseApple"]),
+        .library(name: "RepriseExtension", targets: ["RepriseExtension"]),
         .library(name: "RepriseNIO", targets: ["RepriseNIO"]),
         .library(name: "RepriseServer", targets: ["RepriseServer"]),
         .library(name: "RepriseTesting", targets: ["RepriseTesting"]),
@@ -143,9 +144,16 @@ let package = Package(
             swiftSettings: strict),
 
         // Adapters of the platform; empty on Linux.
-        .target(name: "RepriseApple", dependencies: ["RepriseCore"], swiftSettings: strict),
         .target(
-            name: "RepriseUI", dependencies: ["Reprise", "RepriseApple"], swiftSettings: strict),
+            name: "RepriseApple", dependencies: ["RepriseCore", "RepriseExtension"],
+            swiftSettings: strict),
+        // Nothing that an extension may not call (scripts/check-apple).
+        .target(
+            name: "RepriseExtension", dependencies: ["RepriseCore", "RepriseNotices"],
+            swiftSettings: strict),
+        .target(
+            name: "RepriseUI", dependencies: ["Reprise", "RepriseApple", logging],
+            swiftSettings: strict),
 
         // Transport, server, test kit, tool.
         .target(
@@ -160,7 +168,8 @@ let package = Package(
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
         .target(
-            name: "RepriseTesting", dependencies: ["RepriseCore", "RepriseWire", deque],
+            name: "RepriseTesting",
+            dependencies: ["RepriseChains", "RepriseCore", "RepriseWire", deque],
             swiftSettings: strict),
         // Stand-ins for the push services: NIO, so not in RepriseTesting, which unit tests of apps
         // import.
@@ -324,7 +333,10 @@ let package = Package(
             ] + nio,
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseTestingTests", dependencies: ["RepriseCore", "RepriseTesting"],
+            name: "RepriseTestingTests",
+            dependencies: [
+                "PhoneProbe", "Reprise", "ReprisePhone", "RepriseTesting",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseTests",
@@ -334,7 +346,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseUITests", dependencies: ["RepriseTesting", "RepriseUI"],
+            name: "RepriseUITests", dependencies: ["RepriseApple", "RepriseTesting", "RepriseUI"],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseDocumentationTests",

@@ -2,6 +2,7 @@
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     import Foundation
     public import RepriseCore
+    import RepriseExtension
     public import UserNotifications
 
     // From the system's types to those of the ports, and back; one member after the other.
@@ -27,53 +28,11 @@
     }
 
     extension NotificationContent {
-        /// The key of `info` in the system's `userInfo`, for content made by this module.
-        static let key = "reprise"
-
-        init(_ content: UNNotificationContent) {
-            self.init(
-                title: content.title, body: content.body, info: Self.info(content.userInfo))
-            subtitle = content.subtitle
-            badge = content.badge?.intValue
-            sound = content.sound != nil
-            thread = content.threadIdentifier
-            category = content.categoryIdentifier
-            interruption = Interruption(content.interruptionLevel)
-        }
-
         /// A payload as a JSON object: the app's own, or a push's.
         ///
         /// - Parameter userInfo: from a notification's content, or `didReceiveRemoteNotification`.
         /// - Returns: UTF-8; an empty object for a value that is not JSON.
-        public static func info(_ userInfo: [AnyHashable: Any]) -> [UInt8] {
-            if let text = userInfo[key] as? String { return Array(text.utf8) }
-            guard JSONSerialization.isValidJSONObject(userInfo),
-                let data = try? JSONSerialization.data(
-                    withJSONObject: userInfo, options: [.sortedKeys])
-            else { return Array("{}".utf8) }
-            return Array(data)
-        }
-    }
-
-    extension NotificationContent.Interruption {
-        init(_ level: UNNotificationInterruptionLevel) {
-            switch level {
-            case .passive: self = .passive
-            case .active: self = .active
-            case .timeSensitive: self = .timeSensitive
-            case .critical: self = .critical
-            @unknown default: self = .active
-            }
-        }
-
-        var level: UNNotificationInterruptionLevel {
-            switch self {
-            case .passive: .passive
-            case .active: .active
-            case .timeSensitive: .timeSensitive
-            case .critical: .critical
-            }
-        }
+        public static func info(_ userInfo: [AnyHashable: Any]) -> [UInt8] { json(userInfo) }
     }
 
     extension UNNotificationContent {
@@ -90,22 +49,6 @@
             // As a text, because a property list has no null.
             made.userInfo = [NotificationContent.key: String(decoding: content.info, as: UTF8.self)]
             return made
-        }
-    }
-
-    extension NotificationRequest {
-        init(_ request: UNNotificationRequest) {
-            let trigger: NotificationTrigger? =
-                switch request.trigger {
-                case let interval as UNTimeIntervalNotificationTrigger:
-                    .after(seconds: interval.timeInterval, repeats: interval.repeats)
-                case let calendar as UNCalendarNotificationTrigger:
-                    .calendar(calendar.dateComponents, repeats: calendar.repeats)
-                default: nil
-                }
-            self.init(
-                id: request.identifier, content: NotificationContent(request.content),
-                trigger: trigger)
         }
     }
 

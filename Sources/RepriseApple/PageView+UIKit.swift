@@ -13,12 +13,23 @@
         static func key() async throws -> UIWindow {
             if let window = keyInFront { return window }
             // The app was launched in the background: it has no window before a scene becomes
-            // active. No scene does between the check and the wait, for both are on the main actor.
-            let arrivals = NotificationCenter.default
-                .notifications(named: UIScene.didActivateNotification).map { _ in }
+            // active, and then the window may become key only later. Neither happens between the
+            // check and the wait, for all are on the main actor.
+            let (arrivals, arrival) = AsyncStream.makeStream(
+                of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            let names = [UIScene.didActivateNotification, UIWindow.didBecomeKeyNotification]
+            let observers = names.map { name in
+                NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) {
+                    _ in arrival.yield()
+                }
+            }
+            defer {
+                for observer in observers { NotificationCenter.default.removeObserver(observer) }
+            }
             for await _ in arrivals {
                 if let window = keyInFront { return window }
             }
+            try Task.checkCancellation()
             throw RepriseError(.unavailable, "There is no window for a web view.")
         }
 

@@ -19,22 +19,37 @@
         /// Makes one.
         public init() {}
 
-        /// Registers the handler for requests of an id; the id must be in the app's `Info.plist`,
-        /// too.
+        private static let registrations = Mutex(BackgroundRegistrations())
+
+        /// Registers the handler for requests of an id, before the app has finished launching.
         ///
         /// - Parameters:
-        ///   - id: the id of the requests.
+        ///   - id: the id of the requests; it is in `BGTaskSchedulerPermittedIdentifiers`, too.
         ///   - body: uses the time, and completes the slot.
-        /// - Returns: false if the id is not permitted, or was registered before.
+        /// - Returns: false if the id is not permitted, was registered before, or comes too late:
+        ///   the system's log says which, where the system would end the app.
         @discardableResult
         public static func register(
             _ id: String, _ body: @escaping @Sendable (any BackgroundSlot) async -> Void
         ) -> Bool {
-            BGTaskScheduler.shared.register(forTaskWithIdentifier: id, using: nil) { task in
+            let permitted = Bundle.main.object(
+                forInfoDictionaryKey: "BGTaskSchedulerPermittedIdentifiers")
+            do {
+                try registrations.withLock {
+                    try $0.register(id, permitted: permitted as? [String] ?? [])
+                }
+            } catch {
+                NSLog("Reprise: %@", "\(error)")
+                return false
+            }
+            return BGTaskScheduler.shared.register(forTaskWithIdentifier: id, using: nil) { task in
                 let slot = Slot(task)
                 Task { await body(slot) }
             }
         }
+
+        /// The app has finished launching: a later registration is refused.
+        package static func launched() { registrations.withLock { $0.launched() } }
 
         /// Submits a request, or replaces the one of the same id.
         ///

@@ -12,7 +12,7 @@
     /// the app's data.
     ///
     /// ```swift
-    /// configuration.chains.device = SystemDeviceStatus()
+    /// configuration.deviceStatus = SystemDeviceStatus()
     /// ```
     ///
     /// A Mac counts as charging. The free space is read again with each change of the other two,
@@ -51,7 +51,7 @@
                         continuation.yield(monitor.currentPath)
                     }
                 }
-                #if os(iOS)
+                #if canImport(UIKit) && !os(watchOS)
                     let battery = Task { @MainActor in
                         UIDevice.current.isBatteryMonitoringEnabled = true
                         let changes = NotificationCenter.default.notifications(
@@ -64,7 +64,7 @@
                 continuation.onTermination = { _ in
                     monitor.cancel()
                     minutes.cancel()
-                    #if os(iOS)
+                    #if canImport(UIKit) && !os(watchOS)
                         battery.cancel()
                     #endif
                 }
@@ -72,7 +72,7 @@
         }
 
         private static func isCharging() async -> Bool {
-            #if os(iOS)
+            #if canImport(UIKit) && !os(watchOS)
                 await MainActor.run {
                     UIDevice.current.isBatteryMonitoringEnabled = true
                     return switch UIDevice.current.batteryState {

@@ -1,6 +1,7 @@
 // Not run by the project's own tests, which run on Linux; compiled only with UserNotifications.
 #if canImport(UserNotifications) && !os(watchOS) && !os(tvOS)
     public import RepriseCore
+    import RepriseExtension
     import UserNotifications
 
     /// The system's notification centre, `UNUserNotificationCenter`.
@@ -74,14 +75,18 @@
             }
         }
 
-        /// Removes pending requests.
+        /// Removes pending requests; returns when they are removed.
         public func removePending(_ ids: [String]) async throws {
             center.removePendingNotificationRequests(withIdentifiers: ids)
+            // It removes later, and not at all if the app is suspended before: what is asked after
+            // it is answered after it.
+            _ = try await pending()
         }
 
-        /// Removes notifications from the notification centre.
+        /// Removes notifications from the notification centre; returns when they are removed.
         public func removeDelivered(_ ids: [String]) async throws {
             center.removeDeliveredNotifications(withIdentifiers: ids)
+            _ = try await delivered()  // as above
         }
 
         /// Sets the number on the icon.

@@ -36,6 +36,7 @@
             configuration.isDiscretionary = false
             session = URLSession(
                 configuration: configuration, delegate: keeper, delegateQueue: nil)
+            Self.services.withLock { $0[identifier] = Held(service: self) }
         }
 
         /// Starts a transfer; does nothing while the same id is known.
@@ -92,20 +93,62 @@
         /// Each transfer whose state has changed while the app runs.
         public var changes: AsyncStream<Transfer> { keeper.changes() }
 
-        /// Takes the handler that the system wants called after its last event.
+        // MARK: Events of a background launch
+
+        private static let services = Mutex<[String: Held]>([:])
+
+        private struct Held { weak var service: URLSessionTransfers? }
+
+        /// The service of this process that has an identifier.
         ///
-        /// - Parameter done: the handler of
-        ///   `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
-        public func handleEvents(_ done: @escaping @MainActor @Sendable () -> Void) {
-            keeper.whenAllIsTold(done)
+        /// - Parameter identifier: of the session.
+        /// - Returns: nil if none was made.
+        public static func service(_ identifier: String) -> URLSessionTransfers? {
+            services.withLock { $0[identifier]?.service }
         }
+
+        /// Takes the handler that the system wants called once the app has taken all events; it is
+        /// called once, after ``eventsTimeout`` at the latest.
+        ///
+        /// ```swift
+        /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
+        /// transfers.handleEvents(completionHandler) {
+        ///     await client.background(granted: .seconds(20))    // chains go on
+        /// }
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - completionHandler: the handler, as UIKit gives it.
+        ///   - work: what the app does with the results; the system suspends it after the handler's
+        ///     call.
+        @MainActor
+        public func handleEvents(
+            _ completionHandler: @escaping () -> Void,
+            then work: @escaping @MainActor () async -> Void = {}
+        ) {
+            let ends = keeper.ends()
+            let timer = Task {
+                try await Task.sleep(for: Self.eventsTimeout)
+                keeper.endWaiting()
+            }
+            Task {
+                for await _ in ends {}
+                timer.cancel()
+                await work()
+                completionHandler()
+            }
+        }
+
+        /// How long the end of the events is waited for: the system may never report it.
+        public static let eventsTimeout = Duration.seconds(5)
     }
 
     /// The session's delegate: stores results before the system forgets them.
     private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
         private struct State {
             var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
-            var allIsTold: (@MainActor @Sendable () -> Void)?
+            var events = TransferEvents()
+            var ends: [AsyncStream<Void>.Continuation] = []
         }
 
         private let folder: URL
@@ -135,8 +178,25 @@
             return stream
         }
 
-        func whenAllIsTold(_ done: @escaping @MainActor @Sendable () -> Void) {
-            state.withLock { $0.allIsTold = done }
+        /// Finishes when the session has reported all events; at once if it has already.
+        func ends() -> AsyncStream<Void> {
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            let isOver = state.withLock { state in
+                guard !state.events.handlerArrived() else { return true }
+                state.ends.append(continuation)
+                return false
+            }
+            if isOver { continuation.finish() }
+            return stream
+        }
+
+        func endWaiting() {
+            let ends = state.withLock { state in
+                defer { state.ends = [] }
+                return state.ends
+            }
+            for end in ends { end.finish() }
         }
 
         func done() -> [Transfer] {
@@ -182,6 +242,7 @@
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
+            state.withLock { $0.events.eventArrived() }
             guard let id = task.taskDescription else { return }
             var transfer = Self.running(task, id)
             let file = place(id, "content")
@@ -207,11 +268,12 @@
         }
 
         func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-            let done = state.withLock { state in
-                defer { state.allIsTold = nil }
-                return state.allIsTold
+            // Somebody waits: the end is used up.
+            state.withLock { state in
+                state.events.eventsEnded()
+                if !state.ends.isEmpty { _ = state.events.handlerArrived() }
             }
-            if let done { Task { @MainActor in done() } }
+            endWaiting()
         }
 
         private func tell(_ transfer: Transfer) {

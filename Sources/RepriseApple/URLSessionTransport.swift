@@ -1,6 +1,6 @@
 // Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
-    public import Foundation
+    import Foundation
     public import RepriseCore
 
     /// Speaks HTTP by `URLSession` with bodies of any size.

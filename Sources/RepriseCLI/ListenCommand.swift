@@ -31,7 +31,8 @@ struct ListenCommand: AsyncParsableCommand {
 
             --debug prints the state of each channel instead of messages: its mode, what
             is missing, and the state of the connection; in place in a terminal, else
-            once a second. The next run without it prints the messages.
+            once a second. The next run without it prints the messages. Beside a process
+            that owns the journal it shows what that one has committed.
 
             EXAMPLES
               reprise listen general --journal ./inbox
@@ -70,9 +71,14 @@ struct ListenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let identity = try identity.caller(at: server).identity()
-        let reprise = try await AccountClient.open(
-            at: URL(fileURLWithPath: journal), server: server.url, dialer: server.dialer,
-            identity: identity)
+        let folder = URL(fileURLWithPath: journal)
+        let reprise: AccountClient
+        do {
+            reprise = try await AccountClient.open(
+                at: folder, server: server.url, dialer: server.dialer, identity: identity)
+        } catch let error as RepriseError where debug && error.code == .journalOwned {
+            return try await watch(.journal(folder))
+        }
         do { try await JournalUser.expect(identity?.user, in: reprise, at: journal) } catch {
             await reprise.close()
             throw error
@@ -82,7 +88,13 @@ struct ListenCommand: AsyncParsableCommand {
                 "reprise: What was in the journal is no sound database; it is kept at "
                     + "\(place.path), and a new journal was begun.")
         }
-        guard !debug else { return try await watch(reprise) }
+        guard !debug else {
+            do { try await watch(.client(reprise)) } catch {
+                await reprise.close()
+                throw error
+            }
+            return await reprise.close()
+        }
         let listener = Listener(
             reprise: reprise, channels: Array(Set(channel)).sorted(),
             printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
@@ -101,13 +113,9 @@ struct ListenCommand: AsyncParsableCommand {
         }
     }
 
-    private func watch(_ reprise: AccountClient) async throws {
+    private func watch(_ source: DebugWatch.Source) async throws {
         let watch = DebugWatch(
-            reprise: reprise, channels: Array(Set(channel)).sorted(), isJSON: json)
-        do { _ = try await Interruption.cancelling { try await watch.run() } } catch {
-            await reprise.close()
-            throw error
-        }
-        await reprise.close()
+            source: source, channels: Array(Set(channel)).sorted(), isJSON: json)
+        _ = try await Interruption.cancelling { try await watch.run() }
     }
 }

@@ -1,5 +1,5 @@
 package import Logging
-package import RepriseCore
+public import RepriseCore
 package import RepriseJournal
 
 /// The chains feature: durable work in steps, continued after a kill.
@@ -42,7 +42,8 @@ public final class Chains: Sendable {
         public var slotID = "reprise.chains"
 
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

@@ -45,7 +45,8 @@ extension Channels {
         /// Whether to connect at all; otherwise the readers run on the journal alone.
         package var dials = true
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

@@ -72,6 +72,18 @@ extension Channels {
     public var diagnostics: ConnectionDiagnostics {
         get async { await driver.diagnostics() }
     }
+
+    /// All current figures of each channel that is subscribed to; free until read.
+    public var channelDiagnostics: [ChannelName: ChannelDiagnostics] {
+        get async {
+            var all = await driver.channelDiagnostics()
+            for name in all.keys {
+                guard let complaint = readers.complaint(in: name) else { continue }
+                all[name]?.lastError = complaint
+            }
+            return all
+        }
+    }
 }
 
 extension ChannelsMachine {

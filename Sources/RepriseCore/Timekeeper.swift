@@ -3,8 +3,9 @@ import Synchronization
 
 /// The device's two clocks, and a way to wait.
 ///
-/// Injected, so that tests and the simulation control time.
-package protocol Timekeeper: Sendable {
+/// Every configuration takes one, so that a test controls time: `ManualClock` of RepriseTesting. An
+/// app leaves the system's.
+public protocol Timekeeper: Sendable {
     /// The calendar, as the device has it; it can jump.
     func wall() -> WallTime
     /// Time since some fixed moment; never jumps, advances while the device sleeps.
@@ -28,10 +29,12 @@ extension Timekeeper {
 }
 
 /// The system's clocks.
-package struct SystemTimekeeper: Timekeeper {
-    package let boot: String
+public struct SystemTimekeeper: Timekeeper {
+    /// The system's name for its current start.
+    public let boot: String
 
-    package init() {
+    /// Reads the name of the current start.
+    public init() {
         #if os(Linux)
             let id = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
             boot = id?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
@@ -40,11 +43,13 @@ package struct SystemTimekeeper: Timekeeper {
         #endif
     }
 
-    package func wall() -> WallTime {
+    /// The system's calendar.
+    public func wall() -> WallTime {
         WallTime(milliseconds: Int64((Date().timeIntervalSince1970 * 1_000).rounded(.down)))
     }
 
-    package func uptime() -> Duration {
+    /// Time since the system started; advances while it sleeps.
+    public func uptime() -> Duration {
         // Both clocks count from boot and advance while the device sleeps; MONOTONIC on Linux does
         // not.
         var time = timespec()
@@ -56,7 +61,10 @@ package struct SystemTimekeeper: Timekeeper {
         return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
-    package func sleep(until moment: Duration) async throws {
+    /// Waits until ``uptime()`` has reached `moment`.
+    ///
+    /// - Throws: `CancellationError`.
+    public func sleep(until moment: Duration) async throws {
         let left = moment - uptime()
         if left > .zero { try await Task.sleep(for: left) }
     }

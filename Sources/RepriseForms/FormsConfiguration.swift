@@ -1,5 +1,5 @@
 package import Logging
-package import RepriseCore
+public import RepriseCore
 
 extension Forms {
     /// Options of forms.
@@ -35,7 +35,8 @@ extension Forms {
         public var refresh: Duration = .seconds(3_600)
 
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

@@ -217,9 +217,10 @@ final class DispatchDriver: Sendable {
             }
         case .batch(let body):
             state.delivery[row.seq] = row
-            let isOpen = state.machine.gate.isOpen(kind: row.entry.kind)
-            let delivery = EntryDelivery(entry: row.entry, isReleased: !isOpen) {
-                [weak self] ending, alongside, written in
+            let opening = state.machine.opening(of: row.entry.kind)
+            let delivery = EntryDelivery(entry: row.entry) { [weak self] in
+                self?.mayOvertake(row.entry.kind, dispatchedIn: opening) ?? true
+            } returned: { [weak self] ending, alongside, written in
                 self?.returned(row, ending, alongside, written)
             }
             if let index = batches.firstIndex(where: { $0.kind == leader }) {
@@ -230,6 +231,10 @@ final class DispatchDriver: Sendable {
         case .transaction, nil:
             state.machine.handlerEnded(acknowledgement(row, .notStarted))
         }
+    }
+
+    private func mayOvertake(_ kind: String, dispatchedIn opening: Int?) -> Bool {
+        state.withLock { $0.machine.mayOvertake(kind: kind, dispatchedIn: opening) }
     }
 
     /// A batch handler acknowledges an entry; only the first acknowledgement counts.

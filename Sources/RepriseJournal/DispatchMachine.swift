@@ -141,6 +141,21 @@ package struct DispatchMachine: Sendable {
         return kinds[families.leader(of: kind)].map { $0.planned == $0.closings } ?? true
     }
 
+    /// Which opening of its gate an entry of this kind is dispatched in; nil: the gate is closed.
+    package func opening(of kind: String) -> Int? {
+        guard gate.isOpen(kind: kind) else { return nil }
+        return kinds[families.leader(of: kind)]?.closings
+    }
+
+    /// Whether entries recorded before one that was dispatched in `opening` may still wait.
+    ///
+    /// Its bound released it alone, behind a closed gate; or the gate has closed since, and what
+    /// was requeued then is behind it.
+    package func mayOvertake(kind: String, dispatchedIn opening: Int?) -> Bool {
+        guard let opening else { return true }
+        return kinds[families.leader(of: kind)].map { $0.closings != opening } ?? true
+    }
+
     /// Whether the ownership is lost, so that a retry is useless.
     package static func isFinal(_ error: any Error) -> Bool { error.isEndOfJournal }
 

@@ -26,23 +26,28 @@ package struct EntryDelivery: Sendable {
     }
 
     package let entry: Entry
-    /// Its gate is closed: it is released by its bound, ahead of others that were recorded before
-    /// it.
-    package let isReleased: Bool
+    /// Asked when the receiver looks at it, which may be a while after its dispatch.
+    private let overtakes: @Sendable () -> Bool
     private let returned:
         @Sendable (Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?) -> Void
 
     init(
-        entry: Entry, isReleased: Bool,
+        entry: Entry, mayOvertake: @escaping @Sendable () -> Bool,
         returned:
             @escaping @Sendable (
                 Ending, (@Sendable (Database) throws -> Void)?, (@Sendable () -> Void)?
             ) -> Void
     ) {
         self.entry = entry
-        self.isReleased = isReleased
+        overtakes = mayOvertake
         self.returned = returned
     }
+
+    /// Whether entries recorded before it may still wait: its bound released it behind a closed
+    /// gate, or its gate has closed since it was dispatched.
+    ///
+    /// A receiver that needs the order of recording requeues it behind a closed gate.
+    package var mayOvertake: Bool { overtakes() }
 
     /// Acknowledges the entry; only the first acknowledgement counts.
     ///

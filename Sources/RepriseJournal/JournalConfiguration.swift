@@ -1,6 +1,6 @@
 public import Foundation
 package import Logging
-package import RepriseCore
+public import RepriseCore
 
 extension Journal {
     /// The options of a journal.
@@ -33,7 +33,8 @@ extension Journal {
         public var sharedFolder: URL?
 
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

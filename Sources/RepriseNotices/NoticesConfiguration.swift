@@ -54,7 +54,8 @@ extension Notices {
         public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// The person's current settings.
         package var preferences: @Sendable () -> NoticePreferences = { NoticePreferences() } {
             didSet { hasOwnPreferences = true }

@@ -1,6 +1,6 @@
-package import Foundation
+public import Foundation
 package import Logging
-package import RepriseCore
+public import RepriseCore
 
 extension Reminders {
     /// Options of reminders.
@@ -34,11 +34,12 @@ extension Reminders {
         public var systemTimeout: Duration = .seconds(10)
 
         package var logger = Logger.silent
-        package var timekeeper: any Timekeeper = SystemTimekeeper()
+        /// The clocks; a test sets a `ManualClock` of RepriseTesting.
+        public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
-        /// The zone of `.device`.
-        package var zone: @Sendable () -> TimeZone = { DeviceZone.now }
+        /// The zone of reminders whose schedule has `.device`; called at each reconciliation.
+        public var zone: @Sendable () -> TimeZone = { DeviceZone.now }
 
         /// - Parameter store: the app's own store, of which reminders are made.
         public init(store: any ReminderStore) { self.store = store }

@@ -212,7 +212,7 @@ public struct Server: Service {
                 GatewayChannel(gateway: gateway, accessControl: accessControl, responder: $0)
             },
             configuration: ApplicationConfiguration(
-                address: .hostname(configuration.host, port: configuration.port),
+                address: .hostname(configuration.listening, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
                 let acceptErrors = AcceptErrorHandler(

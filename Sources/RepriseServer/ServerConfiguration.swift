@@ -82,6 +82,9 @@ extension ServerConfiguration {
     /// Whether the server is reachable only from this machine.
     package var isLoopback: Bool { LoopbackName.isOne(host) }
 
+    /// The address to listen on: `localhost` is this machine, whatever a resolver answers.
+    var listening: String { host.lowercased() == "localhost" ? "127.0.0.1" : host }
+
     func checkAccess() throws {
         guard !isLoopback else { return }
         switch access {

@@ -213,8 +213,11 @@ extension LimitTable {
                 "`next` names the next page; HTTP 400 for more"),
             Limit(
                 "http.historyPage", "a page of history",
-                "\(httpLimits.historyDefault), at most \(httpLimits.historyMost)",
-                "HTTP 400 for more"),
+                """
+                \(httpLimits.historyDefault), at most \(httpLimits.historyMost); \
+                \(bytes: HTTPLimits.historyBytes) of bodies
+                """,
+                "HTTP 400 for more; the page ends before the message that would exceed the bytes"),
             Limit(
                 "http.positions", "listed positions", "\(WireLimits.positions)",
                 "the user's own and the first others"),
@@ -228,7 +231,7 @@ extension LimitTable {
                 "http.idle", "a silent connection", "\(serverLimits.httpIdle) (settable)",
                 "closed"),
             Limit(
-                "http.connections", "connections before they become a WebSocket",
+                "http.connections", "plain HTTP connections, and WebSockets before `welcome`",
                 """
                 \(serverLimits.httpConnections), \(serverLimits.httpConnectionsPerAddress) of an \
                 address (IPv\(verbatim: "4"), or a /\(verbatim: "64") of IPv\(verbatim: "6")) \

@@ -57,7 +57,7 @@ public struct ServerLimits: Hashable, Sendable {
     public var notReading: Duration = .seconds(60)
     /// How long a plain HTTP connection may be silent between requests.
     public var httpIdle: Duration = .seconds(60)
-    /// The most connections that are not WebSockets, or not yet; one more is closed.
+    /// The most connections that are not WebSockets, or not welcomed yet; one more is closed.
     ///
     /// At most half of the process's open files, to leave the others for WebSockets and the log.
     public var httpConnections = 10_000

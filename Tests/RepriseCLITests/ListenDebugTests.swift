@@ -54,4 +54,38 @@ struct ListenDebugTests {
             #expect(after.output == "1 x\n")
         }
     }
+
+    @Test("beside a listen that runs it shows what that one has, and disturbs it in nothing")
+    func beside() async throws {
+        try await withServer { server, folder in
+            let listen = [
+                "listen", "general", "--journal", folder.path("j"), "--server", server.url,
+            ]
+            let owner = try RunningTool(listen)
+            for number in 1...3 {
+                let text = "m\(number)"
+                #expect(
+                    try await Tool.run("publish", "general", text, "--server", server.url).status
+                        == 0)
+                try await owner.wait("it prints \(text)") { $0.contains(text) }
+            }
+            let debug = try RunningTool(listen + ["--debug", "--json"])
+            try await debug.wait("what the journal has") {
+                $0.contains(#""coverage":"1-3","head":3,"missing":0,"received":3"#)
+            }
+            #expect(debug.output.contains(#""ownedByAnotherProcess":true"#))
+            debug.signal(SIGINT)
+            #expect(await debug.end() == 0)
+            let table = try RunningTool(listen + ["--debug"])
+            try await table.wait("the table") { $0.contains("1-3") }
+            #expect(table.output.contains("another process has the journal"))
+            table.signal(SIGTERM)
+            #expect(await table.end() == 0)
+            #expect(
+                try await Tool.run("publish", "general", "m4", "--server", server.url).status == 0)
+            try await owner.wait("it goes on") { $0.contains("m4") }
+            owner.signal(SIGTERM)
+            #expect(await owner.end() == 0)
+        }
+    }
 }

@@ -11,7 +11,7 @@ import Testing
 /// A device with a real journal on disk, a connection in memory and clocks that stand still.
 final class Bench: Sendable {
     let folder: TemporaryFolder
-    let time: ManualTimekeeper
+    let time: ManualClock
     let dialer = MemoryDialer()
     let journal: Journal
     let channels: Channels
@@ -26,7 +26,7 @@ final class Bench: Sendable {
         configure: (inout Channels.Configuration, inout Journal.Configuration) -> Void = { _, _ in }
     ) async throws {
         self.folder = try former?.folder ?? folder ?? TemporaryFolder()
-        time = former?.time ?? ManualTimekeeper()
+        time = former?.time ?? ManualClock()
         var configuration = Channels.Configuration()
         configuration.timekeeper = time
         configuration.jitter = { 0 }

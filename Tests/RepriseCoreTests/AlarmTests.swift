@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Alarms", .timeLimit(.minutes(1)))
 struct AlarmTests {
-    private let time = ManualTimekeeper()
+    private let time = ManualClock()
     private let calls = AsyncStream.makeStream(of: String.self)
 
     private func sleeping(_ moments: [Duration]) async {

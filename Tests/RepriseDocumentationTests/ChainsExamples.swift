@@ -6,7 +6,7 @@ import RepriseChains
 import RepriseCore
 
 /// A worker that is exactly once in effect: its effect and its key are in one transaction.
-struct Ordering: Worker {
+nonisolated struct Ordering: Worker {
     static let identifier = "order"
 
     let store: DatabaseQueue
@@ -21,9 +21,9 @@ struct Ordering: Worker {
     }
 }
 
-struct Order: Codable, Sendable {}
+nonisolated struct Order: Codable, Sendable {}
 
-struct Receipt: Codable, Sendable {
+nonisolated struct Receipt: Codable, Sendable {
     static func find(key: String, _ db: Database) throws -> Receipt? {
         try String.fetchOne(db, sql: "SELECT key FROM receipt WHERE key = ?", arguments: [key])
             .map { _ in Receipt() }

@@ -14,7 +14,9 @@ struct DocumentationTests {
         "Tests/RepriseChainsTests/ChainsDocumentedTests.swift",
         "Tests/RepriseRemindersTests/RemindersDocumentationTests.swift",
         "Tests/RepriseTests/DocumentedTests.swift",
-        "Tests/RepriseTests/ReadingArticleTests.swift", "Examples/Hello/Hello.swift",
+        "Tests/RepriseTests/ReadingArticleTests.swift", "Examples/App/CourierApp.swift",
+        "Examples/App/CourierParts.swift", "Examples/App/NotificationService.swift",
+        "Examples/Hello/Hello.swift",
     ]
 
     @Test("every example in Swift stands word for word in what is compiled, here or by check-apple")
@@ -40,6 +42,18 @@ struct DocumentationTests {
             }
         }
         #expect(count > 30, "the pages were not found")
+    }
+
+    @Test("a whole app has at most 35 lines, and the page on screens begins with it word for word")
+    func courier() throws {
+        let page = Self.home.appending(path: "docs/ui.md")
+        let app = try String(
+            contentsOf: Self.home.appending(path: "Examples/App/CourierApp.swift"), encoding: .utf8)
+        let fenced = try String(contentsOf: page, encoding: .utf8)
+            .components(separatedBy: "```swift\n").dropFirst().first?
+            .components(separatedBy: "```").first
+        #expect(fenced == app)
+        #expect(app.split(separator: "\n", omittingEmptySubsequences: false).count - 1 <= 35)
     }
 
     /// What stands between the fences, with the line of each opening fence.

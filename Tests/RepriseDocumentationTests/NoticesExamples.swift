@@ -1,6 +1,5 @@
 import Foundation
 import Reprise
-import RepriseApple
 import RepriseCore
 import RepriseNotices
 
@@ -44,23 +43,3 @@ extension ExamplesFixture {
         for await settings in notices.settingsChanges { show(settings.channels) }
     }
 }
-
-#if canImport(UIKit) && canImport(UserNotifications)
-    import UserNotifications
-
-    private let sharedFolder = URL.temporaryDirectory
-
-    final class NotificationService: UNNotificationServiceExtension {
-        // `reprise` in the container of `configuration.appGroup`.
-        private let notice = NoticeExtension(at: sharedFolder)
-        private lazy var work = SystemServiceExtension(
-            content: notice.content(for:), timeWillExpire: notice.timeWillExpire)
-
-        override func didReceive(
-            _ request: UNNotificationRequest,
-            withContentHandler handler: @escaping (UNNotificationContent) -> Void
-        ) { work.didReceive(request, withContentHandler: handler) }
-
-        override func serviceExtensionTimeWillExpire() { work.timeWillExpire() }
-    }
-#endif

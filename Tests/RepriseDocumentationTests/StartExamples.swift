@@ -3,7 +3,7 @@ import Reprise
 
 private func store(_ note: Note, _ id: EntryID) async throws {}
 
-private struct Login: Sendable {
+nonisolated private struct Login: Sendable {
     func token() async throws -> String { "a.b.c" }
 }
 
@@ -26,7 +26,7 @@ private protocol Tokens: Sendable {
 private func page(
     _ dialer: any SocketDialer, _ backend: any Tokens, _ inbox: any NoteInbox
 ) async throws {
-    struct Note: Codable, Sendable { var text: String }
+    nonisolated struct Note: Codable, Sendable { var text: String }
 
     var configuration = RepriseConfiguration(server: "https://chat.example.org")
     configuration.dialer = dialer  // NIODialer, URLSessionDialer
@@ -64,7 +64,7 @@ private func page(
 #endif
 
 private func migration(_ configuration: RepriseConfiguration, _ file: URL) async throws {
-    let client = RepriseClient(configuration)  // was: try await Reprise.open(…)
+    let client = RepriseClient(configuration)  // was: try await AccountClient.open(…)
     let general = client.channel("general", of: Note.self)  // was: try reprise.channel("general")
     try await general.subscribe()
     try await client.exportTimeline(to: file)  // for a report of a bug

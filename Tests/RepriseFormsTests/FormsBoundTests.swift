@@ -20,7 +20,7 @@ struct FormsBoundTests {
         .limit("forms.showings"),
         arguments: [(3_600, 86_400), (172_800, 172_800)])
     func showings(_ cap: Int, _ kept: Int) async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let catalogue = """
             {"format": "forms/1", "version": "1", "forms": [
                 {"id": "welcome", "triggers": [{"event": "opened_push"}], "title": "Welcome",
@@ -125,7 +125,7 @@ struct FormsBoundTests {
         .limit("forms.refresh")
     )
     func asking() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let asked = Mutex<(moments: [Duration], fails: Bool)>(([], true))
         let server = StandInServer { _ in
             let fails = asked.withLock { asked in

@@ -59,7 +59,7 @@ struct FormsDeathTests {
         "A page that dies between grant and appearance leaves doubt: an event whose time is up by then ends as unconfirmed, not as expired"
     )
     func doubtOutlivesThePage() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let rules = [FormsEvent("opened_push", timeToLive: .seconds(60))]
         let host = StandInHost(Self.granting)
         let feature = try await FormsFixture(in: folder, host, events: rules, timekeeper: time)
@@ -137,7 +137,7 @@ struct FormsDeathTests {
             if (event["properties"] as? [String: Any])?["poison"] != nil { return view.crash() }
             view.handled(event["id"], "noMatch")
         }
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let feature = try await FormsFixture(in: folder, StandInHost(manner), timekeeper: time)
         let before = try await feature.forms.record("e")
         let poison = try await feature.forms.record("e", properties: #"{"poison": true}"#)
@@ -170,7 +170,7 @@ struct FormsDeathTests {
         case "appear": manner = Self.granting
         default: break
         }
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let host = StandInHost(manner, .showing("welcome"))
         let feature = try await FormsFixture(in: folder, host, timekeeper: time)
         let id = try await feature.forms.received(tap("a"))
@@ -195,7 +195,7 @@ struct FormsDeathTests {
 
     @Test("An event whose time is up expires whether it waits for a page or comes back from one")
     func expires() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let rules = [FormsEvent("opened_push", timeToLive: .seconds(60))]
         let first = try await FormsFixture(in: folder, nil, events: rules, timekeeper: time)
         let held = try await first.forms.received(tap("held"))
@@ -217,7 +217,7 @@ struct FormsDeathTests {
 
     @Test("An event to be delivered at its end goes to the app when there is no page for it")
     func late() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         var manner = StandInView.Manner()
         manner.saysHello = false
         let seen = Seen<String>()

@@ -9,7 +9,7 @@ import Testing
 @Suite("Forms and delays")
 struct FormsDelayTests {
     let folder: TemporaryFolder
-    let time = ManualTimekeeper()
+    let time = ManualClock()
 
     init() throws { folder = try TemporaryFolder() }
 

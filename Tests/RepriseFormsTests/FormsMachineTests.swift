@@ -313,13 +313,13 @@ struct FormsMachineTests {
         #expect(machine.timerFired(at: due).contains(.open(life: 2)))
     }
 
-    @Test("An event whose time is up, and which comes as a page becomes ready, comes in its order")
+    @Test("An event before which others may wait goes back, and comes in its order")
     mutating func released() throws {
         machine = FormsMachine(
             events: [FormsEvent("e", timeToLive: .seconds(10), then: .deliver)])
         var late = try arrival("a")
         late.recordedAt = Self.wall.advanced(by: .seconds(-60))
-        late.isReleased = true
+        late.mayOvertake = true
         #expect(
             machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)
                 == [.deliverLate(late.id)])
@@ -329,12 +329,12 @@ struct FormsMachineTests {
             actions == [
                 .setReadiness(.formsData, isOpen: false),
                 .giveBack(
-                    late.id, reason: "A page has become ready, and gets it in its order.",
+                    late.id, reason: "Events recorded before it come first.",
                     isInDoubt: false),
                 .setReadiness(.formsData, isOpen: true),
             ])
         #expect(machine.inFlight == 0)
-        late.isReleased = false
+        late.mayOvertake = false
         #expect(sent(machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)) == 1)
     }
 

@@ -64,7 +64,7 @@ struct FormsStoreTests {
         "A calendar that is set just before a showing is written down makes no cap last for years",
         arguments: [-3, 3])
     func calendarBeforeCommit(years: Int64) async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let feature = try await FormsFixture(in: folder, nil, timekeeper: time)
         let catalogue = try FormsCatalogue(
             Array(FormsFixture.catalogue.replacing("\"max\": 2", with: "\"max\": 1").utf8))
@@ -93,7 +93,7 @@ struct FormsStoreTests {
             asked.withLock { $0 += 1 }
             throw RepriseError(.unreachable, "No network.")
         }
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let feature = try await FormsFixture(
             in: folder, StandInHost(),
             catalogue: CatalogueSource(server: "http://h", transport: server), timekeeper: time,

@@ -179,7 +179,8 @@ struct DamageTests {
         }
         try write(bytes, fixture)
         let journal = try await fixture.open(kinds)
-        #expect(journal.opening.setAside != nil)
+        let aside = try #require(journal.opening.setAside)
+        #expect([UInt8](try Data(contentsOf: aside)) == bytes, "it is kept as it was found")
         #expect(try await journal.ledger().accepted == 0)
         await journal.close()
     }

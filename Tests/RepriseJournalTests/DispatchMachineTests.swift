@@ -83,6 +83,22 @@ struct DispatchMachineTests {
     }
 
     @Test(
+        "An entry may overtake others once its gate has closed, and if it came behind a closed one")
+    func overtaking() {
+        var machine = machine(EntryKind("kind", requires: [.ui]))
+        #expect(machine.opening(of: "kind") == nil)
+        #expect(machine.mayOvertake(kind: "kind", dispatchedIn: nil))
+        machine.readinessOpened(.ui)
+        let opening = machine.opening(of: "kind")
+        #expect(!machine.mayOvertake(kind: "kind", dispatchedIn: opening))
+        machine.readinessClosed(.ui)
+        #expect(machine.mayOvertake(kind: "kind", dispatchedIn: opening))
+        machine.readinessOpened(.ui)
+        #expect(machine.mayOvertake(kind: "kind", dispatchedIn: opening))
+        #expect(!machine.mayOvertake(kind: "kind", dispatchedIn: machine.opening(of: "kind")))
+    }
+
+    @Test(
         "No more are taken than may be in flight, and an end makes room in the turn that settles it"
     )
     func room() {

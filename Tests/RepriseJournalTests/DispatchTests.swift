@@ -437,7 +437,7 @@ struct DispatchTests {
 
     /// Moves the clocks in steps until a condition holds.
     private func elapse(
-        _ time: ManualTimekeeper, until condition: () async throws -> Bool,
+        _ time: ManualClock, until condition: () async throws -> Bool,
         by step: Duration = .seconds(1), sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await eventually("what time brings", sourceLocation: sourceLocation) {

@@ -9,11 +9,11 @@ import Testing
 /// A journal in a folder of its own, with clocks that the test moves.
 struct JournalFixture {
     let folder: TemporaryFolder
-    let time: ManualTimekeeper
+    let time: ManualClock
 
     init() throws {
         folder = try TemporaryFolder()
-        time = ManualTimekeeper()
+        time = ManualClock()
     }
 
     var configuration: Journal.Configuration {

@@ -18,7 +18,7 @@ struct HousekeepingTests {
 
     @Test("takes nothing while the calendar has jumped, until a day of uptime confirms it")
     func jumpedCalendar() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")
@@ -45,7 +45,7 @@ struct HousekeepingTests {
         "trims to the policy minute by minute, and ends when it is cancelled",
         .timeLimit(.minutes(1)))
     func running() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")
@@ -65,7 +65,7 @@ struct HousekeepingTests {
 
     @Test("a server that is started more often than once a minute trims all the same")
     func atTheStart() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore()
         try await store.reopen()
         let room = try ChannelName("room")
@@ -82,7 +82,7 @@ struct HousekeepingTests {
 
     @Test("a pass that fails takes nothing down, and the next one trims")
     func failing() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let room = try ChannelName("room")

@@ -104,10 +104,13 @@ struct AccountKillTests {
             }
             for name in try FileManager.default.contentsOfDirectory(atPath: home.path) {
                 let journal = home.appendingPathComponent(name)
-                guard !name.hasPrefix("gone-"), (try? AccountClient.ledger(at: journal)) != nil else {
+                guard !name.hasPrefix("gone-"), (try? AccountClient.ledger(at: journal)) != nil
+                else {
                     continue
                 }
-                #expect(try AccountClient.ledger(at: journal).isBalanced, "\(name), as the kill left it")
+                #expect(
+                    try AccountClient.ledger(at: journal).isBalanced, "\(name), as the kill left it"
+                )
             }
             try await Self.checkAdopted(home, life)
         }

@@ -107,7 +107,7 @@ struct AppLifeTests {
 
     /// Runs every door, and returns when they do.
     private static func run(_ reprise: AccountClient) async throws -> [Task<Void, any Error>] {
-        let system = MemoryNotifications(clock: ManualTimekeeper())
+        let system = MemoryNotifications(clock: ManualClock())
         let (forms, reminders) = (try #require(reprise.forms), try #require(reprise.reminders))
         let (chains, notices) = (try #require(reprise.chains), try #require(reprise.notices))
         let running = [

@@ -29,7 +29,7 @@ struct ClientStreamsTests {
     private func withNotices() -> RepriseConfiguration {
         var configuration = configuration()
         configuration.notices = Notices.Configuration()
-        configuration.notifications = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
         return configuration
     }
 

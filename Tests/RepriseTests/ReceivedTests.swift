@@ -168,7 +168,7 @@ struct ReceivedTests {
         let reprise = try await AccountClient.open(
             at: folder.appending("account"), server: "http://memory", dialer: server,
             configuration: configuration)
-        let system = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        let system = MemoryNotifications(clock: ManualClock()).connect()
         let running = [
             Task { try await reprise.run() },
             Task { try await reprise.notices?.run(notifications: system) ?? () },

@@ -305,7 +305,7 @@ struct RepriseClientTests {
     func earlyReply() async throws {
         var configuration = configuration()
         configuration.notices = Notices.Configuration()
-        configuration.notifications = MemoryNotifications(clock: ManualTimekeeper()).connect()
+        configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
         let client = RepriseClient(configuration)
         let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
         var reply = tap("a")
@@ -326,7 +326,7 @@ struct RepriseClientTests {
         var configuration = withForms()
         let first = RepriseClient(configuration)
         await first.close()  // records without opening
-        let text = String(repeating: "\u{1}\"é", count: 8_000)
+        let text = String(repeating: "\u{1}\"é", count: 6_500)
         let id = try await first.recordEvent("checkout", properties: ["text": text])
         configuration.forms = nil
         let client = RepriseClient(configuration)

@@ -22,12 +22,15 @@ struct ModelTests {
         ])
     }
 
-    private func client(_ name: String) -> RepriseClient {
+    private func client(
+        _ name: String, _ configure: (inout RepriseConfiguration) -> Void = { _ in }
+    ) -> RepriseClient {
         var configuration = RepriseConfiguration(server: "http://memory")
         configuration.folder = folder.appending(name)
         configuration.dialer = server
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(1), longest: .milliseconds(5))
+        configure(&configuration)
         return RepriseClient(configuration)
     }
 
@@ -89,6 +92,158 @@ struct ModelTests {
             released = model
         }
         try await eventually("it is gone") { released == nil }
+        await client.close()
+    }
+
+    // MARK: Cached models
+
+    @Test("Views that ask for the same thing get one model, as long as one of them has it")
+    func cached() async throws {
+        let client = client("ada")
+        let general = client.channel("general", of: Note.self)
+        var chat: ChannelModel<Note>? = client.model(for: general)
+        #expect(client.model(for: client.channel("general", of: Note.self)) === chat)
+        #expect(client.model(for: general, newest: 20) !== chat)
+        #expect(client.model(for: client.channel("other", of: Note.self)) !== chat)
+        let other = self.client("bob")
+        let foreign = other.model(for: other.channel("general", of: Note.self))
+        #expect(foreign !== chat)
+        let model = client.model
+        #expect(client.model === model && other.model !== model)
+        #expect(client.badgeModel !== other.badgeModel)
+        weak let released = chat
+        chat = nil
+        try await eventually("nobody has it any more") { released == nil }
+        let count = ModelCache.count
+        #expect(client.model(for: general).messages.isEmpty)
+        // Entries of released models have gone with that.
+        #expect(ModelCache.count <= count)
+        await client.close()
+        await other.close()
+    }
+
+    @Test("A visible channel shows no banner, its messages are read, and both end with the view")
+    func visible() async throws {
+        let (ada, bob) = (client("ada"), client("bob"))
+        let runs = [ada, bob].map { client in Task { try await client.run() } }
+        let said = ada.channel("general", of: Note.self)
+        let chat = bob.model(for: bob.channel("general", of: Note.self))
+        let view = UUID()
+        chat.setVisible(true, in: view)
+        try await ada.signIn("ada") { "ada.Yg.1" }
+        try await bob.signIn("bob") { "bob.Yg.1" }
+        try await eventually("it is subscribed to, because it is visible") { chat.state == .live }
+        try await said.publish(Note(text: "one"))
+        try await eventually("it is listed and read") {
+            chat.messages.count == 1 && chat.unread == 0
+        }
+        chat.setVisible(false, in: view)
+        try await said.publish(Note(text: "two"))
+        try await eventually("it is unread") { chat.messages.count == 2 && chat.unread == 1 }
+        chat.setVisible(true, in: view, marksRead: false)
+        try await said.publish(Note(text: "three"))
+        try await eventually("the app reports receipts itself") { chat.unread == 2 }
+        chat.setVisible(true, in: view)
+        try await eventually("all is read") { chat.unread == 0 }
+        for run in runs { run.cancel() }
+        for run in runs { try await run.value }
+        await ada.close()
+        await bob.close()
+    }
+
+    @Test("The badge counts what is unread, of the account that is signed in")
+    func badge() async throws {
+        let clock = ManualClock()
+        let client = client("bob") { configuration in
+            configuration.notices = Notices.Configuration()
+            configuration.notifications = MemoryNotifications(clock: clock).connect()
+        }
+        let badge = client.badgeModel
+        let run = Task { try await client.run() }
+        try await client.signIn("bob") { "bob.Yg.1" }
+        let general = client.channel("general", of: Note.self)
+        try await general.consume(as: "inbox") { _ in }
+        try server.publish(#"{"text":"hello"}"#, to: "general", from: try UserID("ada"))
+        try await eventually("it counts") { badge.count == 1 && badge.total == 1 }
+        #expect(!badge.isAhead)
+        try await client.signIn("ada") { "ada.Yg.1" }
+        try await eventually("another account has its own") { badge.count == 0 }
+        run.cancel()
+        try await run.value
+        await client.close()
+    }
+
+    @Test("A chain's model follows its progress to the end, and a retried one is asked again")
+    func chain() async throws {
+        struct Step: Worker {
+            static let identifier = "step"
+
+            func run(_ number: Int, _ work: WorkContext) async throws -> Int {
+                if number == 2, work.attempt == 1 { throw DispatchFailure.permanent("Not yet.") }
+                return number
+            }
+        }
+        let steps = Chain<Int>("steps") { last in
+            Work("one", Step.self) { _ in 1 }
+            WaitFor(for: Readiness("go"))
+            Work("last", Step.self) { _ in last }
+        }
+        let client = client("ada") { configuration in
+            configuration.chains = Chains.Configuration()
+            configuration.chains?.workers = [Step()]
+            configuration.chains?.chains = [steps]
+        }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        let run = Task { try await client.run() }
+        let id = try await client.chains.start(steps, input: 2)
+        let upload = client.model(for: id)
+        #expect(client.model(for: id) === upload && upload.id == id)
+        #expect(upload.progress == nil && upload.fraction == 0 && !upload.isEnded)
+        try await eventually("it waits after its first task") {
+            upload.progress?.state == .running && upload.progress?.done == 1
+        }
+        #expect(abs(upload.fraction - 1.0 / 3) < 0.001)
+        try await client.journal.setReady(Readiness("go"))
+        try await eventually("it has failed") { upload.isEnded }
+        #expect(upload.progress?.state == .failed)
+        try await client.chains.retry(id)
+        try await eventually("it goes on") {
+            try await client.chains.status(id)?.state != .failed
+        }
+        let again = client.model(for: id)
+        #expect(again !== upload)
+        try await eventually("it has ended again") { again.isEnded }
+        try await client.signIn("bob") { "bob.Yg.1" }
+        try await eventually("it is ada's") { again.progress == nil }
+        run.cancel()
+        try await run.value
+        await client.close()
+    }
+
+    @Test("The forms' model says which form is over the screen, and takes it away")
+    func forms() async throws {
+        let screen = ScriptedWebViews()
+        let client = client("ada") { configuration in
+            configuration.forms = Forms.Configuration()
+            configuration.webViews = screen
+            configuration.catalogue = CatalogueSource(
+                catalogue: #"""
+                    {"format":"forms/1","version":"1","forms":[
+                    {"id":"welcome","triggers":[{"event":"launch"}],"title":"Welcome"}]}
+                    """#)
+        }
+        let forms = client.formsModel
+        #expect(forms.state == .idle && forms.form == nil && !forms.isReady)
+        let run = Task { try await client.run() }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        try await eventually("the page has its catalogue") { forms.isReady }
+        try await client.recordEvent("launch")
+        try await eventually("a form is shown") { forms.form == "welcome" }
+        forms.dismiss()
+        try await eventually("it is gone") { forms.form == nil && forms.isReady }
+        run.cancel()
+        try await run.value
+        try await eventually("it has ended") { forms.state == .idle }
         await client.close()
     }
 }

@@ -137,7 +137,7 @@ final class SimulatedForms {
             arrivals.append(
                 FormsArrival(
                     id: delivery.entry.id, content: content, recordedAt: delivery.entry.recordedAt,
-                    attempt: delivery.entry.attempt, isReleased: delivery.isReleased))
+                    attempt: delivery.entry.attempt, mayOvertake: delivery.mayOvertake()))
         }
         let tried = arrivals.filter { $0.attempt > 1 }.map(\.id)
         let doubtful = (try? journal.read { try $0.doubtful(tried) }) ?? []

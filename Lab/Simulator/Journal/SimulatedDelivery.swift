@@ -14,7 +14,7 @@ extension EntryKind {
 package struct SimulatedDelivery {
     package let entry: Entry
     /// As in `EntryDelivery`.
-    package let isReleased: Bool
+    package let mayOvertake: () -> Bool
     /// Before the end is said: who is told once it is durable.
     package let whenWritten: (@escaping () -> Void) -> Void
     /// Says what became of it, and what is written with that; only the first word counts.

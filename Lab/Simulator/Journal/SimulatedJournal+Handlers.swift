@@ -34,8 +34,13 @@ extension SimulatedJournal {
 
     private func loan(_ taken: SimulatedBatch.Taken) -> SimulatedDelivery {
         delivery[taken.seq] = taken.entry.attempt
+        let kind = taken.entry.kind
+        let opening = machine.opening(of: kind)
         return SimulatedDelivery(
-            entry: taken.entry, isReleased: !machine.gate.isOpen(kind: taken.entry.kind),
+            entry: taken.entry,
+            mayOvertake: { [unowned self] in
+                machine.mayOvertake(kind: kind, dispatchedIn: opening)
+            },
             whenWritten: { [unowned self] in written[taken.seq] = $0 }
         ) { [unowned self] ending, job in
             guard process.life == life, process.state != .dead,

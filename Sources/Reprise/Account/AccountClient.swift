@@ -48,6 +48,18 @@ package final class AccountClient: Sendable {
         /// The defaults.
         package init() {}
 
+        /// Sets the clocks of the journal and of every configured feature.
+        ///
+        /// - Parameter clock: as `ManualClock` of RepriseTesting.
+        public mutating func set(_ clock: any Timekeeper) {
+            channels.timekeeper = clock
+            journal.timekeeper = clock
+            forms?.timekeeper = clock
+            reminders?.timekeeper = clock
+            chains?.timekeeper = clock
+            notices?.timekeeper = clock
+        }
+
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.duplicateChain`,
         ///   `.badChannelName`.
         func check() throws {

@@ -19,7 +19,8 @@ public import RepriseWire
 public struct TypedChannel<Body: Sendable>: Sendable {
     /// Its name.
     public let name: String
-    let client: RepriseClient
+    /// Its client.
+    public let client: RepriseClient
     let codec: BodyCodec<Body>
 
     /// The channel of the current account; the journal is opened for it.

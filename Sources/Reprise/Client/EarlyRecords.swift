@@ -9,12 +9,13 @@ final class EarlyRecords: Sendable {
     enum Record: Codable, Hashable, Sendable {
         case response(NotificationResponse)
         case event(name: String, properties: String, id: String)
+        case link(url: String, id: String)
 
         var entryID: EntryID {
             get throws {
                 switch self {
                 case .response(let response): response.tapID
-                case .event(_, _, let id): try EntryID(id)
+                case .event(_, _, let id), .link(_, let id): try EntryID(id)
                 }
             }
         }
@@ -64,6 +65,8 @@ final class EarlyRecords: Sendable {
             case .event(let name, let properties, let id):
                 try await client.journal.record(
                     Forms.entry(name, properties: properties, id: try EntryID(id)))
+            case .link(let url, let id):
+                try await client.reminders?.open(url: url, id: try EntryID(id))
             }
         }
     }

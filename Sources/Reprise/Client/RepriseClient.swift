@@ -29,7 +29,7 @@ import Synchronization
 public final class RepriseClient: Sendable {
     let configuration: RepriseConfiguration
     let accounts: ClientAccounts
-    private let early: EarlyRecords
+    let early: EarlyRecords
     let recent = RecentLines()
     private let isRunning = Mutex(false)
 

@@ -47,6 +47,9 @@ public struct RepriseConfiguration: Sendable {
     public var deviceStatus: (any DeviceStatus)?
     /// Makes web views; forms need it.
     public var webViews: (any WebViewHost)?
+    /// The clocks of the journal and every feature, as `ManualClock` of RepriseTesting; nil: each
+    /// configuration's own `timekeeper`, which is the system's.
+    public var clock: (any Timekeeper)?
 
     // MARK: The features
 
@@ -146,6 +149,7 @@ public struct RepriseConfiguration: Sendable {
         account.reminders?.logger = logger.of("reminders")
         account.chains?.logger = logger.of("chains")
         account.notices?.logger = logger.of("notices")
+        if let clock { account.set(clock) }
         return account
     }
 

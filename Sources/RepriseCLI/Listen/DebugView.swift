@@ -8,6 +8,9 @@ struct DebugView: Sendable {
     struct Row: Sendable {
         let channel: String
         let diagnostics: ChannelDiagnostics
+        /// Nil where only the process that owns the journal knows it.
+        var state: ChannelState? { isOwn ? diagnostics.state : nil }
+        var isOwn = true
 
         /// The coverage, as ranges.
         var coverage: String {
@@ -16,7 +19,8 @@ struct DebugView: Sendable {
         }
     }
 
-    let connection: ConnectionState
+    /// Nil where another process has it.
+    let connection: ConnectionState?
     let reconnects: Int64
     let lastError: String?
     let rows: [Row]
@@ -27,11 +31,13 @@ struct DebugView: Sendable {
             "channel".left(14) + "mode".left(12) + "coverage".left(14) + "head".right(8)
             + "holes".right(7) + "/s".right(7) + "received".right(10) + "twice".right(7)
         let times = reconnects == 1 ? "reconnect" : "reconnects"
-        let state = "connection: \(connection.words), \(reconnects.grouped) \(times)"
+        let state =
+            connection.map { "connection: \($0.words), \(reconnects.grouped) \(times)" }
+            ?? "another process has the journal; as of its last commit:"
         var lines = [state.printable.fitting(80), head]
         for row in rows {
             lines.append(
-                row.channel.fitting(13).left(14) + row.diagnostics.state.word.left(12)
+                row.channel.fitting(13).left(14) + (row.state?.word ?? "?").left(12)
                     + row.coverage.fitting(13).left(14) + row.diagnostics.head.grouped.right(8)
                     + row.diagnostics.missing.grouped.right(7)
                     + Self.rate(row.diagnostics.rate).right(7)
@@ -55,12 +61,17 @@ struct DebugView: Sendable {
     var json: String {
         var writer = JSONWriter()
         writer.object { json in
-            json.key("connection")
-            json.string(connection.words)
-            json.key("connected")
-            json.bool(connection == .connected)
-            json.key("reconnects")
-            json.integer(reconnects)
+            if let connection {
+                json.key("connection")
+                json.string(connection.words)
+                json.key("connected")
+                json.bool(connection == .connected)
+                json.key("reconnects")
+                json.integer(reconnects)
+            } else {
+                json.key("ownedByAnotherProcess")
+                json.bool(true)
+            }
             if let lastError {
                 json.key("lastError")
                 json.string(lastError)
@@ -74,8 +85,10 @@ struct DebugView: Sendable {
     private static func write(_ row: Row, to json: inout JSONWriter) {
         json.key("channel")
         json.string(row.channel)
-        json.key("mode")
-        json.string(row.diagnostics.state.word)
+        if let state = row.state {
+            json.key("mode")
+            json.string(state.word)
+        }
         json.key("coverage")
         json.string(row.coverage)
         let counts: [(StaticString, Int64)] = [
@@ -83,10 +96,11 @@ struct DebugView: Sendable {
             ("received", row.diagnostics.received), ("duplicates", row.diagnostics.duplicates),
             ("repairs", row.diagnostics.repairs), ("requests", row.diagnostics.requests),
         ]
-        for (name, count) in counts {
+        for (name, count) in row.isOwn ? counts : Array(counts.prefix(3)) {
             json.key(name)
             json.integer(count)
         }
+        guard row.isOwn else { return }
         json.key("rate")
         json.raw(Array(Self.rate(row.diagnostics.rate).filter { $0 != "," }.utf8))
         if let error = row.diagnostics.lastError {

@@ -1,15 +1,15 @@
 import RepriseCore
 
 /// The workers by their identifiers.
-struct WorkerRegistry: Sendable {
-    typealias Run = @Sendable (_ input: [UInt8], WorkContext) async throws -> [UInt8]
+package struct WorkerRegistry: Sendable {
+    package typealias Run = @Sendable (_ input: [UInt8], WorkContext) async throws -> [UInt8]
 
     typealias GiveUp = @Sendable (_ input: [UInt8], _ key: String) async -> Void
 
     private var runs: [String: Run] = [:]
     private var givesUp: [String: GiveUp] = [:]
 
-    init(_ workers: [any Worker]) throws {
+    package init(_ workers: [any Worker]) throws {
         for worker in workers {
             let identifier = type(of: worker).identifier
             guard (1...ChainsLimits.nameBytes).contains(identifier.utf8.count) else {
@@ -26,7 +26,7 @@ struct WorkerRegistry: Sendable {
         }
     }
 
-    subscript(_ identifier: String) -> Run? { runs[identifier] }
+    package subscript(_ identifier: String) -> Run? { runs[identifier] }
 
     func onAbandon(_ identifier: String) -> GiveUp? { givesUp[identifier] }
 

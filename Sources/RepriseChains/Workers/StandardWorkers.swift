@@ -26,19 +26,12 @@ public struct StandardWorkers: Sendable {
     ///   - addresses: the check of addresses.
     ///   - transfers: the system's transfers; nil: no worker for them.
     ///   - credentials: headers for the first server of each request, fresh for each attempt.
+    ///   - clock: times the look-ups of a system transfer.
     public init(
         sandbox: Sandbox, transport: (any HTTPTransport)? = nil,
         guard addresses: AddressGuard = AddressGuard(),
-        transfers: (any TransferService)? = nil, credentials: Credentials? = nil
-    ) {
-        self.init(
-            sandbox: sandbox, transport: transport, guard: addresses, transfers: transfers,
-            credentials: credentials, clock: SystemTimekeeper())
-    }
-
-    package init(
-        sandbox: Sandbox, transport: (any HTTPTransport)?, guard addresses: AddressGuard,
-        transfers: (any TransferService)?, credentials: Credentials?, clock: any Timekeeper
+        transfers: (any TransferService)? = nil, credentials: Credentials? = nil,
+        clock: any Timekeeper = SystemTimekeeper()
     ) {
         self.sandbox = sandbox
         self.addresses = addresses

@@ -111,6 +111,14 @@ extension ChannelsDriver {
         machine.diagnostics(of: channel, at: now)
     }
 
+    func channelDiagnostics() -> [ChannelName: ChannelDiagnostics] {
+        let now = now
+        return Dictionary(
+            uniqueKeysWithValues: machine.places.keys.compactMap { name in
+                machine.diagnostics(of: name, at: now).map { (name, $0) }
+            })
+    }
+
     func diagnostics() -> ConnectionDiagnostics {
         machine.diagnostics(
             state: connectionStates.value, at: now, wall: configuration.timekeeper.wall())

@@ -5,7 +5,7 @@ import RepriseWire
 
 /// The server's HTTP API (`docs/openapi.json`), as the commands use it.
 package struct ServerAPI: Sendable {
-    /// The largest page: 1,000 messages of 64 KiB.
+    /// Far more than any answer of a server.
     package static let answerBytes = 80 << 20
 
     package let server: String

@@ -58,14 +58,14 @@ package struct FormsArrival: Hashable, Sendable {
     package var content: EventContent
     package var recordedAt: WallTime
     package var attempt: Int
-    /// It was released at its timeout, while no page was ready.
-    package var isReleased: Bool
+    /// Events recorded before it may still wait for the page, so that it must not go first.
+    package var mayOvertake: Bool
 
     package init(
         id: EntryID, content: EventContent, recordedAt: WallTime, attempt: Int,
-        isReleased: Bool = false
+        mayOvertake: Bool = false
     ) {
-        self.isReleased = isReleased
+        self.mayOvertake = mayOvertake
         self.id = id
         self.content = content
         self.recordedAt = recordedAt

@@ -166,7 +166,7 @@ actor FormsDriver {
                     id: delivery.entry.id,
                     content: try EventContent(payload: delivery.entry.payload),
                     recordedAt: delivery.entry.recordedAt, attempt: delivery.entry.attempt,
-                    isReleased: delivery.isReleased)
+                    mayOvertake: delivery.mayOvertake)
                 deliveries[arrival.id] = (delivery, arrival)
                 arrivals.append(arrival)
             } catch {

@@ -18,14 +18,13 @@ extension FormsMachine {
                         reason: "A form was granted, and nobody knows whether it appeared.",
                         appeared: nil))
             } else if phase == .handshaken, inUse != nil {
-                guard arrival.isReleased else {
+                guard arrival.mayOvertake else {
                     slots.append(Slot(arrival: arrival, stage: .queued))
                     continue
                 }
-                // It was taken alone, while those recorded before it waited for this page.
                 early.append(
                     .giveBack(
-                        arrival.id, reason: "A page has become ready, and gets it in its order.",
+                        arrival.id, reason: "Events recorded before it come first.",
                         isInDoubt: false))
             } else if let rules, rules.then == .deliver, let life = rules.timeToLive,
                 arrival.recordedAt.advanced(by: life) <= wall
@@ -41,10 +40,10 @@ extension FormsMachine {
         return actions + behindClosedGate(early) + send(at: now, wall: wall)
     }
 
-    /// What goes back for its order: of what a turn has taken meanwhile nothing may come before it.
+    /// Gives events back in a way that nothing newer goes before them.
     ///
-    /// Else what is newer would come first: what the turn that began as the gate opened takes, or
-    /// what comes once the first is back.
+    /// What the journal dispatches meanwhile, or has dispatched and is not looked at yet, may
+    /// overtake them: each closing of the gate marks it so.
     func behindClosedGate(_ back: [Action]) -> [Action] {
         guard !back.isEmpty else { return [] }
         return [.setReadiness(.formsData, isOpen: false)] + back

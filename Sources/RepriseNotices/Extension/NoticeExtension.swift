@@ -41,13 +41,17 @@ public final class NoticeExtension: Sendable {
     ///     configuration. With `Accounts` it is the same: it names the current account's
     ///     part.
     ///   - budget: the time limit; then the best content so far is shown.
-    public convenience init(at folder: URL, budget: Duration = NoticeLimits.extensionBudget) {
-        self.init(at: folder, budget: budget, timekeeper: SystemTimekeeper())
+    ///   - timekeeper: the clocks.
+    public convenience init(
+        at folder: URL, budget: Duration = NoticeLimits.extensionBudget,
+        timekeeper: any Timekeeper = SystemTimekeeper()
+    ) {
+        self.init(at: folder, budget: budget, timekeeper: timekeeper, reached: { _ in })
     }
 
     package init(
         at folder: URL, budget: Duration = NoticeLimits.extensionBudget,
-        timekeeper: any Timekeeper, reached: @escaping @Sendable (Step) -> Void = { _ in }
+        timekeeper: any Timekeeper, reached: @escaping @Sendable (Step) -> Void
     ) {
         self.folder = folder
         self.budget = budget

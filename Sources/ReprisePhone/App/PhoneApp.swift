@@ -42,7 +42,15 @@ public final class PhoneApp: Sendable {
                 .unavailable, "This process was not launched by a phone.",
                 remedy: "Install it with `reprise-lab phone install` and launch it there.")
         }
-        let (link, welcome) = try await PhoneLink.connect(to: socket, token: token)
+        return try await connect(to: socket, token: token) { kill(getpid(), SIGKILL) }
+    }
+
+    /// The same for a process that stands in for the launched one.
+    package static func connect(
+        to socket: String, token: String, whenOff: @escaping @Sendable () -> Void
+    ) async throws -> PhoneApp {
+        let (link, welcome) = try await PhoneLink.connect(
+            to: socket, token: token, whenOff: whenOff)
         return PhoneApp(link, welcome)
     }
 
@@ -57,9 +65,9 @@ public final class PhoneApp: Sendable {
     /// The network.
     public var network: any NetworkStatus { link.network }
     /// The phone's clocks, which a scenario can move.
-    package var timekeeper: any Timekeeper { link.clocks }
+    public var timekeeper: any Timekeeper { link.clocks }
     /// The phone's time zone.
-    package var zone: TimeZone { link.clocks.zone }
+    public var zone: TimeZone { link.clocks.zone }
 
     /// Wraps a transport in the phone's network: off, on, or slow.
     ///

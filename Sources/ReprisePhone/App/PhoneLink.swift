@@ -31,7 +31,9 @@ final class PhoneLink: Sendable {
     }
 
     /// Sends the greeting and waits for the welcome.
-    static func connect(to socket: String, token: String) async throws -> (PhoneLink, AppWelcome) {
+    static func connect(
+        to socket: String, token: String, whenOff: @escaping @Sendable () -> Void
+    ) async throws -> (PhoneLink, AppWelcome) {
         let connection = try await LineConnection.connect(to: socket)
         connection.send(PhoneGreeting.app(token: token))
         return try await withCheckedThrowingContinuation { greeted in
@@ -54,8 +56,7 @@ final class PhoneLink: Sendable {
                     return greeted.resume(
                         throwing: RepriseError(.refused, "The phone does not know this process."))
                 }
-                // The phone is off.
-                kill(getpid(), SIGKILL)
+                whenOff()
             }
         }
     }

@@ -40,6 +40,8 @@ public actor ChromiumWebViews: WebViewHost {
     private let app: String
     private let screen: Screen
     private var connecting: Task<DevTools, any Error>?
+    /// What was opened last, while the app has it.
+    private(set) weak var newest: ChromiumWebView?
 
     /// Makes a host of web views; it connects when the first is opened.
     ///
@@ -62,8 +64,10 @@ public actor ChromiumWebViews: WebViewHost {
     package func openPage(
         _ page: HostedWebPage, within limit: Duration = ChromiumWebView.timeout
     ) async throws -> ChromiumWebView {
-        try await ChromiumWebView.open(
+        let view = try await ChromiumWebView.open(
             page, origin: Self.origin(app), screen: screen, devTools: connection(), within: limit)
+        newest = view
+        return view
     }
 
     /// Ends all of them with the connection.

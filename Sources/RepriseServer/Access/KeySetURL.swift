@@ -8,20 +8,26 @@ import RepriseCore
 /// The address of a JSON Web Key Set.
 ///
 /// Over TLS, or from this machine: an attacker who can change the set in transit can sign tokens
-/// for every user.
+/// for every user. So `localhost` over http is this machine's own addresses, whatever a resolver
+/// answers.
 package struct KeySetURL: Hashable, Sendable {
     private let url: String
+    private let host: String
+    /// The addresses to connect to instead of resolving the host, one after the other.
+    package let addresses: [String]
 
     package init(_ text: String) throws {
         guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty,
             parts.user == nil, parts.password == nil
         else { throw Self.unusable(text) }
         switch parts.scheme?.lowercased() {
-        case "https": break
-        case "http" where LoopbackName.isOne(host): break
+        case "https": addresses = []
+        case "http" where LoopbackName.isOne(host):
+            addresses = host.lowercased() == "localhost" ? ["127.0.0.1", "::1"] : []
         default: throw Self.unusable(text)
         }
         url = text
+        self.host = host
     }
 
     /// Fetches the set: within ``AccessLimits/fetch``, without following redirects, and at most
@@ -31,7 +37,20 @@ package struct KeySetURL: Hashable, Sendable {
     /// - Returns: the body.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; the client's errors.
     package func fetch(within time: Duration = AccessLimits.fetch) async throws -> [UInt8] {
+        let end = ContinuousClock.now + time
+        for address in addresses.dropLast() {
+            do {
+                return try await fetch(from: address, within: time)
+            } catch is IOError {  // nobody is there
+                continue
+            }
+        }
+        return try await fetch(from: addresses.last, within: ContinuousClock.now.duration(to: end))
+    }
+
+    private func fetch(from address: String?, within time: Duration) async throws -> [UInt8] {
         var configuration = HTTPClient.Configuration()
+        if let address { configuration.dnsOverride = [host: address] }
         configuration.redirectConfiguration = .disallow
         configuration.timeout.connect = TimeAmount(time)
         // Callers wait; `KeyFetchMachine` schedules retries.

@@ -29,8 +29,10 @@ final class AccountsDatabase: Sendable {
         // No other process should write here; a tool that briefly does is waited for.
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
+        let migrator = AccountsSchema.migrator()
+        try ServerDatabase.accounts.inspect(folder.database, migrator)
         pool = try DatabasePool(path: folder.database, configuration: settings)
-        try ServerDatabase.accounts.prepare(pool, AccountsSchema.migrator())
+        try ServerDatabase.accounts.prepare(pool, migrator)
         folder.begin()
         try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
         writer = GroupedWriter(pool)

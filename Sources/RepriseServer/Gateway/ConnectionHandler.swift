@@ -26,6 +26,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private let output = ConnectionOutput()
     private var admission = ConnectionAdmission()
+    /// Its place among the connections of strangers, until `welcome`.
+    private var seat: HTTPConnections.Seat?
     private var isReadHeld = false
     /// Whether the peer has violated the framing, so that not even its close frame can be found.
     private var isUnreadable = false
@@ -35,9 +37,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Messages of the same read that follow a token being authenticated.
     private var waiting: [[UInt8]] = []
 
-    init(id: UInt64, loopHub: EventLoopHub, now: Duration) {
+    init(id: UInt64, loopHub: EventLoopHub, seat: HTTPConnections.Seat?, now: Duration) {
         self.id = id
         self.loopHub = loopHub
+        self.seat = seat
         machine = ServerConnectionMachine(now: now, asksWho: loopHub.gateway.asksWho)
     }
 
@@ -71,6 +74,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.connectionEnded(now: now)
         subscriptions.endAll()
         loopHub.remove(self)
+        leaveSeat()
         admission.end(place, at: gateway)
         log(.debug, "disconnected")
     }
@@ -245,7 +249,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
         log(.debug, "hello", ["device": "\(hello.device)", "client": "\(hello.client)"])
     }
 
+    /// Gives its place among strangers back; a second call does nothing.
+    func leaveSeat() {
+        if let seat = seat.take() { gateway.httpConnections.giveBack(seat) }
+    }
+
     private func welcome() {
+        leaveSeat()
         send(
             .welcome(
                 .init(

@@ -91,7 +91,7 @@ package final class Gateway: Sendable {
     /// The number of WebSocket connections.
     package var connectionCount: Int { state.withLock { $0.connections } }
 
-    /// The number of connections that are not WebSockets, or not yet.
+    /// The number of connections that are not WebSockets, or were not welcomed yet.
     package var httpConnectionCount: Int { httpConnections.count }
 
     /// Whether the server is shutting down.
@@ -107,8 +107,11 @@ package final class Gateway: Sendable {
 
     /// Attaches a connection after its handshake; on its event loop.
     ///
-    /// Its own handler belongs behind `decoder`, which reads its frames.
-    func attach(_ channel: any Channel, behind decoder: any ChannelHandler) throws {
+    /// Its own handler belongs behind `decoder`, which reads its frames. It keeps its `seat` among
+    /// the HTTP connections until it is welcomed: until then it may be anybody's.
+    func attach(
+        _ channel: any Channel, behind decoder: any ChannelHandler, seat: HTTPConnections.Seat?
+    ) throws {
         guard let shard = hub.shard(of: channel.eventLoop) else {
             preconditionFailure("a connection is on a loop that the hub was not made for")
         }
@@ -118,11 +121,16 @@ package final class Gateway: Sendable {
             return (state.lastID, state.connections <= limits.connections, state.isQuiescing)
         }
         let connection = ConnectionHandler(
-            id: id, loopHub: shard.loopHub(for: self), now: clock.uptime())
+            id: id, loopHub: shard.loopHub(for: self), seat: seat, now: clock.uptime())
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(connection, position: .after(decoder))
-        try pipeline.addHandler(
-            FrameHeaderGuard { connection.machine.frameLimit }, position: .before(decoder))
+        do {
+            try pipeline.addHandler(connection, position: .after(decoder))
+            try pipeline.addHandler(
+                FrameHeaderGuard { connection.machine.frameLimit }, position: .before(decoder))
+        } catch {
+            connection.leaveSeat()
+            throw error
+        }
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {

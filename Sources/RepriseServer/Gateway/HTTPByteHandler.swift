@@ -122,6 +122,12 @@ final class HTTPByteHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context?.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
     }
 
+    /// The connection keeps its place, which is given back by whoever calls this.
+    func giveUpSeat() -> HTTPConnections.Seat? {
+        defer { seat = nil }
+        return seat
+    }
+
     /// Input now goes to the WebSocket handlers, including buffered bytes.
     func open() {
         guard let context else { return }

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The plain HTTP connections of a server: their number, origins and unsent bytes.
 ///
-/// A WebSocket leaves it after its handshake.
+/// A WebSocket leaves it with its `welcome`: until then it may be anybody's.
 final class HTTPConnections: Sendable {
     struct Bounds: Hashable, Sendable {
         /// The most connections in all, and from one address.

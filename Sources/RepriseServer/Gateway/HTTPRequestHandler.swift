@@ -313,7 +313,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         try operations.addHandler(encoder, position: .after(bytes))
         try operations.addHandler(decoder, position: .after(encoder))
         try GatewayChannel.limitSystemBuffer(of: context.channel, to: 0)
-        try gateway.attach(context.channel, behind: decoder)
+        try gateway.attach(context.channel, behind: decoder, seat: bytes.giveUpSeat())
         bytes.open()
         self.bytes = nil
         context.read()

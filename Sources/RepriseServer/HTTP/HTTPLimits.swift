@@ -36,6 +36,8 @@ package struct HTTPLimits: Hashable, Sendable {
     package var historyDefault = 100
     /// The most messages in a page of history.
     package var historyMost = 1_000
+    /// The most bytes of bodies in a page of history, but at least one message.
+    package static let historyBytes = 4 << 20
 
     /// The default number of channels in a page; each costs an unread count.
     package var channelsDefault = 100

@@ -37,12 +37,12 @@ final class LogDatabase: Sendable {
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
         self.configuration = configuration
+        let migrator = LogSchema.migrator(newEpoch: configuration.newEpoch)
+        try ServerDatabase.log.inspect(folder.database, migrator, LogSchema.checkChannels)
         pool = try DatabasePool(path: folder.database, configuration: settings)
-        try ServerDatabase.log.prepare(
-            pool, LogSchema.migrator(newEpoch: configuration.newEpoch))
+        try ServerDatabase.log.prepare(pool, migrator)
         folder.begin()
         try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
-        try pool.read { try LogSchema.checkChannels($0) }
         if configuration.isRestored {
             try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
         }

@@ -130,7 +130,8 @@ extension MessageLog {
     ) async throws -> LogPage {
         let head = try await state(of: channel).head
         let missing = SequenceRange(after: after, through: head).map { [$0] } ?? []
-        return try await page(of: channel, missing: missing, limit: limit, byteLimit: 4 << 20)
+        return try await page(
+            of: channel, missing: missing, limit: limit, byteLimit: HTTPLimits.historyBytes)
     }
 }
 

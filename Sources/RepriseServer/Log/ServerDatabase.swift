@@ -19,6 +19,36 @@ struct ServerDatabase: Sendable {
     static let accounts = ServerDatabase(
         name: "accounts", file: "accounts", applicationID: 0x5250_4143, writerCache: 8_192)
 
+    /// Refuses a foreign, newer or damaged file before it is opened for writing: that alone changes
+    /// it, and an operator may need it as it is.
+    ///
+    /// - Parameters:
+    ///   - path: the file; this process has its lock.
+    ///   - migrator: see ``prepare(_:_:)``.
+    ///   - check: more to check in a database that is begun.
+    /// - Throws: as ``prepare(_:_:)``, and the error of `check`.
+    func inspect(
+        _ path: String, _ migrator: DatabaseMigrator, _ check: (Database) throws -> Void = { _ in }
+    ) throws {
+        var settings = GRDB.Configuration()
+        settings.readonly = true
+        settings.busyMode = .timeout(Double(Self.busyMilliseconds) / 1_000)
+        do {
+            let queue = try DatabaseQueue(path: path, configuration: settings)
+            defer { try? queue.close() }
+            try queue.read { db in
+                try expectOurs(db, migrator)
+                if try !migrator.appliedIdentifiers(db).isEmpty { try check(db) }
+            }
+        } catch let error as DatabaseError
+            where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode)
+        {
+            // A process was killed in its first transaction, which only a writer can roll back; or
+            // the folder cannot be written. Opening it for writing tells which.
+            return
+        }
+    }
+
     /// Migrates the database to this version.
     ///
     /// - Parameters:
@@ -26,33 +56,34 @@ struct ServerDatabase: Sendable {
     ///   - migrator: its first migration sets the application id.
     /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal`, `.journalNewer`; a `DatabaseError`.
     func prepare(_ writer: some DatabaseWriter, _ migrator: DatabaseMigrator) throws {
-        try writer.writeWithoutTransaction { db in
-            let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            // GRDB's migrator creates its table in a transaction before the first migration: a
-            // server killed in between leaves that table alone.
-            let isEmpty =
-                try Int.fetchOne(
-                    db,
-                    sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
-                == 0 && migrator.appliedIdentifiers(db).isEmpty
-            guard found != applicationID || !isEmpty else {
-                // SQLite takes an emptied first page for a new database.
-                throw DatabaseError(
-                    resultCode: .SQLITE_CORRUPT,
-                    message: "the schema is empty, and no statement did it")
-            }
-            guard found == applicationID || (found == 0 && isEmpty) else {
-                throw RepriseError(
-                    .notAJournal, "The file of the \(name) is a database of another program.",
-                    remedy: "Choose another data folder.")
-            }
-            guard try !migrator.hasBeenSuperseded(db) else {
-                throw RepriseError(
-                    .journalNewer, "The \(name) was written by a newer version of Reprise.",
-                    remedy: "Update the server, or restore the backup made before the update.")
-            }
-        }
+        try writer.writeWithoutTransaction { try expectOurs($0, migrator) }
         try migrator.migrate(writer)
+    }
+
+    private func expectOurs(_ db: Database, _ migrator: DatabaseMigrator) throws {
+        let found = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+        // GRDB's migrator creates its table in a transaction before the first migration: a server
+        // killed in between leaves that table alone.
+        let isEmpty =
+            try Int.fetchOne(
+                db, sql: "SELECT count(*) FROM sqlite_schema WHERE tbl_name <> 'grdb_migrations'")
+            == 0 && migrator.appliedIdentifiers(db).isEmpty
+        guard found != applicationID || !isEmpty else {
+            // SQLite takes an emptied first page for a new database.
+            throw DatabaseError(
+                resultCode: .SQLITE_CORRUPT, message: "the schema is empty, and no statement did it"
+            )
+        }
+        guard found == applicationID || (found == 0 && isEmpty) else {
+            throw RepriseError(
+                .notAJournal, "The file of the \(name) is a database of another program.",
+                remedy: "Choose another data folder.")
+        }
+        guard try !migrator.hasBeenSuperseded(db) else {
+            throw RepriseError(
+                .journalNewer, "The \(name) was written by a newer version of Reprise.",
+                remedy: "Update the server, or restore the backup made before the update.")
+        }
     }
 
     /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes

@@ -1,3 +1,5 @@
+import RepriseWire
+
 /// The limits of push; `docs/limits/push.md` lists each with its effect.
 package enum PushLimits {
     /// How long a device has to receive a message by itself before it is pushed.
@@ -52,9 +54,9 @@ package enum PushLimits {
     /// The most bytes of an answer that are read.
     package static let answerBytes = 4_096
     /// The default time to live: an older message is not pushed any more.
-    package static let life: Duration = .seconds(86_400)
+    package static let life = PushPayloadLimits.life
     /// The longest time to live that a message may name.
-    package static let lifeLongest: Duration = .seconds(28 * 86_400)
+    package static let lifeLongest = PushPayloadLimits.lifeLongest
     /// How long a user who keeps reading is waited for before the other devices are told.
     package static let dismissAfter: Duration = .seconds(2)
     /// The burst of pushes to a device, after a pause.
@@ -83,13 +85,13 @@ package enum PushLimits {
     /// How long a shutdown waits for pushes in flight.
     package static let shutdown: Duration = .milliseconds(1_500)
     /// The most bytes of a title.
-    package static let titleBytes = 256
+    package static let titleBytes = PushPayloadLimits.titleBytes
     /// The most pushes to APNs in flight.
     package static let apnsConcurrency = 500
     /// The most pushes to Web Push services in flight.
     package static let webPushConcurrency = 100
     /// The most bytes of a payload for APNs.
-    package static let apnsPayloadBytes = 4_096
+    package static let apnsPayloadBytes = PushPayloadLimits.apnsBytes
     /// The most bytes of a collapse id for APNs.
     package static let apnsCollapseBytes = 64
     /// The most bytes of the plaintext of a Web Push: with header, padding and tag it is one record

@@ -6,7 +6,7 @@ import Synchronization
 /// requests, and refuses on demand.
 ///
 /// ```swift
-/// let time = ManualTimekeeper()
+/// let time = ManualClock()
 /// let system = MemoryNotifications(clock: time)
 /// let app = system.connect()                      // for the app, as `any UserNotifications`
 /// try await app.add(request)
@@ -51,7 +51,7 @@ public final class MemoryNotifications: Sendable {
         var fault: RepriseError?
     }
 
-    private let clock: ManualTimekeeper
+    private let clock: ManualClock
     private let state: Mutex<State>
 
     /// Makes a notification centre.
@@ -62,7 +62,7 @@ public final class MemoryNotifications: Sendable {
     ///   - authorization: the person's permission.
     ///   - beyond: which of more than 64 are kept.
     public init(
-        clock: ManualTimekeeper, zone: TimeZone = .gmt,
+        clock: ManualClock, zone: TimeZone = .gmt,
         authorization: NotificationSettings.Authorization = .authorized,
         beyond: BeyondLimit = .soonestKept
     ) {
@@ -190,6 +190,40 @@ public final class MemoryNotifications: Sendable {
         }
     }
 
+    /// Sets the number on the icon, as a push does that has nothing else.
+    ///
+    /// - Parameter count: 0 removes it.
+    public func setBadge(_ count: Int) { with { Self.set(count, &$0) } }
+
+    /// The response to a notification, as the system gives it to the app's handler; a notification
+    /// that is tapped leaves the notification centre.
+    ///
+    /// ```swift
+    /// try await client.received(try notifications.respond(to: "goal-1"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - id: the name of one in the notification centre.
+    ///   - action: what the person chose.
+    /// - Returns: the response.
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` if it is not there.
+    public func respond(
+        to id: String, _ action: NotificationResponse.Action = .open
+    ) throws -> NotificationResponse {
+        let notification = with { state in
+            let found = state.delivered.first { $0.request.id == id }
+            state.delivered.removeAll { $0.request.id == id }
+            return found
+        }
+        guard let notification else {
+            let there = delivered.map(\.request.id).joined(separator: ", ")
+            throw RepriseError(
+                .noSuchEntry, "No notification \(id) is in the notification centre.",
+                remedy: there.isEmpty ? "There is none." : "There: \(there).")
+        }
+        return NotificationResponse(notification: notification, action: action)
+    }
+
     /// Removes a notification, as when the person dismisses or taps it.
     ///
     /// - Parameter id: its name.
@@ -304,8 +338,8 @@ public final class MemoryNotifications: Sendable {
     ) -> WallTime? {
         switch request.trigger {
         case nil: return moment
-        case .after(let seconds, _):
-            guard seconds > 0, seconds < 1e9 else { return nil }
+        case .after(let seconds, let repeats):
+            guard seconds > 0, seconds < 1e9, !repeats || seconds >= 60 else { return nil }
             return moment.advanced(by: .seconds(seconds))
         case .calendar(var components, _):
             var calendar = Calendar(identifier: .gregorian)

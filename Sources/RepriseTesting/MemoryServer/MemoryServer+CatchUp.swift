@@ -13,14 +13,18 @@ extension MemoryServer {
             case .subscribe(let asked):
                 for request in asked.filter(\.isFirst) + asked.filter({ !$0.isFirst }) {
                     state.requests.append(request)
+                    guard mayUse(request.channel, state.users[id], state) else {
+                        refuse(request.channel, of: id, &state)
+                        continue
+                    }
                     catchUp(request, of: id, &state)
                 }
             case .unsubscribe(let channels):
                 for channel in channels { state.subscriptions[id]?.remove(channel) }
             case .publish(let publish): store(publish, from: id, &state)
-            case .receipt(let receipt): echo(receipt, to: id, &state)
+            case .receipt(let receipt): move(receipt, from: id, &state)
             case .authenticate: welcomeAgain(id, &state)
-            case .typing: break
+            case .typing(let channel, let isTyping): typed(isTyping, in: channel, by: id, &state)
             }
         }
     }
@@ -59,16 +63,18 @@ extension MemoryServer {
     private func session(of id: Int, _ state: State) -> ServerFrame.Session? {
         let time = WallTime(milliseconds: state.time)
         return state.users[id].map {
-            .init(user: $0, expires: time.advanced(by: .seconds(86_400)))
+            .init(user: $0, expires: time.advanced(by: state.lifetime))
         }
     }
 
     private func welcomeAgain(_ id: Int, _ state: inout State) {
+        if clock != nil { tick(&state) }
         guard let session = session(of: id, state) else { return }
         push([.authenticated(session)], to: id, &state)
     }
 
     private func welcome(_ id: Int, _ state: inout State) {
+        if clock != nil { tick(&state) }
         let time = WallTime(milliseconds: state.time)
         state.greeted.append(state.users[id])
         push(
@@ -82,16 +88,16 @@ extension MemoryServer {
             ], to: id, &state)
     }
 
-    private func echo(_ receipt: ClientFrame.Receipt, to id: Int, _ state: inout State) {
-        guard let user = state.users[id] else { return }
-        let head = state.logs[receipt.channel]?.head ?? 0
-        let position = ServerFrame.Position(
-            user: user, read: min(receipt.read ?? 0, head),
-            delivered: min(receipt.delivered ?? receipt.read ?? 0, head))
-        push([.receipt(channel: receipt.channel, position)], to: id, &state)
-    }
-
     private func store(_ publish: ClientFrame.Publish, from id: Int, _ state: inout State) {
+        guard mayUse(publish.channel, state.users[id], state) else {
+            return push(
+                [
+                    .refused(
+                        .init(
+                            channel: publish.channel.text, id: publish.id.text, code: .forbidden,
+                            message: Self.forbidden))
+                ], to: id, &state)
+        }
         var change: MessageChange<Int64>?
         if let asked = publish.change {
             guard
@@ -134,6 +140,9 @@ extension MemoryServer {
                     channel: channel, epoch: log.epoch, head: target, floor: log.floor,
                     reset: isReset))
         ]
+        if let user = state.users[id] {
+            frames.append(.positions(positions(in: channel, for: user, state)))
+        }
         let complete = ServerFrame.syncComplete(
             .init(
                 channel: channel, epoch: log.epoch, through: target,

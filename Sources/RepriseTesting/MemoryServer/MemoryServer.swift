@@ -1,23 +1,24 @@
+import Foundation
 public import RepriseCore
 public import RepriseWire
 import Synchronization
 
-/// An in-memory server for an app's own tests: it is the dialer too, speaks the wire protocol, and
-/// can misbehave as real servers do.
+/// An in-memory server for an app's own tests: it is the dialer and the transport too, speaks the
+/// wire protocol, and can misbehave as real servers do.
 ///
 /// ```swift
-/// let server = MemoryServer()
-/// try server.publish(#""hello""#, to: "general")
+/// let server = try MemoryServer(users: ["ada", "bob"], clock: clock)
+/// configuration.dialer = server
+/// configuration.transport = server                // settings of notices, forms
+/// try await client.signIn("ada") { try server.token(for: "ada") }
+///
+/// try server.setMembers(["ada", "bob"], of: "order-7")
+/// try server.post(Note(text: "hello"), to: "order-7", from: "bob")
 /// server.faults.order = .streams(4, seed: 7)      // catch-ups come out of order
-/// let reprise = try await AccountClient.open(at: folder, server: "http://memory", dialer: server)
 /// ```
 ///
-/// It neither delays nor loses messages unless ``faults`` say so. It requires tokens if it is given
-/// some:
-///
-/// ```swift
-/// let server = MemoryServer(tokens: [try AccessToken("YWRh.Yg.1"): try UserID("ada")])
-/// ```
+/// It neither delays nor loses messages unless ``faults`` say so. Nothing is limited or durable:
+/// what the real server does at its limits and after a restart is not tried with it.
 public final class MemoryServer: SocketDialer {
     struct Log {
         var epoch: Epoch
@@ -48,6 +49,14 @@ public final class MemoryServer: SocketDialer {
         var time: Int64 = 1
         /// The user of each token; nil: none is required.
         var tokens: [AccessToken: UserID]?
+        var issued = 0
+        var lifetime: Duration = .seconds(86_400)
+        /// Of channels that are for these users alone.
+        var members: [ChannelName: Set<UserID>] = [:]
+        var positions: [ChannelName: [UserID: ServerFrame.Position]] = [:]
+        var settings: [UserID: MemorySettings] = [:]
+        var catalogue: String?
+        var phones: [MemoryPhone] = []
         /// The user of each greeted connection.
         var users: [Int: UserID] = [:]
         var greeted: [UserID?] = []
@@ -58,11 +67,31 @@ public final class MemoryServer: SocketDialer {
 
     /// The user of a client that shows no token.
     let user: UserID?
+    let clock: ManualClock?
 
     /// Makes a server without any message, which requires no tokens.
     ///
-    /// - Parameter user: the user of every client; nil: a server without users.
-    public init(user: UserID? = nil) { self.user = user }
+    /// - Parameters:
+    ///   - user: the user of every client; nil: a server without users.
+    ///   - clock: the server's; nil: each message is a millisecond younger than the one before it,
+    ///     from 1970 on.
+    public init(user: UserID? = nil, clock: ManualClock? = nil) {
+        self.user = user
+        self.clock = clock
+    }
+
+    /// Makes a server without any message, which requires a token of one of these users.
+    ///
+    /// - Parameters:
+    ///   - users: their names; each has a token: ``token(for:)``.
+    ///   - clock: the server's; nil: as in ``init(user:clock:)``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public init(users: [String], clock: ManualClock? = nil) throws {
+        user = nil
+        self.clock = clock
+        state.withLock { $0.tokens = [:] }
+        for user in users { _ = try token(for: user) }
+    }
 
     /// Makes a server without any message, which requires tokens as a server with `--dev` or
     /// `--keys` does.
@@ -71,6 +100,7 @@ public final class MemoryServer: SocketDialer {
     ///   none, is refused for good.
     public init(tokens: [AccessToken: UserID]) {
         user = nil
+        clock = nil
         state.withLock { $0.tokens = tokens }
     }
 
@@ -133,7 +163,7 @@ public final class MemoryServer: SocketDialer {
     ) -> Int64 {
         var log = state.logs[channel] ?? Log(epoch: Self.epoch(1))
         if let known = log.events.first(where: { $0.id == id }) { return known.seq }
-        state.time += 1
+        tick(&state)
         let head = log.head
         let event = ServerFrame.Event(
             channel: channel, seq: head + 1, prev: head, id: id,
@@ -152,6 +182,51 @@ public final class MemoryServer: SocketDialer {
         state.logs[channel] = log
         send([.event(event)], toSubscribersOf: channel, &state)
         return event.seq
+    }
+
+    /// Stores a message and sends it to all subscribers.
+    ///
+    /// - Parameters:
+    ///   - body: written as JSON.
+    ///   - channel: its channel; it is made if it is absent.
+    ///   - user: its author; nil: nobody.
+    ///   - id: its identity; storing the same id again changes nothing.
+    /// - Returns: its sequence.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, `.malformed` for a name that no
+    ///   user has; the errors of encoding.
+    @discardableResult
+    public func post(
+        _ body: some Encodable, to channel: String, from user: String? = nil,
+        id: EntryID = .random()
+    ) throws -> Int64 {
+        try publish(
+            String(decoding: try JSONEncoder().encode(body), as: UTF8.self), to: channel, id: id,
+            from: try user.map { try UserID($0) })
+    }
+
+    /// The messages of a channel, oldest first: what clients have published, too.
+    ///
+    /// - Parameters:
+    ///   - channel: its name.
+    ///   - body: the type of the bodies.
+    /// - Returns: the bodies that are of this type, of messages that are neither deleted nor edits.
+    public func bodies<Body: Decodable>(of channel: String, as body: Body.Type) -> [Body] {
+        messages(of: channel).compactMap { event in
+            guard event.change == nil, !event.isDeleted else { return nil }
+            return try? JSONDecoder().decode(Body.self, from: Data(event.body))
+        }
+    }
+
+    /// Everything in a channel, oldest first, with author, time and change.
+    public func messages(of channel: String) -> [ServerFrame.Event] {
+        state.withLock { state in
+            (try? ChannelName(channel)).flatMap { state.logs[$0]?.events } ?? []
+        }
+    }
+
+    /// Moves the server's time on: by its clock, or by a millisecond.
+    func tick(_ state: inout State) {
+        state.time = clock.map { max($0.now.milliseconds, state.time) } ?? (state.time + 1)
     }
 
     /// Stores many messages with numbers as bodies, as if sent before any subscription.

@@ -2,55 +2,54 @@
 /// bytes.
 ///
 /// ```swift
-/// do {
-///     let catalogue = try FormsCatalogue(bytes)
-///     print(catalogue.version, catalogue.forms.count)
-/// } catch let failure as FormsCatalogueFailure {
-///     for problem in failure.problems { print("\(file):\(problem)") }
-/// }
+/// #expect(FormsCatalogue.problems(in: json).isEmpty)      // in a test
+/// let catalogue = try FormsCatalogue(Array(json.utf8))
+/// print(catalogue.version, catalogue.forms.count)
 /// ```
+///
+/// The server, the page and `reprise forms check` apply the same rules.
 ///
 /// The page shows the forms, and reads the bytes. The properties here serve the host and the tool:
 /// the caps to apply, and the forms to list.
-package struct FormsCatalogue: Hashable, Sendable {
+public struct FormsCatalogue: Hashable, Sendable {
     /// A cap on how often a form may be shown.
-    package struct Frequency: Hashable, Sendable {
+    public struct Frequency: Hashable, Sendable {
         /// So many times.
-        package let most: Int
+        public let most: Int
         /// In any span of this length.
-        package let seconds: Int64
+        public let seconds: Int64
     }
 
     /// The properties of a form that the host and the tool need.
-    package struct Form: Hashable, Sendable {
+    public struct Form: Hashable, Sendable {
         /// Unique in its catalogue.
-        package let id: String
+        public let id: String
         /// Its title.
-        package let title: String
+        public let title: String
         /// Higher is shown first.
-        package let priority: Int
+        public let priority: Int
         /// The names of its triggers' events, in their order, each once.
-        package let events: [String]
+        public let events: [String]
         /// The longest delay of a trigger after its event, in seconds.
-        package let longestDelay: Int64
+        public let longestDelay: Int64
         /// How often it may be shown; nil for no cap of its own.
-        package let frequency: Frequency?
+        public let frequency: Frequency?
         /// When it may be shown, in milliseconds since 1970; an end that is nil is open.
-        package let from: Int64?
+        public let from: Int64?
         /// See ``from``.
-        package let until: Int64?
+        public let until: Int64?
     }
 
     /// The original bytes.
-    package let bytes: [UInt8]
+    public let bytes: [UInt8]
     /// The author's version.
-    package let version: String
+    public let version: String
     /// How often any form may be shown; nil for no cap.
-    package let frequency: Frequency?
+    public let frequency: Frequency?
     /// In the order of the catalogue.
-    package let forms: [Form]
+    public let forms: [Form]
     /// The longest of all forms' delays, in seconds.
-    package let longestDelay: Int64
+    public let longestDelay: Int64
 
     /// Checks a catalogue.
     ///
@@ -58,7 +57,7 @@ package struct FormsCatalogue: Hashable, Sendable {
     ///
     /// - Parameter bytes: JSON text.
     /// - Throws: ``FormsCatalogueFailure``.
-    package init(_ bytes: [UInt8]) throws(FormsCatalogueFailure) {
+    public init(_ bytes: [UInt8]) throws(FormsCatalogueFailure) {
         guard bytes.count <= FormsLimits.catalogueBytes else {
             throw FormsCatalogueFailure([
                 FormsProblem(
@@ -78,6 +77,18 @@ package struct FormsCatalogue: Hashable, Sendable {
         longestDelay = forms.map(\.longestDelay).max() ?? 0
     }
 
+    /// The problems of a catalogue: what the server and the page would refuse.
+    ///
+    /// - Parameter json: the catalogue.
+    /// - Returns: each with its line, its JSON pointer and what to do, in the order of the text; at
+    ///   most 20; none if it can be used.
+    public static func problems(in json: String) -> [FormsProblem] {
+        do {
+            _ = try FormsCatalogue(Array(json.utf8))
+            return []
+        } catch { return error.problems }
+    }
+
     /// The form of an id.
-    package func form(_ id: String) -> Form? { forms.first { $0.id == id } }
+    public func form(_ id: String) -> Form? { forms.first { $0.id == id } }
 }

@@ -1,25 +1,25 @@
 /// A problem of a catalogue, with its place.
-package struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
+public struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
     /// Counted from 1.
-    package let line: Int
+    public let line: Int
     /// A JSON pointer (RFC 6901); empty for the catalogue itself.
-    package let pointer: String
+    public let pointer: String
     /// A sentence that says what to do.
-    package let message: String
+    public let message: String
 
     /// In the format of a compiler's message, without the file.
-    package var description: String {
+    public var description: String {
         "\(line): \(message)" + (pointer.isEmpty ? "" : " (\(pointer))")
     }
 }
 
 /// A catalogue that cannot be used.
-package struct FormsCatalogueFailure: Error, Hashable, Sendable, CustomStringConvertible {
+public struct FormsCatalogueFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// At least one and at most ``FormsLimits/problems``, in the order of the text.
-    package let problems: [FormsProblem]
+    public let problems: [FormsProblem]
 
     package init(_ problems: [FormsProblem]) { self.problems = problems }
 
     /// A line each.
-    package var description: String { problems.map(\.description).joined(separator: "\n") }
+    public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

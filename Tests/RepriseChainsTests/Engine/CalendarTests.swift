@@ -9,10 +9,10 @@ import Testing
 
 /// Sets the calendar back by two hours, once.
 final class CalendarSetter: Sendable {
-    private let time: ManualTimekeeper
+    private let time: ManualClock
     private let isDone = Mutex(false)
 
-    init(_ time: ManualTimekeeper) { self.time = time }
+    init(_ time: ManualClock) { self.time = time }
 
     func set() {
         let isFirst = isDone.withLock { isDone in

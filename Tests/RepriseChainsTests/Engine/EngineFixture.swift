@@ -39,14 +39,14 @@ struct Say: Worker {
 /// A journal with chains in a folder of its own.
 final class EngineFixture: Sendable {
     let folder: TemporaryFolder
-    let time: ManualTimekeeper?
+    let time: ManualClock?
     let checker = Seen<String>()
     private let current = Mutex<(journal: Journal, chains: Chains, run: Task<Void, any Error>)?>(
         nil)
 
     init(manualTime: Bool = false) throws {
         folder = try TemporaryFolder()
-        time = manualTime ? ManualTimekeeper() : nil
+        time = manualTime ? ManualClock() : nil
     }
 
     /// Opens the journal and runs.

@@ -119,7 +119,7 @@ struct TransferWorkerTests {
     @Test(
         "of whose end nobody hears are looked at every 15 seconds", .limit("workers.transferLook"))
     func areLookedAt() async throws {
-        let (bench, system, input, time) = (bench, system, input(), ManualTimekeeper())
+        let (bench, system, input, time) = (bench, system, input(), ManualClock())
         let workers = StandardWorkers(
             sandbox: bench.sandbox, transport: nil, guard: AddressGuard(allowed: ["127.0.0.1:80"]),
             transfers: system, credentials: nil, clock: time)

@@ -104,7 +104,7 @@ struct WorkerAddressTests {
         "a name server that says nothing is waited for ten seconds, and tried again",
         .limit("workers.lookUp"))
     func lookUpHangs() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let addresses = AddressGuard(
             clock: time,
             lookUp: { _ in

@@ -13,8 +13,8 @@ import Testing
 @Suite("Bounds of the notices feature", .serialized, .timeLimit(.minutes(1)))
 struct NoticeBoundTests {
     let stage: NoticeFixture
-    let system = MemoryNotifications(clock: ManualTimekeeper())
-    let clock = ManualTimekeeper()
+    let system = MemoryNotifications(clock: ManualClock())
+    let clock = ManualClock()
 
     init() throws { stage = try NoticeFixture() }
 

@@ -12,7 +12,7 @@ import Testing
 /// What the door writes and keeps: docs/limits.md, Notices.
 @Suite("Bounds of what the notices feature writes", .timeLimit(.minutes(1)))
 struct NoticeStoreBoundTests {
-    private let system = MemoryNotifications(clock: ManualTimekeeper())
+    private let system = MemoryNotifications(clock: ManualClock())
 
     /// By how many rows each transaction made the table of channels longer.
     ///

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The notices feature, and much at once", .serialized) struct NoticesBulkTests {
     let stage: NoticeFixture
-    let system = MemoryNotifications(clock: ManualTimekeeper())
+    let system = MemoryNotifications(clock: ManualClock())
 
     init() throws { stage = try NoticeFixture() }
 
@@ -129,7 +129,7 @@ import Testing
     func randomBadge() async throws {
         var random = SystemRandomNumberGenerator()
         let names = ["a", "b", "c"]
-        let systems = (0..<3).map { _ in MemoryNotifications(clock: ManualTimekeeper()) }
+        let systems = (0..<3).map { _ in MemoryNotifications(clock: ManualClock()) }
         var devices: [NoticeDevice] = []
         for index in 0..<3 {
             devices.append(

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The notices feature", .serialized) struct NoticesEngineTests {
     let stage: NoticeFixture
-    let system = MemoryNotifications(clock: ManualTimekeeper())
+    let system = MemoryNotifications(clock: ManualClock())
 
     init() throws { stage = try NoticeFixture() }
 

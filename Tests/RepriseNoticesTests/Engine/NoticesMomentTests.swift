@@ -10,7 +10,7 @@ import Testing
 @Suite("The notices feature: whose, and how old", .serialized)
 struct NoticesMomentTests {
     let stage: NoticeFixture
-    let system = MemoryNotifications(clock: ManualTimekeeper())
+    let system = MemoryNotifications(clock: ManualClock())
 
     init() throws { stage = try NoticeFixture() }
 

@@ -8,8 +8,8 @@ import Testing
 @Suite("The notices feature, and a system that does not do what it should", .serialized)
 struct NoticesTimeoutTests {
     let stage: NoticeFixture
-    let system = MemoryNotifications(clock: ManualTimekeeper())
-    let clock = ManualTimekeeper()
+    let system = MemoryNotifications(clock: ManualClock())
+    let clock = ManualClock()
 
     init() throws { stage = try NoticeFixture() }
 

@@ -106,7 +106,7 @@ struct NoticeExtensionTests {
         for step in NoticeExtension.Step.allCases {
             let (steps, reached) = AsyncStream<Void>.makeStream()
             let gate = DispatchSemaphore(value: 0)
-            let clock = ManualTimekeeper()
+            let clock = ManualClock()
             let notice = NoticeExtension(at: folder.url, budget: .seconds(20), timekeeper: clock) {
                 guard $0 == step else { return }
                 reached.yield()

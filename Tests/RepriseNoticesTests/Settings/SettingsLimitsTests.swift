@@ -59,7 +59,7 @@ struct SettingsLimitsTests {
         .limit("noticeSettings.leaving"))
     func leaving() async throws {
         let server = ScriptedSettingsServer()
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         try await SettingsFixture.play(server, timekeeper: clock) { stage in
             try await stage.notices.registered(pushToken: [0xab])
             try await eventually("it is told") { stage.notices.settings.push == .told }

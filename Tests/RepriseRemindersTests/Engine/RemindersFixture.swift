@@ -141,7 +141,7 @@ final class StoreInMemory: ReminderStore {
 /// A device with a notification centre, and an app on it that is killed and opened again.
 final class RemindersFixture: Sendable {
     let folder: TemporaryFolder
-    let time: ManualTimekeeper
+    let time: ManualClock
     let system: MemoryNotifications
     let store: StoreInMemory
     private let zone = Mutex(TimeZone.gmt)
@@ -152,7 +152,7 @@ final class RemindersFixture: Sendable {
     ) throws {
         folder = try TemporaryFolder()
         // 2027-01-15T08:00:00Z, a Friday.
-        time = ManualTimekeeper()
+        time = ManualClock()
         system = MemoryNotifications(clock: time, authorization: authorization, beyond: beyond)
         store = StoreInMemory()
     }

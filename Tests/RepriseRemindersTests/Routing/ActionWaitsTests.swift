@@ -54,7 +54,7 @@ struct ActionWaitsTests {
     @Test("Pressed before the feature runs, it is taken when the feature has done it")
     func early() async throws {
         let folder = try TemporaryFolder()
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(folder, nil, timekeeper: time)
         let pressed = Task { try await feature.reminders.received(press("log")) }
         let id = press("log").tapID
@@ -72,7 +72,7 @@ struct ActionWaitsTests {
         .limit("taps.effect"))
     func bounded() async throws {
         let folder = try TemporaryFolder()
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(folder, nil, timekeeper: time)
         let isOver = StateBroadcaster(false)
         let pressed = Task {
@@ -111,7 +111,7 @@ struct ActionWaitsTests {
     )
     func again() async throws {
         let folder = try TemporaryFolder()
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(folder, ScriptedStore(Self.goal), timekeeper: time)
         let first = try await feature.reminders.received(press("log"))
         #expect(try await feature.reminders.received(press("log")) == first)
@@ -126,7 +126,7 @@ struct ActionWaitsTests {
         .limit("taps.effectsLeft"))
     func givenUp() async throws {
         let folder = try TemporaryFolder()
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(folder, nil, timekeeper: time)
         // The disk takes what is written, and answers nobody who reads.
         let isStuck = StateBroadcaster(true)

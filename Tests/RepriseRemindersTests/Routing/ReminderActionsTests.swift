@@ -68,7 +68,7 @@ struct ReminderActionsTests {
 
     @Test("A snooze and a skip are marks, counted from when they were chosen")
     func marks() async throws {
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(ScriptedStore(Self.goal), timekeeper: time)
         // The other way round the skipped day would end the snooze.
         let skip = try await feature.reminders.received(act(.button("skip")))
@@ -87,7 +87,7 @@ struct ReminderActionsTests {
         "A skip ends what was snoozed before it was chosen, and not what was snoozed since, whichever is done first",
         arguments: ["skip", "later"])
     func lastWord(first: String) async throws {
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await RoutingFixture(in: folder, nil, timekeeper: time) { configuration in
             configuration.zone = { TimeZone(secondsFromGMT: 0) ?? .current }
             configuration.actions = [
@@ -119,7 +119,7 @@ struct ReminderActionsTests {
 
     @Test("A calendar that is set while the app's store is asked makes no snooze last for years")
     func calendarBeforeCommit() async throws {
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let store = ScriptedStore { _ in
             time.setWall(milliseconds: 1_700_000_000_000)
             return .found(Self.goal)
@@ -135,7 +135,7 @@ struct ReminderActionsTests {
 
     @Test("A calendar that is set just before a snooze is written down does not move it away")
     func calendarBeforeMark() async throws {
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(ScriptedStore(Self.goal), timekeeper: time)
         time.jumpWallAfterLook(by: .seconds(-3 * 365 * 86_400))
         try await feature.reminders.snooze(
@@ -149,7 +149,7 @@ struct ReminderActionsTests {
 
     @Test("Of two snoozes of one occurrence the later counts, whichever is done first")
     func laterSnooze() async throws {
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await RoutingFixture(in: folder, nil, timekeeper: time) { configuration in
             configuration.actions = [
                 ReminderActionRule(
@@ -293,7 +293,7 @@ struct ReminderActionsTests {
                     Reminder(id: "mine", part: "q", schedule: schedule, title: "T"),
                 ])
         ])
-        let time = ManualTimekeeper(milliseconds: 1_800_000_000_000)
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
         let feature = try await feature(store, timekeeper: time)
         let info = #"{"goalId":"g","questionId":"q"}"#
         let id = try await feature.reminders.received(act(.button("later"), info: info))

@@ -221,7 +221,7 @@ struct ReminderRoutesTests {
 
     @Test("A tap whose time is up expires", .limit("taps.life"))
     func expires() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         let feature = try await RoutingFixture(
             in: folder, ScriptedStore(Self.goal), timekeeper: time, ui: false
         ) { $0.timeToLive = .seconds(60) }

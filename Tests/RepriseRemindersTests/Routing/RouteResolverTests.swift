@@ -122,7 +122,7 @@ struct RouteResolverTests {
         "A store that blocks for ever costs its timeout, and 64 such calls are the most",
         .limit("reminders.lookUp", "taps.lookUp", "taps.abandoned"))
     func timeout() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         var configuration = Reminders.Configuration()
         configuration.timekeeper = time
         let resolver = RouteResolver(configuration)
@@ -151,7 +151,7 @@ struct RouteResolverTests {
 
     @Test("A call that is late and returns after all makes room again")
     func lateReturn() async throws {
-        let time = ManualTimekeeper()
+        let time = ManualClock()
         var configuration = Reminders.Configuration()
         configuration.timekeeper = time
         let resolver = RouteResolver(configuration)

@@ -9,7 +9,7 @@ import RepriseWire
 struct TokenForge: Sendable {
     static let secret = Array("a secret of thirty-two bytes, yes!".utf8)
 
-    let time = ManualTimekeeper()
+    let time = ManualClock()
     let secretKey: SigningKey
     let curveKey: SigningKey
     let curve = ES256PrivateKey()

@@ -204,9 +204,11 @@ struct ServerAccountsTests {
             let queue = try DatabaseQueue(path: path)
             try await queue.writeWithoutTransaction { try $0.execute(sql: sql) }
             try queue.close()
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
             expectError(code) {
                 try Accounts.open(at: test.folder.path, implicitChannels: false)
             }
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes, "untouched")
         }
         await test.remove()
     }

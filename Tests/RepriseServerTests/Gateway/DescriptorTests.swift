@@ -1,9 +1,11 @@
 import Foundation
 import Logging
 import NIOCore
+import RepriseCore
 import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
+import RepriseWire
 import Testing
 
 /// A server process with few file descriptors.
@@ -19,11 +21,16 @@ struct DescriptorTests {
         }
     }
 
-    @Test("one address cannot use them up: others are served")
-    func oneAddress() async throws {
+    @Test(
+        "one address cannot use them up: others are served",
+        arguments: ["", TestClient.handshake()])
+    func oneAddress(_ beginning: String) async throws {
         try await Self.withServer(limits: "ulimit -n 128") { port, _, _ in
             var sockets: [PlainSocket] = []
-            for _ in 0..<150 { sockets.append(try PlainSocket(port: port)) }
+            for _ in 0..<150 {
+                sockets.append(try PlainSocket(port: port))
+                try? await sockets.last?.send(beginning)
+            }
             try await Self.untilServed(port, from: "127.0.0.2", within: .seconds(5))
             #expect(sockets.count == 150)
         }
@@ -34,11 +41,13 @@ struct DescriptorTests {
         try await Self.withServer(limits: "ulimit -n 64") { port, _, errors in
             var clients: [TestClient] = []
             let deadline = ContinuousClock.now + .seconds(20)
-            // WebSockets, because the bounds of HTTP do not count them.
+            // Welcomed WebSockets, because the bounds for strangers do not count them.
+            let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
+            let beginning = Array(TestClient.handshake().utf8) + TestClient.frame(0x81, hello)
             while !errors().contains("no file descriptor is left") {
                 try #require(ContinuousClock.now < deadline, "\(errors())")
                 let client = TestClient(socket: try PlainSocket(port: port))
-                try await client.socket.send(TestClient.handshake())
+                try await client.socket.send(beginning)
                 clients.append(client)
                 try await Task.sleep(for: .milliseconds(10))
             }
@@ -52,7 +61,7 @@ struct DescriptorTests {
         .limit("server.warnings"))
     func warnings() {
         let lines = LogLines()
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let warning = ThrottledWarning(
             logger: Logger(label: "test", factory: { _ in lines }), clock: clock)
         for _ in 0..<5 { warning.warn("too many", ["address": "a"]) }

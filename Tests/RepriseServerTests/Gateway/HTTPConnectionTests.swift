@@ -384,6 +384,31 @@ struct HTTPConnectionTests {
     }
 
     @Test(
+        "a WebSocket counts among an address's connections until its welcome",
+        .limit("http.connections"))
+    func beforeWelcome() async throws {
+        var limits = ServerLimits()
+        limits.httpConnectionsPerAddress = 3
+        try await RunningServer.with(limits) { server in
+            var strangers: [TestClient] = []
+            for _ in 0..<3 { strangers.append(try await server.client(hello: false)) }
+            #expect(try await !Self.isServed(PlainSocket(port: server.port)))
+            #expect(try await Self.isServed(PlainSocket(port: server.port, from: "127.0.0.2")))
+            try await strangers[0].send(.hello(.init(device: .random(), client: "test")))
+            guard case .welcome = try await strangers[0].nextFrame() else {
+                Issue.record("no welcome")
+                return
+            }
+            #expect(try await Self.isServed(PlainSocket(port: server.port)))
+            strangers[1].socket.endSending()
+            strangers[2].socket.endSending()
+            try await eventually("those that ended are counted out, once") {
+                server.gateway.httpConnectionCount == 0
+            }
+        }
+    }
+
+    @Test(
         "beyond the bound for all nobody gets a connection until one ends",
         .limit("http.connections"))
     func inAll() async throws {

@@ -36,7 +36,7 @@ struct RFC6455Case: Sendable {
 /// Our protocol echoes nothing. What Autobahn wants echoed is a `publish` with that text in its
 /// body, which must be answered with `published`. What is sent there as binary must be refused. 12
 /// and 13 are of a compression that the server does not offer; 10 is one case of 5. Of 9 the sizes
-/// are sampled. The handshakes are in the suites of the upgrade: see `UpgradeTrapTests`.
+/// are sampled. The handshakes are in `HandshakeCases`.
 struct RFC6455Cases {
     static let sections: [(name: String, fill: @Sendable (inout RFC6455Cases) -> Void)] = [
         ("1: framing", { $0.framing() }), ("2: pings and pongs", { $0.pings() }),
@@ -303,6 +303,10 @@ extension RFC6455Cases {
         addTaken(
             "6.1.2", "an empty fragment before a text and behind it", Self.part(Self.text),
             Self.part(0, Self.publish()), Self.frame(0))
+        addTaken(
+            "6.1.3", "a text in the middle of empty fragments, twice", Self.part(Self.text),
+            Self.part(0, Array(Self.publish()[..<9])), Self.part(0),
+            Self.frame(0, Array(Self.publish()[9...])))
         let scripts = Self.publish(Array("Hello-µ@ßöäüàá-UTF-8!!".utf8))
         addTaken("6.2.1", "text of many scripts", Self.frame(Self.text, scripts))
         add(
@@ -327,7 +331,7 @@ extension RFC6455Cases {
             "6.4.2", "a character that begins well and ends badly, over two fragments",
             .invalidText, Self.part(Self.text, begin + [0xf4]), Self.part(0, [0x90]))
         add(
-            "6.4.3", "in one frame that is dripped it shows at its end",
+            "6.4.3–4", "in one frame that is dripped it shows at its end",
             Self.dripped(Self.frame(Self.text, surrogate)), [], .closed(.invalidText))
         addClosed(
             "6.x", "a text that ends within a character", .invalidText,
@@ -416,16 +420,16 @@ extension RFC6455Cases {
             Self.closeFrame(1_000, [0xed, 0xa0, 0x80]))
         let sent: [UInt16] = [
             1_000, 1_001, 1_002, 1_003, 1_007, 1_008, 1_009, 1_010, 1_011, 3_000, 3_999, 4_000,
-            4_999,
+            4_999, 1_012, 1_013, 1_014,  // the last three were registered after the RFC
         ]
         for (index, code) in sent.enumerated() {
             addEchoed("7.7.\(index + 1)", "\(code)", code, Self.closeFrame(code))
         }
         let unsent: [UInt16] = [
-            0, 999, 1_004, 1_005, 1_006, 1_016, 1_100, 2_000, 2_999, 5_000, 65_535,
+            0, 999, 1_004, 1_005, 1_006, 1_016, 1_100, 2_000, 2_999, 1_015, 5_000, 65_535,
         ]
         for (index, code) in unsent.enumerated() {
-            let number = index < 9 ? "7.9.\(index + 1)" : "7.13.\(index - 8)"
+            let number = index < 10 ? "7.9.\(index + 1)" : "7.13.\(index - 9)"
             addClosed(number, "\(code)", .protocolError, Self.closeFrame(code))
         }
     }

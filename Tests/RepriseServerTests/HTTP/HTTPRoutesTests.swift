@@ -187,6 +187,23 @@ struct HTTPRoutesTests {
         }
     }
 
+    @Test("a page has at most 4 MiB of bodies", .limit("http.historyPage"))
+    func largeHistory() async throws {
+        try await withAPI { api in
+            let room = try ChannelName("room")
+            let body = "\"" + String(repeating: "x", count: 65_534) + "\""
+            let messages = (0..<70).map { _ in message(room, body: body) }
+            _ = try await api.committer.commit(messages)
+            var after = 0
+            for count in [64, 6, 0] {
+                let path = Self.room + "?limit=1000&after=\(after)"
+                let page = try #require(try await api.get(path).object)
+                #expect((page["messages"] as? [Any])?.count == count)
+                after += count
+            }
+        }
+    }
+
     @Test("reads a channel page by page, and names what is gone")
     func history() async throws {
         try await withAPI { api in

@@ -47,7 +47,7 @@ struct ErasureTests {
         try await reader.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
         try reader.close()
 
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let keeping = Task {
             await Housekeeping(
                 log: store.log, policy: RetentionPolicy(), clock: clock,

@@ -18,7 +18,7 @@ struct KnownIDsTests {
         .limit("log.ids")
     )
     func lifeOfIDs() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore(clock: clock) { $0.idsPerRun = Self.perRun }
         try await store.reopen()
         let room = try ChannelName("room")

@@ -13,7 +13,7 @@ import Testing
 struct LogUnderTest: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Makes an empty store and opens it.
-    let make: @Sendable (ManualTimekeeper) async throws -> any LogUnderTestStore
+    let make: @Sendable (ManualClock) async throws -> any LogUnderTestStore
 
     static let all = [sqlite]
 
@@ -25,7 +25,7 @@ struct LogUnderTest: Sendable, CustomTestStringConvertible {
 
     /// Runs `body` on a store of its own and removes it.
     func run(
-        clock: ManualTimekeeper = ManualTimekeeper(),
+        clock: ManualClock = ManualClock(),
         _ body: (any LogUnderTestStore) async throws -> Void
     ) async throws {
         let store = try await make(clock)
@@ -75,7 +75,7 @@ final class SQLiteStore: LogUnderTestStore {
     private let open = Mutex<SQLiteMessageLog?>(nil)
 
     init(
-        clock: ManualTimekeeper = ManualTimekeeper(),
+        clock: ManualClock = ManualClock(),
         configure: (inout SQLiteMessageLog.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = SQLiteMessageLog.Configuration()

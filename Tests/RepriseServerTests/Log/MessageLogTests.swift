@@ -119,7 +119,7 @@ struct MessageLogTests {
 
     @Test("never lets a channel's time go back", arguments: LogUnderTest.all)
     func monotonicTime(_ kind: LogUnderTest) async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let start = clock.wall()
         try await kind.run(clock: clock) { store in
             try await store.fill(room, 1)
@@ -183,7 +183,7 @@ struct MessageLogTests {
 
     @Test("trims by count and by age, whichever takes more", arguments: LogUnderTest.all)
     func policy(_ kind: LogUnderTest) async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         try await kind.run(clock: clock) { store in
             try await store.fill(room, 6)
             try await store.fill(other, 2)

@@ -36,7 +36,7 @@ struct RetentionTests {
         .limit("log.retention"),
         arguments: rules)
     func table(policy: RetentionPolicy, own: RetentionPolicy?, floor: Int64) async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         try await LogUnderTest.sqlite.run(clock: clock) { store in
             let body = "\"" + String(repeating: "x", count: 98) + "\""
             for number in 0..<10 {
@@ -86,7 +86,7 @@ struct RetentionTests {
 
     @Test("housekeeping asks the accounts for the channels' own policies")
     func housekeeping() async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)
         try await store.reopen()
         let accounts = try Accounts.open(at: store.folder.path, implicitChannels: false)

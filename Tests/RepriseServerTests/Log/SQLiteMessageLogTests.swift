@@ -87,7 +87,10 @@ struct SQLiteMessageLogTests {
         try await store.fill(room, 3)
         await store.close()
         try store.change("INSERT INTO grdb_migrations VALUES ('99 tomorrow')")
+        let file = URL(fileURLWithPath: store.folder.path + "/messages.sqlite")
+        let bytes = try Data(contentsOf: file)
         expectError(.journalNewer) { try open(store.folder.path) }
+        #expect(try Data(contentsOf: file) == bytes, "not a byte of it changes")
         try store.change("DELETE FROM grdb_migrations WHERE identifier = '99 tomorrow'")
         try await store.reopen()
         #expect(try await store.log.state(of: room).head == 3)
@@ -108,7 +111,10 @@ struct SQLiteMessageLogTests {
         let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
         try await queue.write { try $0.execute(sql: "DELETE FROM channels WHERE name = 'b'") }
         try queue.close()
+        let file = URL(fileURLWithPath: folder.path + "/messages.sqlite")
+        let bytes = try Data(contentsOf: file)
         expectError(.corrupt) { try open(folder.path) }
+        #expect(try Data(contentsOf: file) == bytes, "not a byte of it changes")
     }
 
     @Test("refuses a file cut to nothing, and a first page that has lost its tables, until removed")
@@ -122,6 +128,7 @@ struct SQLiteMessageLogTests {
         for content in [page, Data()] {
             try content.write(to: file)
             expectError(.corrupt) { try open(folder.path) }
+            #expect(try Data(contentsOf: file) == content, "it is refused as it was")
         }
         try FileManager.default.removeItem(at: file)
         try open(folder.path)

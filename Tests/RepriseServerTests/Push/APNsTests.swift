@@ -14,16 +14,16 @@ struct APNsUnderTest {
     let fake: FakeAPNs
     let server: FakePushServer
     let provider: APNsProvider
-    let clock: ManualTimekeeper
+    let clock: ManualClock
     let keyFile: String
     let settings: APNsSettings
 
     // With `fakeClock` the stand-in has a clock of its own; else both have one.
     static func with<T>(
-        keyID: String = "KEY0000001", fakeClock: ManualTimekeeper? = nil,
+        keyID: String = "KEY0000001", fakeClock: ManualClock? = nil,
         answer: Duration = PushLimits.answer, _ body: (APNsUnderTest) async throws -> T
     ) async throws -> T {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let fakeClock = fakeClock ?? clock
         let fake = FakeAPNs(
             topic: "org.example.chat",
@@ -318,7 +318,7 @@ struct APNsPayloadTests {
         let push = Push(
             address: .apns(try PushToken("aa")), hint: hint, title: title, body: body,
             expires: now)
-        let bytes = APNsPayload.json(push)
+        let bytes = APNsPayload(push).json
         let object = try #require(
             try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         let aps = try #require(object["aps"] as? [String: Any])

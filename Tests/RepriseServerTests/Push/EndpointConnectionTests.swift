@@ -102,7 +102,7 @@ struct EndpointConnectionTests {
         "a name is looked up again after a minute, and the next address is tried when one fails",
         .limit("push.lookUp"))
     func lookedUpAgain() async throws {
-        let (clock, names) = (ManualTimekeeper(), Names())
+        let (clock, names) = (ManualClock(), Names())
         let clients = names.clients(clock)
         func address(failing: Bool = false) async throws -> String? {
             let used = Mutex<String?>(nil)
@@ -140,7 +140,7 @@ struct EndpointConnectionTests {
         .limit("push.lookUp")
     )
     func bounds() async throws {
-        let (clock, names) = (ManualTimekeeper(), Names())
+        let (clock, names) = (ManualClock(), Names())
         let clients = names.clients(clock)
         for number in 0..<1_001 {
             clock.advance(by: .milliseconds(1))

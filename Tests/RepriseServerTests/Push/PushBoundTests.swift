@@ -95,7 +95,7 @@ struct PushBoundTests {
         "a push service gets one token for six hours, and then another", .limit("push.vapidToken"))
     func vapidAge() throws {
         var vapid = try Self.vapid()
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let first = try vapid.authorization(for: "https://a.example", clock: clock)
         clock.advance(by: .seconds(6 * 3_600 - 1))
         #expect(try vapid.authorization(for: "https://a.example", clock: clock) == first)
@@ -108,7 +108,7 @@ struct PushBoundTests {
         .limit("push.vapidToken"))
     func vapidTokens() throws {
         var vapid = try Self.vapid()
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let first = try vapid.authorization(for: "https://0.example", clock: clock)
         for number in 1..<1_000 {
             _ = try vapid.authorization(for: "https://\(number).example", clock: clock)

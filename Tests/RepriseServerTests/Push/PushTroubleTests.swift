@@ -95,7 +95,7 @@ struct PushTroubleTests {
         arguments: [Duration.seconds(-7_200), .seconds(7_200)])
     func skew(by: Duration) async throws {
         // Apple's clock goes right; ours says something else.
-        let apple = ManualTimekeeper()
+        let apple = ManualClock()
         try await APNsUnderTest.with(fakeClock: apple) { test in
             test.clock.jumpWall(by: by)
             guard case .unauthorized = await test.provider.send(test.push()),

@@ -8,7 +8,7 @@ import Testing
 /// A dispatcher over a real log and real accounts, in manual time.
 final class PushUnderTest {
     let folder: TemporaryFolder
-    let clock = ManualTimekeeper()
+    let clock = ManualClock()
     private(set) var provider: RecordingProvider
     private(set) var log: SQLiteMessageLog
     private(set) var accounts: Accounts
@@ -25,7 +25,7 @@ final class PushUnderTest {
     }
 
     private static func openLog(
-        _ folder: TemporaryFolder, _ clock: ManualTimekeeper, isRestored: Bool = false
+        _ folder: TemporaryFolder, _ clock: ManualClock, isRestored: Bool = false
     ) throws -> SQLiteMessageLog {
         var configuration = SQLiteMessageLog.Configuration()
         configuration.clock = clock
@@ -35,7 +35,7 @@ final class PushUnderTest {
 
     private static func dispatcher(
         _ provider: RecordingProvider, _ accounts: Accounts, _ log: SQLiteMessageLog,
-        _ metrics: ServerMetrics, _ clock: ManualTimekeeper
+        _ metrics: ServerMetrics, _ clock: ManualClock
     ) -> PushDispatcher {
         let dispatcher = PushDispatcher(
             provider, queue: accounts.pushQueue,

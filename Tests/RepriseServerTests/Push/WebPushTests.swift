@@ -14,14 +14,14 @@ struct WebPushUnderTest {
     let service: FakePushService
     let server: FakePushServer
     let provider: WebPushProvider
-    let clock: ManualTimekeeper
+    let clock: ManualClock
     let keyFile: String
 
     static func with(
         allowsPrivate: Bool = true, names: [String: String] = [:],
         answer: Duration = PushLimits.answer, _ body: (WebPushUnderTest) async throws -> Void
     ) async throws {
-        let clock = ManualTimekeeper()
+        let clock = ManualClock()
         let service = FakePushService(now: {
             Date(timeIntervalSince1970: Double(clock.wall().milliseconds) / 1_000)
         })

@@ -39,6 +39,13 @@ struct FormsWorkloadTests {
         #expect(violation == nil, "\(String(describing: violation))")
     }
 
+    @Test("an event that was dispatched before another goes back for its order does so too")
+    func dispatchedBeforeClosing() {
+        let schedule = workload.schedule(seed: 771_001_178).reduced(messages: 53, faults: [0])
+        let violation = workload.run(schedule).violation
+        #expect(violation == nil, "\(String(describing: violation))")
+    }
+
     @Test("a page of former times that hangs with an event that waits is replaced (seed 456000255)")
     func silentKeeper() {
         let schedule = large.schedule(seed: 456_000_255).reduced(messages: 66, faults: [2, 4])

@@ -26,6 +26,11 @@ open class BGProcessingTaskRequest: BGTaskRequest {
     public init(identifier: String) { fatalError() }
 }
 
+// /bgtaskscheduler: not in an extension; see UIKit.swift for REPRISE_EXTENSION.
+#if REPRISE_EXTENSION
+    @available(*, unavailable, message: "an extension schedules no background tasks")
+#endif
+@available(iOSApplicationExtension, unavailable)
 open class BGTaskScheduler: NSObject, @unchecked Sendable {
     public struct Error: Swift.Error {
         public enum Code: Int, Sendable {

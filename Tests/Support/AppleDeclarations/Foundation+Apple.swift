@@ -68,3 +68,10 @@ extension NotificationCenter {
 extension NotificationCenter.Notifications.AsyncIterator: Sendable {}
 
 extension URL { static var documentsDirectory: URL { fatalError() } }
+
+// /filemanager/containerurl(forsecurityapplicationgroupidentifier:)
+extension FileManager {
+    nonisolated func containerURL(forSecurityApplicationGroupIdentifier group: String) -> URL? {
+        fatalError()
+    }
+}

@@ -1,11 +1,14 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// Declarations of Apple's UIKit, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/uikit
+// Declarations of Apple's UIKit, as far as RepriseApple and RepriseUI use them; nothing here does
+// anything. Each group names its page below https://developer.apple.com/documentation/uikit, as
+// read on 2026-11-24. An extension has no `UIApplication.shared`: REPRISE_EXTENSION marks what is
+// unavailable there, because only a compiler for Apple's systems knows iOSApplicationExtension.
 @_exported public import Foundation
 public import UserNotifications
 
-@MainActor open class UIResponder: NSObject { override nonisolated public init() {} }
+// /uiresponder, /uibackgroundtaskidentifier
+@MainActor open class UIResponder: NSObject {}
 
 public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     public let rawValue: Int
@@ -13,33 +16,99 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     public static let invalid = Self(rawValue: 0)
 }
 
-/// Its methods are optional there; here they are required, so that one that is written otherwise is
-/// found.
+// /uiapplicationdelegate: its methods are optional there; here they are required, so that one that
+// is written otherwise is found, except in an app with a delegate of its own (REPRISE_OWN).
 @MainActor public protocol UIApplicationDelegate: NSObjectProtocol {
+    // /uiapplicationdelegate/application(_:willfinishlaunchingwithoptions:)
+    func application(
+        _ application: UIApplication,
+        willFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
+    ) -> Bool
+    // /uiapplicationdelegate/application(_:didfinishlaunchingwithoptions:)
     func application(
         _ application: UIApplication,
         didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
     ) -> Bool
+    // /uiapplicationdelegate/application(_:configurationforconnecting:options:)
     func application(
         _ application: UIApplication,
         configurationForConnecting connectingSceneSession: UISceneSession,
         options: UIScene.ConnectionOptions
     ) -> UISceneConfiguration
+    // /uiapplicationdelegate/application(_:open:options:)
+    func application(
+        _ app: UIApplication, open url: URL, options: [UIApplication.OpenURLOptionsKey: Any]
+    ) -> Bool
+    // /uiapplicationdelegate/application(_:didregisterforremotenotificationswithdevicetoken:)
+    func application(
+        _ application: UIApplication,
+        didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data)
+    // /uiapplicationdelegate/application(_:didfailtoregisterforremotenotificationswitherror:)
+    func application(
+        _ application: UIApplication,
+        didFailToRegisterForRemoteNotificationsWithError error: any Error)
+    // /uiapplicationdelegate/application(_:didreceiveremotenotification:fetchcompletionhandler:)
+    func application(
+        _ application: UIApplication, didReceiveRemoteNotification userInfo: [AnyHashable: Any],
+        fetchCompletionHandler completionHandler: @escaping (UIBackgroundFetchResult) -> Void)
+    // /uiapplicationdelegate/application(_:handleeventsforbackgroundurlsession:completionhandler:)
+    func application(
+        _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+        completionHandler: @escaping () -> Void)
 }
 
+#if REPRISE_OWN
+    extension UIApplicationDelegate {
+        public func application(
+            _ application: UIApplication,
+            willFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]?
+        ) -> Bool { fatalError() }
+        public func application(
+            _ app: UIApplication, open url: URL, options: [UIApplication.OpenURLOptionsKey: Any]
+        ) -> Bool { fatalError() }
+        public func application(
+            _ application: UIApplication,
+            didFailToRegisterForRemoteNotificationsWithError error: any Error
+        ) {}
+    }
+#endif
+
+// /uibackgroundfetchresult
+public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, failed }
+
+// /uiscenesession, /uiscenesession/role
 @MainActor open class UISceneSession: NSObject {
     public struct Role: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
+        public static let windowApplication = Self(rawValue: "1")
     }
     override nonisolated public init() {}
     open var role: Role { fatalError() }
+    open var configuration: UISceneConfiguration { fatalError() }
 }
 
+// /uisceneconfiguration
 @MainActor open class UISceneConfiguration: NSObject {
     public init(name: String?, sessionRole: UISceneSession.Role) {}
+    open var name: String? { fatalError() }
+    open var delegateClass: AnyClass?
 }
 
+// /uiscenedelegate, /uiwindowscenedelegate, /uiopenurlcontext
+@MainActor public protocol UISceneDelegate: NSObjectProtocol {
+    func scene(
+        _ scene: UIScene, willConnectTo session: UISceneSession,
+        options connectionOptions: UIScene.ConnectionOptions)
+    func scene(_ scene: UIScene, openURLContexts URLContexts: Set<UIOpenURLContext>)
+}
+@MainActor public protocol UIWindowSceneDelegate: UISceneDelegate {}
+@MainActor open class UIOpenURLContext: NSObject {
+    override nonisolated public init() {}
+    open var url: URL { fatalError() }
+}
+
+// /uiapplication
 @MainActor open class UIApplication: UIResponder {
     public struct LaunchOptionsKey: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
@@ -49,9 +118,19 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     nonisolated public static let willEnterForegroundNotification = NSNotification.Name("2")
     nonisolated public static let didReceiveMemoryWarningNotification = NSNotification.Name("3")
     nonisolated public static let didBecomeActiveNotification = NSNotification.Name("5")
+    nonisolated public static let didFinishLaunchingNotification = NSNotification.Name("6")
+    public struct OpenURLOptionsKey: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
     public enum State: Int, Sendable { case active, inactive, background }
     open var applicationState: State { fatalError() }
+    #if REPRISE_EXTENSION
+        @available(*, unavailable, message: "an extension has no application")
+    #endif
+    @available(iOSApplicationExtension, unavailable)
     open class var shared: UIApplication { fatalError() }
+    open func registerForRemoteNotifications() { fatalError() }
     open var connectedScenes: Set<UIScene> { fatalError() }
     open var backgroundTimeRemaining: TimeInterval { fatalError() }
     open func beginBackgroundTask(
@@ -60,6 +139,7 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) { fatalError() }
 }
 
+// /uiscene, /uiscene/connectionoptions, /uiwindowscene
 @MainActor open class UIScene: UIResponder {
     public enum ActivationState: Int, Sendable {
         case unattached, foregroundActive, foregroundInactive, background
@@ -68,12 +148,14 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     @MainActor open class ConnectionOptions: NSObject {
         override nonisolated public init() {}
         open var notificationResponse: UNNotificationResponse? { fatalError() }
+        open var urlContexts: Set<UIOpenURLContext> { fatalError() }
     }
     open var activationState: ActivationState { fatalError() }
 }
 
 @MainActor open class UIWindowScene: UIScene { open var keyWindow: UIWindow? { fatalError() } }
 
+// /uicolor, /uiview, /uiwindow, /uidevice
 open class UIColor: NSObject { open class var clear: UIColor { fatalError() } }
 
 @MainActor open class UIView: UIResponder {
@@ -97,7 +179,9 @@ open class UIColor: NSObject { open class var clear: UIColor { fatalError() } }
     open func removeFromSuperview() { fatalError() }
 }
 
-@MainActor open class UIWindow: UIView {}
+@MainActor open class UIWindow: UIView {
+    nonisolated public static let didBecomeKeyNotification = NSNotification.Name("8")
+}
 
 @MainActor open class UIDevice: NSObject {
     override nonisolated public init() {}

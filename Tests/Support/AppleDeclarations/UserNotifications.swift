@@ -199,12 +199,11 @@ open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
     open func setNotificationCategories(_ categories: Set<UNNotificationCategory>) { fatalError() }
 }
 
-#if !REPRISE_MAC
-    open class UNNotificationServiceExtension: NSObject {
-        open func didReceive(
-            _ request: UNNotificationRequest,
-            withContentHandler contentHandler: @escaping (UNNotificationContent) -> Void
-        ) { fatalError() }
-        open func serviceExtensionTimeWillExpire() { fatalError() }
-    }
-#endif
+// /unnotificationserviceextension: iOS 10, macOS 10.14.
+open class UNNotificationServiceExtension: NSObject {
+    open func didReceive(
+        _ request: UNNotificationRequest,
+        withContentHandler contentHandler: @escaping (UNNotificationContent) -> Void
+    ) { fatalError() }
+    open func serviceExtensionTimeWillExpire() { fatalError() }
+}

@@ -153,7 +153,8 @@ struct NoticesSession: PhoneSession {
         }
         let reading =
             isReprise
-            ? try NoticesReading.read(at: folder, schemas: AccountClient.featureSchemas, limit: 0) : nil
+            ? try NoticesReading.read(at: folder, schemas: AccountClient.featureSchemas, limit: 0)
+            : nil
         return NoticesDemo.Observation(
             notes: notes.value, badge: Int64(status.badge), standings: standings,
             delivered: status.delivered.map(\.request),

@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 package import RepriseCore
-import RepriseWire
+package import RepriseWire
 import Synchronization
 
 /// Apple's push service, over HTTP/2 with token authentication.
@@ -133,7 +133,7 @@ package final class APNsProvider: PushProvider {
             "apns-collapse-id": Self.collapse(push.collapse),
             "content-type": "application/json",
         ]
-        request.body = .bytes(ByteBuffer(bytes: APNsPayload.json(push)))
+        request.body = .bytes(ByteBuffer(bytes: APNsPayload(push).json))
         return request
     }
 
@@ -164,5 +164,13 @@ package final class APNsProvider: PushProvider {
                 return .dead(since: nil)
             }
         }
+    }
+}
+
+extension APNsPayload {
+    package init(_ push: Push) {
+        self.init(
+            push.hint, title: push.title, body: push.body, isQuiet: push.isQuiet,
+            category: push.category)
     }
 }

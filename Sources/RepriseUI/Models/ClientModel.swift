@@ -2,6 +2,19 @@ public import Observation
 public import Reprise
 
 /// A client for a screen: who is signed in, and what has become of its journal and its connection.
+///
+/// ```swift
+/// struct Banner: View {
+///     let model: ClientModel                        // client.model
+///
+///     var body: some View {
+///         if let problem = model.problem { Text(problem.message) }
+///         if !model.isConnected { Text("Connecting…") }
+///     }
+/// }
+/// ```
+///
+/// Below `.reprise(client)`, `@Environment(ClientModel.self)` has it, too.
 @MainActor @Observable
 public final class ClientModel {
     /// The client.
@@ -12,6 +25,13 @@ public final class ClientModel {
     public private(set) var connection: ConnectionState = .idle
     /// The signed-in user; nil: nobody.
     public var user: UserID? { if case .open(let user) = state { user } else { nil } }
+    /// Whether the server has welcomed this device.
+    public var isConnected: Bool {
+        switch connection {
+        case .connected, .expiring: true
+        case .idle, .connecting, .stuck, .waiting, .offline, .suspended, .stopped: false
+        }
+    }
     /// What has to be told to a person, or mended by a programmer; nil: nothing.
     public var problem: RepriseError? {
         switch state {
@@ -20,22 +40,13 @@ public final class ClientModel {
         }
     }
 
-    @ObservationIgnored private var watches: [Task<Void, Never>] = []
+    @ObservationIgnored private let watches = Watches()
 
-    /// Makes the model of a client, and begins to watch it.
+    /// Makes the model of a client, and begins to watch it; see `client.model`.
     public init(_ client: RepriseClient) {
         self.client = client
         state = client.state
-        let (states, connections) = (client.states, client.connectionStates)
-        watches = [
-            Task { @MainActor [weak self] in
-                for await state in states { self?.state = state }
-            },
-            Task { @MainActor [weak self] in
-                for await connection in connections { self?.connection = connection }
-            },
-        ]
+        watches.follow(client.states, for: self) { $0.state = $1 }
+        watches.follow(client.connectionStates, for: self) { $0.connection = $1 }
     }
-
-    isolated deinit { for watch in watches { watch.cancel() } }
 }

@@ -1,14 +1,22 @@
 public import RepriseCore
 import Synchronization
 
-/// Clocks that stand still until a test moves them.
+/// The device's clocks, which stand still until a test moves them.
 ///
 /// ```swift
-/// let time = ManualTimekeeper()
-/// time.advance(by: .seconds(60))       // both clocks
-/// time.setWall(milliseconds: 0)        // the calendar alone jumps
+/// let clock = ManualClock()
+/// configuration.clock = clock
+/// clock.advance(by: .seconds(60))       // both clocks; wakes what is due
+/// clock.setWall(milliseconds: 0)        // the calendar alone jumps; wakes nothing
 /// ```
-public final class ManualTimekeeper: Sendable {
+///
+/// A device has two clocks: the calendar, which a person can set, and the uptime, which never
+/// jumps. Waits and deadlines follow the uptime; times in messages and schedules the calendar. So
+/// to let time pass use ``advance(by:)``, and the other functions only to try a wrong calendar.
+///
+/// A task that begins to wait after ``advance(by:)`` waits from there on. Where the code under test
+/// may not wait yet, advance again: ``advance(by:until:)``.
+public final class ManualClock: Sendable {
     private struct Sleeper {
         let id: Int
         let moment: Duration
@@ -52,7 +60,29 @@ public final class ManualTimekeeper: Sendable {
         for sleeper in due { sleeper.continuation.resume() }
     }
 
+    /// Lets time pass in steps until a condition holds, with a pause of a few milliseconds between
+    /// them for the code under test.
+    ///
+    /// - Parameters:
+    ///   - step: how much passes at a time.
+    ///   - limit: for how long, by the system's clock, this tries at most.
+    ///   - condition: what is waited for.
+    /// - Throws: ``RepriseCore/RepriseError`` `.timedOut`; `CancellationError`; the condition's
+    ///   errors.
+    public func advance(
+        by step: Duration, within limit: Duration = .seconds(20),
+        until condition: () async throws -> Bool
+    ) async throws {
+        try await waitUntil("the condition holds", within: limit) {
+            if try await condition() { return true }
+            advance(by: step)
+            return try await condition()
+        }
+    }
+
     /// Sets the calendar alone, as a person or a wrong battery clock does.
+    ///
+    /// No time passes: waits go on, and what measures by uptime does not notice.
     ///
     /// - Parameter milliseconds: since 1970.
     public func setWall(milliseconds: Int64) {
@@ -94,8 +124,9 @@ public final class ManualTimekeeper: Sendable {
     }
 }
 
-extension ManualTimekeeper: Timekeeper {
-    package func wall() -> WallTime {
+extension ManualClock: Timekeeper {
+    /// The calendar.
+    public func wall() -> WallTime {
         state.withLock { state in
             let seen = state.wall
             if let jump = state.jumpAfterLook {
@@ -105,15 +136,21 @@ extension ManualTimekeeper: Timekeeper {
         }
     }
 
-    package func uptime() -> Duration { state.withLock { $0.uptime } }
+    /// Time since the device started.
+    public func uptime() -> Duration { state.withLock { $0.uptime } }
 
-    package var boot: String { state.withLock { $0.boot } }
+    /// Changes with ``restart()``.
+    public var boot: String { state.withLock { $0.boot } }
 
-    package func sleep(until moment: Duration) async throws {
+    /// Waits until ``advance(by:)`` has brought the uptime to `moment`.
+    ///
+    /// - Throws: `CancellationError`.
+    public func sleep(until moment: Duration) async throws {
         let id = state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
+        defer { state.withLock { _ = $0.cancelled.remove(id) } }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let disposition: Result<Void, any Error>? = state.withLock { state in

@@ -2,7 +2,7 @@
 /// number of bytes.
 package enum PushText {
     /// The most nested direction changes; deeper ones are removed.
-    static let openDirections = 8
+    package static let openDirections = 8
     private static let ellipsis = "…"
 
     /// A title: one line, without bidi formatting that affects text beside it.

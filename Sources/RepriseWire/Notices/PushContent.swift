@@ -1,6 +1,3 @@
-import RepriseCore
-import RepriseWire
-
 /// A message's displayed content, from its body.
 ///
 /// | body | shown |
@@ -24,7 +21,7 @@ package struct PushContent: Hashable, Sendable {
     /// - Parameter body: JSON, as stored.
     package init?(_ body: [UInt8]) {
         self.body = Self.unspoken
-        life = PushLimits.life
+        life = PushPayloadLimits.life
         let wanted = try? body.withUnsafeBufferPointer { bytes -> Bool in
             var scanner = JSONScanner(bytes)
             let value = try scanner.value()
@@ -53,7 +50,7 @@ package struct PushContent: Hashable, Sendable {
             body = Self.text(notice, "body") ?? body
             category = Self.text(notice, "category").flatMap { $0.utf8.count <= 64 ? $0 : nil }
             if let seconds = try? notice.sequence("ttl"), notice.optional("ttl") != nil {
-                life = min(.seconds(seconds), PushLimits.lifeLongest)
+                life = min(.seconds(seconds), PushPayloadLimits.lifeLongest)
             }
         }
         return true

@@ -8,7 +8,7 @@
     /// once.
     ///
     /// ```swift
-    /// final class NotificationService: UNNotificationServiceExtension {
+    /// nonisolated final class NotificationService: UNNotificationServiceExtension {
     ///     private let notice = NoticeExtension(at: sharedFolder)
     ///     private lazy var work = SystemServiceExtension(
     ///         content: notice.content(for:), timeWillExpire: notice.timeWillExpire)

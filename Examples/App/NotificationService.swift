@@ -1,0 +1,5 @@
+import RepriseExtension
+
+nonisolated final class NotificationService: RepriseNotificationService {
+    override var appGroup: String? { "group.org.example.courier" }
+}

@@ -1,0 +1,224 @@
+import Foundation
+public import RepriseCore
+public import RepriseWire
+import Synchronization
+
+/// A user's settings on a ``MemoryServer``: what the app has told it over HTTP.
+public struct MemorySettings: Hashable, Sendable {
+    /// The muted channels, and until when in milliseconds since 1970; nil: for ever.
+    public internal(set) var mutedChannels: [String: Int64?] = [:]
+    /// The muted users, likewise.
+    public internal(set) var mutedUsers: [String: Int64?] = [:]
+    /// Quiet hours of the user.
+    public internal(set) var quietHours: QuietHours?
+    /// Quiet hours of single devices, by the device's id.
+    public internal(set) var deviceQuietHours: [String: QuietHours] = [:]
+    /// The push tokens, in hexadecimal digits, by the device's id; nil: a device without one.
+    public internal(set) var pushTokens: [String: String?] = [:]
+
+    func isMuted(_ channel: ChannelName, from user: UserID?, at now: WallTime) -> Bool {
+        let mutes = [mutedChannels[channel.text], user.flatMap { mutedUsers[$0.text] }]
+        return mutes.compactMap(\.self).contains { until in
+            until.map { $0 > now.milliseconds } ?? true
+        }
+    }
+
+    func isQuiet(at now: WallTime) -> Bool {
+        ([quietHours].compactMap(\.self) + deviceQuietHours.values).contains { $0.contains(now) }
+    }
+}
+
+/// The routes that an app calls: mutes, quiet hours, devices, the catalogue of forms; every other
+/// path is answered with 404.
+extension MemoryServer: HTTPTransport {
+    /// What a user has set; empty if nothing.
+    public func settings(of user: String) -> MemorySettings {
+        state.withLock { state in
+            (try? UserID(user)).flatMap { state.settings[$0] } ?? MemorySettings()
+        }
+    }
+
+    /// The catalogue of forms of every company, as JSON; nil: 404.
+    public var catalogue: String? {
+        get { state.withLock { $0.catalogue } }
+        set { state.withLock { $0.catalogue = newValue } }
+    }
+
+    /// Answers a request, whatever its host and port.
+    public func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        let answer = state.withLock { self.answer(request, &$0) }
+        var headers = ["content-length": "\(answer.body.utf8.count)"]
+        if !answer.body.isEmpty { headers["content-type"] = "application/json" }
+        if let tag = answer.tag { headers["etag"] = tag }
+        try await head(HTTPHead(status: answer.status, headers: headers))
+        if !answer.body.isEmpty { try await chunk(Array(answer.body.utf8)) }
+    }
+
+    struct Answer {
+        var status = 200
+        var body = ""
+        var tag: String?
+
+        static let notFound = failure(404, "notFound", "Nothing is here.")
+
+        static func failure(_ status: Int, _ code: String, _ message: String) -> Answer {
+            Answer(
+                status: status, body: #"{"error":{"code":"\#(code)","message":"\#(message)"}}"#)
+        }
+    }
+
+    private func answer(_ request: HTTPCall, _ state: inout State) -> Answer {
+        guard let url = URLComponents(string: request.url) else { return .notFound }
+        let path = url.percentEncodedPath.split(separator: "/").map {
+            String($0).removingPercentEncoding ?? ""
+        }
+        guard path.first == "v1", path.count > 1 else { return .notFound }
+        if path[1] == "forms" { return forms(request, state) }
+        let secret = request.headers.first { $0.key.lowercased() == "authorization" }?.value
+        let token = secret.flatMap { try? AccessToken(String($0.dropFirst("Bearer ".count))) }
+        let user = state.tokens == nil ? self.user : token.flatMap { state.tokens?[$0] }
+        guard let user else {
+            return state.tokens == nil
+                ? .failure(403, "forbidden", "This server asks nobody who he is.")
+                : .failure(401, "unauthorized", "The token is not one that is known here.")
+        }
+        var settings = state.settings[user] ?? MemorySettings()
+        defer { state.settings[user] = settings }
+        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+        let isDeletion = request.method == "DELETE"
+        switch (request.method, path.dropFirst().first, path.count) {
+        case ("GET", "mutes", 2): return settings.mutes
+        case ("PUT", "mutes", 4), ("DELETE", "mutes", 4):
+            return settings.mute(path[2], path[3], isDeletion ? nil : body)
+        case ("GET", "quiet-hours", 2): return settings.hours
+        case ("PUT", "quiet-hours", 2): return settings.setHours(body)
+        case ("DELETE", "quiet-hours", 2):
+            let device = url.queryItems?.first { $0.name == "device" }?.value
+            if let device {
+                settings.deviceQuietHours[device] = nil
+            } else {
+                settings.quietHours = nil
+            }
+            return Answer(status: 204)
+        case ("GET", "devices", 2): return settings.devices
+        case ("PUT", "devices", 3): return settings.register(path[2], body)
+        case ("DELETE", "devices", 3):
+            settings.pushTokens[path[2]] = nil
+            return Answer(status: 204)
+        default: return .notFound
+        }
+    }
+
+    private func forms(_ request: HTTPCall, _ state: State) -> Answer {
+        guard request.method == "GET", let catalogue = state.catalogue else {
+            return .failure(404, "noCatalogue", "This company has no forms.")
+        }
+        let tag = "\"\(EntryID.hash(of: catalogue, prefix: "").text)\""
+        guard request.headers["if-none-match"] != tag else { return Answer(status: 304, tag: tag) }
+        return Answer(body: catalogue, tag: tag)
+    }
+}
+
+/// Settings as `docs/openapi.json` writes them.
+extension MemorySettings {
+    typealias Answer = MemoryServer.Answer
+
+    private struct Mute: Codable {
+        var channelId: String?
+        var user: String?
+        var until: Int64?
+    }
+
+    private struct Hours: Codable {
+        var device: String?
+        var from: String
+        var to: String
+        var timeZone: String
+
+        init(_ hours: QuietHours, of device: String?) {
+            (self.device, timeZone) = (device, hours.zone)
+            (from, to) = (hours.startText, hours.endText)
+        }
+    }
+
+    private struct Device: Codable {
+        var device: String?
+        var platform: String?
+        var pushToken: String?
+        var hasPushToken: Bool?
+        var hasWebPush: Bool?
+    }
+
+    private static func write(_ value: some Encodable) -> Answer {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return Answer(body: String(decoding: (try? encoder.encode(value)) ?? Data(), as: UTF8.self))
+    }
+
+    private static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) -> Value? {
+        try? JSONDecoder().decode(type, from: Data(body))
+    }
+
+    private static let malformed = Answer.failure(
+        400, "malformed", "The body is not what docs/openapi.json asks for.")
+
+    fileprivate var mutes: Answer {
+        let channels = mutedChannels.map { Mute(channelId: $0.key, until: $0.value) }
+        let users = mutedUsers.map { Mute(user: $0.key, until: $0.value) }
+        return Self.write(["mutes": channels + users])
+    }
+
+    fileprivate mutating func mute(_ kind: String, _ name: String, _ body: [UInt8]?) -> Answer {
+        guard kind == "channels" || kind == "users" else { return .notFound }
+        let part =
+            kind == "channels" ? \MemorySettings.mutedChannels : \MemorySettings.mutedUsers
+        guard let body else {
+            self[keyPath: part].removeValue(forKey: name)
+            return Answer(status: 204)
+        }
+        guard let mute = Self.read(Mute.self, body) else { return Self.malformed }
+        self[keyPath: part].updateValue(mute.until, forKey: name)
+        return Self.write(mute)
+    }
+
+    fileprivate var hours: Answer {
+        let own = quietHours.map { [Hours($0, of: nil)] } ?? []
+        return Self.write([
+            "quietHours": own + deviceQuietHours.map { Hours($0.value, of: $0.key) }
+        ])
+    }
+
+    fileprivate mutating func setHours(_ body: [UInt8]) -> Answer {
+        guard let asked = Self.read(Hours.self, body),
+            let hours = try? QuietHours(from: asked.from, to: asked.to, zone: asked.timeZone)
+        else { return Self.malformed }
+        if let device = asked.device {
+            deviceQuietHours[device] = hours
+        } else {
+            quietHours = hours
+        }
+        return Self.write(asked)
+    }
+
+    fileprivate var devices: Answer {
+        Self.write([
+            "devices": pushTokens.map {
+                Device(device: $0.key, hasPushToken: $0.value != nil, hasWebPush: false)
+            }
+        ])
+    }
+
+    fileprivate mutating func register(_ device: String, _ body: [UInt8]) -> Answer {
+        guard let asked = Self.read(Device.self, body), asked.platform != nil else {
+            return Self.malformed
+        }
+        pushTokens.updateValue(asked.pushToken, forKey: device)
+        return Self.write(
+            Device(
+                device: device, platform: asked.platform, hasPushToken: asked.pushToken != nil,
+                hasWebPush: false))
+    }
+}

@@ -1,0 +1,116 @@
+public import RepriseCore
+import RepriseWire
+import Synchronization
+
+/// A phone to which a ``MemoryServer`` pushes.
+struct MemoryPhone: Sendable {
+    let user: UserID
+    let notifications: MemoryNotifications
+    let handler: (any NotificationHandler)?
+    /// Up to which sequence it was pushed, and up to which its banners were removed.
+    var pushed: [ChannelName: Int64] = [:]
+    var dismissed: [ChannelName: Int64] = [:]
+}
+
+/// Pushes, with the real server's payload and decisions.
+///
+/// ```swift
+/// server.addPhone(notifications, of: "ada", app: client)
+/// try server.post(Note(text: "hello"), to: "order-7", from: "bob")
+/// await server.push()
+/// #expect(notifications.delivered.map(\.request.content.body) == ["hello"])
+/// ```
+extension MemoryServer {
+    /// Adds a phone of a user.
+    ///
+    /// It needs no push token; what the app has registered is in ``settings(of:)``.
+    ///
+    /// - Parameters:
+    ///   - notifications: shows its alerts.
+    ///   - user: its user.
+    ///   - app: gets pushes in the background, as a running app does; nil: no app runs.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public func addPhone(
+        _ notifications: MemoryNotifications, of user: String,
+        app: (any NotificationHandler)? = nil
+    ) throws {
+        let phone = MemoryPhone(
+            user: try UserID(user), notifications: notifications, handler: app)
+        state.withLock { $0.phones.append(phone) }
+    }
+
+    /// Sends what is due to every phone, and returns when its app has handled it.
+    ///
+    /// The real server does this by itself, 5 seconds after a message and 2 after a receipt. Due
+    /// are, as there:
+    ///
+    /// - an alert of each message that its user may read, has not written, and has on no device
+    ///   yet; in quiet hours without a sound; the badge alone where channel or author are muted;
+    /// - a push in the background where messages that were pushed have been read elsewhere.
+    public func push() async {
+        let sendings = state.withLock { state in
+            if clock != nil { tick(&state) }
+            return state.phones.indices.flatMap { phone in
+                state.logs.keys.sorted { $0.text < $1.text }.flatMap {
+                    due(phone, in: $0, &state)
+                }
+            }
+        }
+        for (phone, payload) in sendings { await phone.receive(payload) }
+    }
+
+    private func due(_ index: Int, in channel: ChannelName, _ state: inout State)
+        -> [(MemoryPhone, APNsPayload)]
+    {
+        let phone = state.phones[index]
+        guard let log = state.logs[channel], mayUse(channel, phone.user, state) else { return [] }
+        let position = position(of: phone.user, in: channel, state)
+        let settings = state.settings[phone.user] ?? MemorySettings()
+        let now = WallTime(milliseconds: state.time)
+        let count = state.logs.keys.filter { mayUse($0, phone.user, state) }
+            .reduce(0) { $0 + unread(in: $1, for: phone.user, state).count }
+        var found: [APNsPayload] = []
+        func payload(_ kind: PushHint.Kind, _ seq: Int64) -> APNsPayload {
+            var hint = PushHint(kind: kind, channel: channel, seq: seq, head: log.head)
+            hint.to = phone.user
+            hint.badge = .init(count: min(count, WireLimits.unreadCounted), asOf: now)
+            return APNsPayload(hint, isQuiet: true)
+        }
+        let last = phone.pushed[channel, default: 0]
+        for event in log.events
+        where event.seq > max(last, position.delivered) && event.from != phone.user {
+            guard event.change == nil, !event.isDeleted, let content = PushContent(event.body)
+            else { continue }
+            state.phones[index].pushed[channel] = event.seq
+            guard !settings.isMuted(channel, from: event.from, at: now) else {
+                found.append(payload(.badge, event.seq))
+                continue
+            }
+            var alert = payload(.alert, event.seq)
+            (alert.hint.id, alert.hint.from, alert.hint.time) = (event.id, event.from, event.time)
+            alert.title = content.title ?? channel.text
+            alert.body = content.body
+            alert.category = content.category
+            alert.isQuiet = settings.isQuiet(at: now)
+            found.append(alert)
+        }
+        let read = min(position.read, last)
+        if read > phone.dismissed[channel, default: 0] {
+            state.phones[index].dismissed[channel] = read
+            found += [payload(.badge, read), payload(.dismiss, position.read)]
+        }
+        return found.map { (phone, $0) }
+    }
+}
+
+extension MemoryPhone {
+    fileprivate func receive(_ payload: APNsPayload) async {
+        switch payload.hint.kind {
+        case .alert:
+            guard let id = payload.hint.id else { return }
+            notifications.push(NotificationRequest(id: id.text, content: payload.content))
+        case .badge: notifications.setBadge(Int(payload.hint.badge?.count ?? 0))
+        case .dismiss: await handler?.receivedPush(payload.json)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import RepriseCore
+public import RepriseWire
+import Synchronization
+
+/// Users: their tokens, the channels that are theirs alone, and how far they have read.
+extension MemoryServer {
+    // MARK: Tokens
+
+    /// A token of a user, who is known from now on.
+    ///
+    /// - Parameter user: the name.
+    /// - Returns: the newest token that was not revoked, or a new one.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public func token(for user: String) throws -> String {
+        let user = try UserID(user)
+        return try state.withLock { state in
+            let known = state.tokens?.filter { $0.value == user }.map(\.key.secret).max()
+            if let known { return known }
+            state.issued += 1
+            let name = user.text.utf8.map { String($0, radix: 16) }.joined()
+            let token = try AccessToken("test.\(name).\(state.issued)")
+            state.tokens = (state.tokens ?? [:]).merging([token: user]) { $1 }
+            return token.secret
+        }
+    }
+
+    /// Refuses all tokens of a user from now on, and ends the user's connections; ``token(for:)``
+    /// gives a new one.
+    public func revokeTokens(of user: String) {
+        let ended = state.withLock { state in
+            state.tokens = state.tokens?.filter { $0.value.text != user }
+            let ids = state.users.filter { $0.value.text == user }.map(\.key)
+            for id in ids { (state.users[id], state.subscriptions[id]) = (nil, nil) }
+            return ids.compactMap { state.connections.removeValue(forKey: $0) }
+        }
+        for connection in ended { connection.socket.end(code: CloseCode.unauthorized.number) }
+    }
+
+    /// How long after its greeting a connection's token is valid: a day.
+    public var tokenLifetime: Duration {
+        get { state.withLock { $0.lifetime } }
+        set { state.withLock { $0.lifetime = newValue } }
+    }
+
+    // MARK: Members
+
+    /// Makes a channel private, and sets who may read and publish in it; others are refused from
+    /// now on, as by the real server.
+    ///
+    /// A channel that was never named here is open to every user.
+    ///
+    /// - Parameters:
+    ///   - users: the members; none: nobody.
+    ///   - channel: the channel.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, `.malformed`.
+    public func setMembers(_ users: [String], of channel: String) throws {
+        let channel = try ChannelName(channel)
+        let users = Set(try users.map { try UserID($0) })
+        state.withLock { state in
+            state.members[channel] = users
+            for (id, channels) in state.subscriptions
+            where channels.contains(channel) && !mayUse(channel, state.users[id], state) {
+                state.subscriptions[id]?.remove(channel)
+                refuse(channel, of: id, &state)
+            }
+        }
+    }
+
+    static var forbidden: String { "This channel is not there, or not for this user." }
+
+    func mayUse(_ channel: ChannelName, _ user: UserID?, _ state: State) -> Bool {
+        guard let members = state.members[channel] else { return true }
+        return user.map(members.contains) ?? false
+    }
+
+    func refuse(_ channel: ChannelName, of id: Int, _ state: inout State) {
+        let refused = ServerFrame.Refused(
+            channel: channel.text, id: nil, code: .forbidden, message: Self.forbidden)
+        push([.refused(refused)], to: id, &state)
+    }
+
+    // MARK: Positions
+
+    /// How far users have read a channel, and received it.
+    public func positions(of channel: String) -> [ServerFrame.Position] {
+        state.withLock { state in
+            guard let name = try? ChannelName(channel) else { return [] }
+            return state.positions[name, default: [:]].values.sorted { $0.user < $1.user }
+        }
+    }
+
+    /// How many messages a user has not read in a channel, as the real server counts.
+    public func unread(of channel: String, for user: String) -> Int {
+        state.withLock { state in
+            guard let name = try? ChannelName(channel), let user = try? UserID(user) else {
+                return 0
+            }
+            return Int(unread(in: name, for: user, state).count)
+        }
+    }
+
+    func position(of user: UserID, in channel: ChannelName, _ state: State) -> ServerFrame.Position
+    {
+        state.positions[channel]?[user] ?? .init(user: user, read: 0, delivered: 0)
+    }
+
+    func move(_ receipt: ClientFrame.Receipt, from id: Int, _ state: inout State) {
+        guard let user = state.users[id] else { return }
+        let head = state.logs[receipt.channel]?.head ?? 0
+        var position = position(of: user, in: receipt.channel, state)
+        position.read = max(position.read, min(receipt.read ?? 0, head))
+        position.delivered = max(
+            position.delivered, min(receipt.delivered ?? 0, head), position.read)
+        state.positions[receipt.channel, default: [:]][user] = position
+        let frame = ServerFrame.receipt(channel: receipt.channel, position)
+        send([frame], toSubscribersOf: receipt.channel, &state)
+        // The answer comes to one that has not subscribed, too.
+        if state.subscriptions[id]?.contains(receipt.channel) != true {
+            push([frame], to: id, &state)
+        }
+    }
+
+    func positions(in channel: ChannelName, for user: UserID, _ state: State)
+        -> ServerFrame.Positions
+    {
+        let others = state.positions[channel, default: [:]].values.filter { $0.user != user }
+            .sorted { $0.user < $1.user }.prefix(WireLimits.positions - 1)
+        return .init(
+            channel: channel, positions: [position(of: user, in: channel, state)] + others,
+            unread: unread(in: channel, for: user, state))
+    }
+
+    func unread(in channel: ChannelName, for user: UserID, _ state: State) -> Unread {
+        let log = state.logs[channel]
+        let read = position(of: user, in: channel, state).read
+        let start = Unread.start(read: read, joined: 0, floor: log?.floor ?? 0)
+        let count = (log?.events ?? []).count {
+            $0.seq > start && $0.from != user && !$0.isDeleted && $0.change == nil
+        }
+        return Unread(count: min(Int64(count), WireLimits.unreadCounted), head: log?.head ?? 0)
+    }
+
+    // MARK: Typing
+
+    func typed(_ isTyping: Bool, in channel: ChannelName, by id: Int, _ state: inout State) {
+        guard let user = state.users[id] else { return }
+        for (other, channels) in state.subscriptions
+        where other != id && channels.contains(channel) {
+            push(
+                [
+                    .typing(
+                        channel: channel, user: user, isTyping: isTyping,
+                        expires: isTyping ? WireLimits.typing : .zero)
+                ], to: other, &state)
+        }
+    }
+}
