@@ -335,7 +335,8 @@ let package = Package(
         .testTarget(
             name: "RepriseTestingTests",
             dependencies: [
-                "PhoneProbe", "Reprise", "ReprisePhone", "RepriseTesting",
+                "PhoneProbe", "Reprise", "RepriseCore", "RepriseForms", "ReprisePhone",
+                "RepriseTesting",
             ],
             swiftSettings: strict),
         .testTarget(

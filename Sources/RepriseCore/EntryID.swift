@@ -53,9 +53,16 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
             hash ^= UInt128(byte)
             hash &*= 0x0000_0000_0100_0000_0000_0000_0000_013b
         }
-        let digits = String(hash, radix: 16)
-        return EntryID(
-            unchecked: prefix + String(repeating: "0", count: 32 - digits.count) + digits)
+        // `String(_:radix:)` divides 128 bits by 16 for each digit: ten times as long.
+        let digits = String(unsafeUninitializedCapacity: 32) { digits in
+            for place in 0..<32 {
+                let digit = UInt8(truncatingIfNeeded: hash &>> UInt128(124 - 4 * place)) & 15
+                let letter = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                digits.initializeElement(at: place, to: letter)
+            }
+            return 32
+        }
+        return EntryID(unchecked: prefix + digits)
     }
 
     /// Concrete, not generic: the decoder calls this for every message, across a module's border.

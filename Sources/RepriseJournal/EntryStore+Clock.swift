@@ -59,8 +59,10 @@ extension EntryStore {
         _ db: Database
     ) throws -> (clockReading: ClockReading?, doubt: Duration?) {
         let row = try Row.fetchOne(
-            db,
-            sql: "SELECT sightedWall, sightedUptime, sightedBoot, doubted, doubtSeen FROM journal")
+            db.cachedStatement(
+                sql: """
+                    SELECT sightedWall, sightedUptime, sightedBoot, doubted, doubtSeen FROM journal
+                    """))
         guard let row, let wall = Int64.fromDatabaseValue(row[0]),
             let uptime = Int64.fromDatabaseValue(row[1]),
             let boot = String.fromDatabaseValue(row[2])

@@ -97,7 +97,8 @@ extension EntryStore {
     @discardableResult
     func putBackInterrupted(_ db: Database) throws -> Int {
         let rows = try Row.fetchAll(
-            db, sql: "SELECT seq, lane, kind FROM entry WHERE state = 3 AND interruptions >= ?",
+            db.cachedStatement(
+                sql: "SELECT seq, lane, kind FROM entry WHERE state = 3 AND interruptions >= ?"),
             arguments: [JournalLimits.interruptions - 1])
         for row in rows {
             try end(
@@ -108,12 +109,12 @@ extension EntryStore {
                 in: db)
         }
         let partitionKeys = try Row.fetchAll(
-            db,
-            sql: """
-                UPDATE entry SET state = CASE WHEN lane IS NULL THEN 0 ELSE 1 END,
-                incarnation = NULL, interrupted = 1, interruptions = interruptions + 1
-                WHERE state = 3 RETURNING lane
-                """
+            db.cachedStatement(
+                sql: """
+                    UPDATE entry SET state = CASE WHEN lane IS NULL THEN 0 ELSE 1 END,
+                    incarnation = NULL, interrupted = 1, interruptions = interruptions + 1
+                    WHERE state = 3 RETURNING lane
+                    """)
         ).map { String.fromDatabaseValue($0[0]) }
         for partitionKey in Set(partitionKeys.compactMap { $0 }) {
             try advance(partitionKey, in: db)

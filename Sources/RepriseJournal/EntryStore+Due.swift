@@ -33,8 +33,18 @@ extension EntryStore {
         return due
     }
 
+    /// Whether the statement that changes due rows would find any: one that returns rows makes a
+    /// table for them first, and mostly there are none.
+    private func isAnyDue(_ states: String, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM entry WHERE \(states) AND due <= ?)"),
+            arguments: [now.milliseconds]) ?? false
+    }
+
     /// Releases delays and retries that are due.
     private func wake(_ db: Database) throws -> Int {
+        guard try isAnyDue("state = 2", db) else { return 0 }
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -90,13 +100,16 @@ extension EntryStore {
     /// Removes entries that have been finished for longer than the retention; the ledger still
     /// counts them.
     private func removeFinished(_ db: Database) throws -> Int {
-        let rows = try Row.fetchAll(
-            db.cachedStatement(
-                sql: """
-                    DELETE FROM entry WHERE seq IN
-                    (SELECT seq FROM entry WHERE state >= 10 AND due <= ? ORDER BY due LIMIT ?)
-                    RETURNING state
-                    """), arguments: [now.milliseconds, Self.page])
+        var rows: [Row] = []
+        if try isAnyDue("state >= 10", db) {
+            rows = try Row.fetchAll(
+                db.cachedStatement(
+                    sql: """
+                        DELETE FROM entry WHERE seq IN
+                        (SELECT seq FROM entry WHERE state >= 10 AND due <= ? ORDER BY due LIMIT ?)
+                        RETURNING state
+                        """), arguments: [now.milliseconds, Self.page])
+        }
         var counts: [Outcome: Int] = [:]
         for row in rows {
             let code = Int.fromDatabaseValue(row[0]).flatMap(StateCode.init(rawValue:))

@@ -10,7 +10,8 @@ extension EntryStore {
         for code in [StateCode.ready, .queued, .delayed, .inFlight] {
             sum +=
                 try Int.fetchOne(
-                    db, sql: "SELECT COUNT(*) FROM entry WHERE state = \(code.rawValue)") ?? 0
+                    db.cachedStatement(
+                        sql: "SELECT COUNT(*) FROM entry WHERE state = \(code.rawValue)")) ?? 0
         }
         return sum
     }
@@ -19,7 +20,8 @@ extension EntryStore {
     func quarantineBroken(_ db: Database) throws -> Int {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         let broken = try Int64.fetchAll(
-            db, sql: "SELECT seq FROM entry WHERE state NOT IN (\(states)) LIMIT 10000")
+            db.cachedStatement(
+                sql: "SELECT seq FROM entry WHERE state NOT IN (\(states)) LIMIT 10000"))
         for seq in broken {
             try quarantine(EntryRow.Broken(seq: seq, why: "the state is unknown"), in: db)
         }
@@ -33,12 +35,13 @@ extension EntryStore {
     func adoptUndeclared(_ db: Database) throws {
         for (leader, members) in families.all {
             let known = members.map { "'\($0.replacing("'", with: "''"))'" }
-            try db.execute(
+            try db.cachedStatement(
                 sql: """
                     UPDATE entry SET kind = ?, bound = NULL, released = 0
                     WHERE state < 10 AND substr(kind, 1, ?) = ?
                     AND kind NOT IN (\(known.joined(separator: ",")))
-                    """, arguments: [leader, leader.count + 1, leader + "."])
+                    """
+            ).execute(arguments: [leader, leader.count + 1, leader + "."])
         }
     }
 }

@@ -21,13 +21,13 @@ struct GroupCommit: Sendable {
         let before = store.writerState.withLock { $0 }
         var results: [Result<Void, any Error>] = []
         do {
-            try db.inTransaction(.immediate) {
-                try store.begin(db)
-                results = try group.map { try run($0, in: db) }
-                try store.finish(db)
-                return .commit
-            }
+            try db.cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
+            try store.begin(db)
+            results = try group.map { try run($0, in: db) }
+            try store.finish(db)
+            try db.cachedStatement(sql: "COMMIT TRANSACTION").execute()
         } catch {
+            if db.isInsideTransaction { try? db.rollback() }
             store.writerState.withLock { $0 = before }
             if JournalFailure.isDamage(error) { store.suspect() }
             throw JournalFailure.classify(error, path: path)
@@ -38,7 +38,7 @@ struct GroupCommit: Sendable {
     /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
         let before = store.writerState.withLock { $0 }
-        // `inSavepoint` would have SQLite parse its statements again for every job.
+        // As above: `inTransaction` and `inSavepoint` have SQLite parse their statements again.
         func perform(_ sql: String) throws { try db.cachedStatement(sql: sql).execute() }
         try perform("SAVEPOINT job")
         do {

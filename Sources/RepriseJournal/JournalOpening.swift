@@ -125,13 +125,16 @@ struct JournalOpening: Sendable {
     @discardableResult
     private static func nextIncarnation(_ db: Database) throws -> Int64 {
         do {
-            try db.execute(sql: "UPDATE journal SET incarnation = incarnation + 1")
+            try db.cachedStatement(sql: "UPDATE journal SET incarnation = incarnation + 1")
+                .execute()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             // No version ever wrote this value.
             throw DatabaseError(
                 resultCode: .SQLITE_CORRUPT, message: "the journal's row has rotted: \(error)")
         }
-        guard let incarnation = try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
+        guard
+            let incarnation = try Int64.fetchOne(
+                db.cachedStatement(sql: "SELECT incarnation FROM journal"))
         else {
             throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "the journal's row is gone")
         }

@@ -11,7 +11,9 @@ enum SchemaSeal {
     /// Seals the current schema; in a transaction.
     static func write(_ db: Database) throws {
         let seal = try seal(db)
-        guard try Int32.fetchOne(db, sql: "PRAGMA user_version") != seal else { return }
+        guard
+            try Int32.fetchOne(db.cachedStatement(sql: "PRAGMA user_version")) != seal
+        else { return }
         try db.execute(sql: "PRAGMA user_version = \(seal)")
     }
 
@@ -27,9 +29,11 @@ enum SchemaSeal {
     }
 
     private static func seal(_ db: Database) throws -> Int32 {
-        let count = try Int32.fetchOne(db, sql: "PRAGMA schema_version") ?? 0
+        let count =
+            try Int32.fetchOne(db.cachedStatement(sql: "PRAGMA schema_version")) ?? 0
         let rows = try Row.fetchCursor(
-            db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")
+            db.cachedStatement(
+                sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid"))
         var hash: UInt32 = 2_166_136_261
         while let row = try rows.next() {
             for column in 0..<4 {

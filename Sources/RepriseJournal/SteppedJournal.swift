@@ -5,7 +5,8 @@ import Synchronization
 
 /// A journal without threads of its own: each call completes before it returns.
 ///
-/// Driven by the simulation: the shipping opening, transactions and batches, in sequence.
+/// A seam for simulations, which drive the shipping opening, transactions and batches in sequence:
+/// see docs/architecture/testing.md.
 package final class SteppedJournal: Sendable {
     package typealias Job = (Database) throws -> Void
     package typealias Transaction = @Sendable (Database, Entry) throws -> Void

@@ -36,6 +36,7 @@ package struct WriteQueue<Job> {
             isCommitting = false
             return nil
         }
+        if jobs.count == 1, let job = jobs.popFirst() { return [job] }  // mostly
         let group = Array(jobs.prefix(JournalLimits.writesPerCommit))
         jobs.removeFirst(group.count)
         return group

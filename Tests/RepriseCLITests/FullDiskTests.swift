@@ -77,4 +77,21 @@ struct FullDiskTests {
             #expect(result.error.split(separator: "\n").count == 1, "\(result.error)")
         }
     }
+
+    @Test("a server whose disk was filled while it did not run says so, and starts with room")
+    func startAgain() async throws {
+        let disk = try TemporaryDisk(kibibytes: 2_048)
+        let arguments = ["serve", "--port", "0", "--data", disk.folder.path + "/data", "--json"]
+        let server = try await ToolServer(data: disk.folder.path + "/data")
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end()
+        disk.fillUp()
+        let result = try await Tool.run(arguments)
+        #expect(result.status == 74, "\(result.error)")
+        #expect(result.error.contains("Free some space"), "\(result.error)")
+        try disk.makeRoom()
+        let again = try await ToolServer(data: disk.folder.path + "/data")
+        again.tool.signal(SIGTERM)
+        #expect(await again.tool.end(within: 10) == 0)
+    }
 }

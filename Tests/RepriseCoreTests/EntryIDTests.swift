@@ -31,4 +31,15 @@ struct EntryIDTests {
             EntryID.random(using: &generator).text == "0123456789abcdeffedcba9876543210")
         #expect(EntryID.random() != EntryID.random())
     }
+
+    @Test(
+        "A hash is FNV-1a in 128 bits, written as 32 hexadecimal digits",
+        arguments: [
+            ("", "6c62272e07bb014262b821756295c58d"), ("a", "d228cb696f1a8caf78912b704e4a8964"),
+            ("foobar", "343e1662793c64bf6f0d3597ba446f18"),
+            ("10", "088094cf09ab1be95aa07330556e750c"),
+        ])
+    func hash(text: String, digits: String) {
+        #expect(EntryID.hash(of: text, prefix: "h-").text == "h-" + digits)
+    }
 }

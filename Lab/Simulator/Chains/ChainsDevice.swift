@@ -37,7 +37,7 @@ final class SimulatedChainsApp {
             device.opened(self)
             journal.committed = { [unowned self] in if $0 { device.committed(self) } }
             journal.lostOwnership = { [unowned self] in device.lostOwnership(self) }
-            journal.handle(ChainsKinds.reply) { _, done in done(nil) }
+            journal.handle(ChainsKinds.reply, inTransaction: { _, _ in })
             simulation.after(random.spread(.milliseconds(1), .seconds(5)), on: process) {
                 [self] in
                 let chains = SimulatedChains(simulation, self, journal: journal)
@@ -138,7 +138,7 @@ final class ChainsDevice {
     func committed(_ app: SimulatedChainsApp) {
         if app.isFormer { checker.violated(.recorded, "a former owner's commit was taken") }
         do {
-            try app.journal?.read { try checker.committed($0) }
+            try checker.committed { try app.journal?.read($0) }
         } catch {
             checker.violated(.recorded, "the journal cannot be read: \(error)")
         }

@@ -142,8 +142,11 @@ struct ChainsMessage {
         var draw = SeededRandom(seed: random.next())
         id = "c\(index)"
         device = index % schedule.devices
-        at = schedule.length * (Double(draw.index(mix.moments)) / Double(mix.moments))
+        let moment = draw.fraction()
         let rank = draw.fraction()
+        let isReply = rank >= mix.starts + mix.commands
+        let moments = Double(isReply ? mix.replyMoments : mix.moments)
+        at = schedule.length * ((moment * moments).rounded(.down) / moments)
         if rank < mix.starts {
             what = Self.start(mix, &draw)
         } else if rank < mix.starts + mix.commands {

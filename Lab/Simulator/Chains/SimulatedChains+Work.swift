@@ -116,7 +116,8 @@ extension SimulatedChains {
 
     private func failed(_ key: Key, _ chain: LiveChain, _ error: any Error, _ run: Running) {
         let former = chain.tasks[key.place].failures
-        if run.stop == nil, (error as? DispatchFailure)?.advice != .notReady,
+        // What fails in a former owner's process, nobody can write down.
+        if !app.isFormer, run.stop == nil, (error as? DispatchFailure)?.advice != .notReady,
             let task = chain.plan?.tasks[key.place]
         {
             checker.failed(chain.row.id, task.name, key.isCompensation, most: task.attempts)

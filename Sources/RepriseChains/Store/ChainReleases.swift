@@ -42,32 +42,33 @@ package enum ChainReleases {
     /// The distinct conditions that tasks wait for.
     package static func holds(_ db: Database) throws -> [String] {
         try String.fetchAll(
-            db,
-            sql: """
-                WITH RECURSIVE holds(hold) AS (
-                    SELECT MIN(hold) FROM chainTask WHERE hold IS NOT NULL
-                    UNION ALL
-                    SELECT (SELECT MIN(hold) FROM chainTask WHERE hold > holds.hold)
-                    FROM holds WHERE holds.hold IS NOT NULL)
-                SELECT hold FROM holds WHERE hold IS NOT NULL
-                """)
+            db.cachedStatement(
+                sql: """
+                    WITH RECURSIVE holds(hold) AS (
+                        SELECT MIN(hold) FROM chainTask WHERE hold IS NOT NULL
+                        UNION ALL
+                        SELECT (SELECT MIN(hold) FROM chainTask WHERE hold > holds.hold)
+                        FROM holds WHERE holds.hold IS NOT NULL)
+                    SELECT hold FROM holds WHERE hold IS NOT NULL
+                    """))
     }
 
     /// Lists suspended chains, for a newer version of the app, and tasks that ended unnoticed.
     package static func lookAgain(_ journal: some ChainEntries, _ db: Database) throws {
         let ids = try String.fetchAll(
-            db,
-            sql: """
-                SELECT id FROM chain WHERE state = 3
-                UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
-                WHERE t.hold = 'look'
-                """)
+            db.cachedStatement(
+                sql: """
+                    SELECT id FROM chain WHERE state = 3
+                    UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
+                    WHERE t.hold = 'look'
+                    """))
         for id in ids {
             _ = try journal.record(
                 owed: NewEntry(
                     kind: Chains.commandKind, source: "chains",
                     payload: ChainCommand(.look, chain: id).bytes), in: db)
         }
-        try db.execute(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
+        try db.cachedStatement(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
+            .execute()
     }
 }

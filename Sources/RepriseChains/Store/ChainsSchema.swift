@@ -136,17 +136,19 @@ enum ChainTables {
     /// Ends tasks whose entries will not be dispatched again: one whose process died too often has
     /// failed.
     static func recover(_ db: Database) throws {
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 UPDATE chainTask SET state = 11, entry = NULL, hold = 'look',
                     error = (SELECT reason FROM entry WHERE id = chainTask.entry)
                 WHERE state = 1 AND undo = 0 AND entry IN (SELECT id FROM entry WHERE state = 13)
-                """)
-        try db.execute(
+                """
+        ).execute()
+        try db.cachedStatement(
             sql: """
                 UPDATE chainTask SET undo = 11, entry = NULL, hold = 'look'
                 WHERE undo = 1 AND entry IN (SELECT id FROM entry WHERE state = 13)
-                """)
+                """
+        ).execute()
     }
 
     /// Chains count as themselves: accepted, and ended in one way or pending.

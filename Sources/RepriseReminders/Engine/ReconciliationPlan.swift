@@ -99,7 +99,7 @@ struct ReconciliationPlan: Sendable {
         for planned: [PlannedReminder], in zone: TimeZone
     ) -> [ReminderRequest] {
         let former = zone == madeIn ? made : [:]
-        (made, madeIn) = ([:], zone)
+        (made, madeIn) = (Dictionary(minimumCapacity: planned.count), zone)
         return planned.map { planned in
             let known = former[planned.id].flatMap { $0.planned == planned ? $0.request : nil }
             let request = known ?? ReminderRequest(planned, sort: sort, in: zone)
@@ -131,13 +131,14 @@ struct ReconciliationPlan: Sendable {
         in zone: TimeZone
     ) -> [ReconciliationChange] {
         let ours = pending.filter(\.isOurs)
-        let former = Dictionary(ours.map { ($0.id, $0) }) { _, last in last }
+        let former = Dictionary(ours.indices.map { (ours[$0].id, $0) }) { _, last in last }
         var changes: [ReconciliationChange] = []
         for (planned, wanted) in zip(aim.planned, aim.requests) {
-            guard let request = former[wanted.request.id] else {
+            guard let index = former[wanted.request.id] else {
                 changes.append(.add(wanted.request, planned, isNew: true))
                 continue
             }
+            let request = ours[index]
             // Mostly it is the same to the byte, which shows sooner than what it says.
             guard request.content.info != wanted.request.content.info,
                 info(request)?.print != wanted.print

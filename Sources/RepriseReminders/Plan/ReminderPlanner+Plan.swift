@@ -43,12 +43,19 @@ extension ReminderPlanner {
         // The first without a place is never farther than the one after all places.
         let soonest = soonest(max(limit, room + 1))
         let chosen = choose(soonest, room: room)
-        // Most of those chosen are among the soonest, and their names are hashes.
-        let known = Dictionary(soonest.map { ($0.name, reminder($0)) }) { first, _ in first }
-        let planned = (placed + chosen.map { known[$0.name] ?? reminder($0) })
-            .sorted(by: PlannedReminder.precedes)
-        let next = (said + soonest.map { known[$0.name] ?? reminder($0) })
-            .sorted(by: PlannedReminder.precedes)
+        // In order, as long as nothing was said.
+        var next = soonest.map { reminder($0) }
+        var planned = next
+        if chosen.count < soonest.count {
+            // Most of those chosen are among the soonest, and their names are hashes.
+            let known = Dictionary(zip(soonest.lazy.map(\.name), next)) { first, _ in first }
+            planned = chosen.map { known[$0.name] ?? reminder($0) }
+                .sorted(by: PlannedReminder.precedes)
+        }
+        if !said.isEmpty {
+            planned = (placed + planned).sorted(by: PlannedReminder.precedes)
+            next = (said + next).sorted(by: PlannedReminder.precedes)
+        }
         let names = Set(chosen.map(\.name))
         let left = [
             said.dropFirst(limit).first?.at,

@@ -18,7 +18,7 @@ final class AccountsDatabase: Sendable {
         do {
             return try AccountsDatabase(folder)
         } catch {
-            throw ServerDatabase.accounts.typed(error)
+            throw ServerDatabase.accounts.typed(error, at: folder.database)
         }
     }
 

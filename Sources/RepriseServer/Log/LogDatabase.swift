@@ -23,7 +23,7 @@ final class LogDatabase: Sendable {
         do {
             return try LogDatabase(folder, configuration)
         } catch {
-            throw ServerDatabase.log.typed(error)
+            throw ServerDatabase.log.typed(error, at: folder.database)
         }
     }
 

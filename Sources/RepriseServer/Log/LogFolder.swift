@@ -114,6 +114,13 @@ final class LogFolder: Sendable {
         }
     }
 
+    /// Whether the file system of a file has less room than an opening takes.
+    static func isFull(_ path: String) -> Bool {
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)
+        guard let free = attributes?[.systemFreeSize] as? NSNumber else { return false }
+        return free.int64Value < 65_536
+    }
+
     private static func isFolder(_ path: String) -> Bool {
         var isFolder: ObjCBool = false
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)

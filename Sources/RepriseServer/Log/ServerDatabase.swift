@@ -134,8 +134,8 @@ struct ServerDatabase: Sendable {
         try? pool.close()
     }
 
-    /// Translates a failure of SQLite.
-    func typed(_ error: any Error) -> RepriseError {
+    /// Translates a failure of SQLite; `path` is the file where its disk may be full.
+    func typed(_ error: any Error, at path: String? = nil) -> RepriseError {
         if let error = error as? RepriseError { return error }
         guard let error = error as? DatabaseError else {
             return RepriseError(.unavailable, "The \(name) could not answer.", cause: error)
@@ -145,6 +145,11 @@ struct ServerDatabase: Sendable {
             return RepriseError(
                 .diskFull, "There is no space left for the \(name); nothing was stored.",
                 remedy: "Free some space; the server goes on by itself.", cause: error)
+        case .SQLITE_IOERR where path.map(LogFolder.isFull) ?? false:
+            // SQLite reports so that it cannot make its index of the write-ahead log.
+            return RepriseError(
+                .diskFull, "There is no space left for the \(name).",
+                remedy: "Free some space, and start the server again.", cause: error)
         case .SQLITE_NOTADB, .SQLITE_CORRUPT:
             return RepriseError(
                 .corrupt, "The file of the \(name) is damaged or is no SQLite database.",
@@ -162,7 +167,8 @@ struct ServerDatabase: Sendable {
             return RepriseError(.closed, "The \(name) is closed.", cause: error)
         default:
             return RepriseError(
-                .diskFailed, "The file of the \(name) could not be read or written.", cause: error)
+                .diskFailed, "The file of the \(name) could not be read or written.",
+                remedy: "Check the disk and its free space.", cause: error)
         }
     }
 }

@@ -21,12 +21,12 @@ struct ChainsWorkloadTests {
         "a wrong driver is detected",
         arguments: [
             (Mutation.chainStepBeforeOutcome, Promise.order, 4),
-            (.chainIntentsApart, .recorded, 2), (.chainKeyPerAttempt, .once, 4),
-            (.chainStepAfterAny, .acknowledged, 2), (.chainFailedForgotten, .recorded, 5),
-            (.chainCancelForgetsRunning, .once, 6), (.chainUndoInOrderOfStart, .order, 10),
-            (.chainNextForgotten, .alive, 9), (.chainAbandonedCounts, .once, 22),
-            (.chainDefinitionUnchecked, .released, 5), (.chainParkedSilently, .alive, 11),
-            (.chainRetryForgetsFailures, .bounded, 141),
+            (.chainIntentsApart, .recorded, 37), (.chainKeyPerAttempt, .once, 4),
+            (.chainStepAfterAny, .acknowledged, 2), (.chainFailedForgotten, .recorded, 4),
+            (.chainCancelForgetsRunning, .once, 5), (.chainUndoInOrderOfStart, .order, 11),
+            (.chainNextForgotten, .alive, 9), (.chainAbandonedCounts, .once, 5),
+            (.chainDefinitionUnchecked, .released, 11), (.chainParkedSilently, .alive, 11),
+            (.chainRetryForgetsFailures, .bounded, 15),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
         // The seeds before it have nothing that shows it.
@@ -46,7 +46,7 @@ struct ChainsWorkloadTests {
             workload.run(workload.schedule(seed: 7), isTracing: true).lines
         }
         #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        #expect(runs[0].count > 50)
     }
 
     @Test(
