@@ -70,7 +70,7 @@ extension Chains: AppLife {
 
     /// Whether nothing runs, and nothing could.
     private func isIdle() async -> Bool {
-        guard await engine.running.isEmpty else { return false }
+        guard await engine.isIdle else { return false }
         let hasWork = try? await journal.read { db in
             try Bool.fetchOne(
                 db,
@@ -135,26 +135,6 @@ extension Chains: AppLifeFollower {
                 await pause(life)
             }
         }
-    }
-}
-
-extension ChainsEngine {
-    /// Cancels all running tasks, and waits for them up to `grace`.
-    func interrupt(grace: Duration) async {
-        stopAll()
-        let end = clock.uptime() + grace
-        let timer = Task { [budget, clock] in
-            try? await clock.sleep(until: end)
-            budget.ring()
-        }
-        while true {
-            let rings = budget.rings
-            guard !running.isEmpty, clock.uptime() < end else { break }
-            await budget.wait(beyond: rings)
-        }
-        timer.cancel()
-        // Whatever was said is written down behind this.
-        try? await journal.write { _ in }
     }
 }
 

@@ -85,36 +85,3 @@ extension Channels {
         }
     }
 }
-
-extension ChannelsMachine {
-    func diagnostics(of channel: ChannelName, at now: Duration) -> ChannelDiagnostics? {
-        guard let place = places[channel] else { return nil }
-        let (machine, tally) = (subscriptions[place].machine, subscriptions[place].tally)
-        var diagnostics = ChannelDiagnostics(state: machine.state)
-        diagnostics.epoch = machine.epoch
-        diagnostics.coverage = machine.coverage
-        diagnostics.head = max(machine.knownHead, machine.coverage.top)
-        diagnostics.missing = machine.missing
-        diagnostics.received = tally.received
-        diagnostics.duplicates = tally.duplicates
-        diagnostics.rate = tally.rate(at: now)
-        diagnostics.repairs = tally.repairs
-        diagnostics.requests = tally.requests
-        diagnostics.sinceLastEvent = tally.lastEvent.map { now - $0 }
-        diagnostics.lastError = tally.lastError
-        return diagnostics
-    }
-
-    func diagnostics(state: ConnectionState, at now: Duration, wall: WallTime)
-        -> ConnectionDiagnostics
-    {
-        var diagnostics = ConnectionDiagnostics(state: state)
-        diagnostics.reconnects = max(0, tally.welcomes - 1)
-        diagnostics.connectedSince = tally.connectedAt.map { wall.advanced(by: $0 - now) }
-        diagnostics.framesRead = tally.framesRead
-        diagnostics.unroutableFrames = unroutableFrames
-        diagnostics.lastError = tally.lastError
-        diagnostics.channels = subscriptions.count
-        return diagnostics
-    }
-}

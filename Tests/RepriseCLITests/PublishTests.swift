@@ -119,7 +119,7 @@ struct PublishTests {
         try await withServer { server, _ in
             let publishing = try RunningTool(["publish", "a", "--server", server.url])
             publishing.write(Data("one\n".utf8))
-            try await Task.sleep(for: .milliseconds(500))
+            try await begun(at: server)
             publishing.signal(SIGINT)
             #expect(await publishing.end(within: 5) == 1)
             #expect(publishing.error.contains("Interrupted"))

@@ -42,7 +42,7 @@ struct ChainsApp: Sendable {
                 guard let phone else { return try await Task.sleep(for: .seconds(3_600)) }
                 await phone.run(
                     life: reprise,
-                    notifications: NoNotifications(),
+                    notifications: OriginalTaps(),
                     // Until the chains that waited for the transfers are idle.
                     transfersDone: { await chains.background(granted: .seconds(20)) },
                     tasks: { await chains.slot($0) })
@@ -170,15 +170,6 @@ private struct NoTransfers: Worker {
     func run(_ input: TransferWorker.Input, _ work: WorkContext) async throws -> Int {
         throw DispatchFailure.permanent("There is no phone.")
     }
-}
-
-/// An app that has no notifications.
-struct NoNotifications: NotificationHandler {
-    func received(_ response: NotificationResponse) async {}
-
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions { [] }
-
-    func receivedPush(_ info: [UInt8]) async {}
 }
 
 extension ChainsApp {

@@ -23,7 +23,7 @@ struct FormsApp: Sendable {
             configuration: configuration)
         await phone.report("journal")
         guard let forms = reprise.forms else { return }
-        let taps = Taps(phone: phone, forms: forms)
+        let taps = RecordedTaps(phone: phone) { try await forms.received($0) }
         if let response = phone.launch.response { await taps.received(response) }
         let catalogue = CatalogueSource(
             server: server, transport: phone.transport(over: NIOTransport()))
@@ -58,26 +58,4 @@ struct FormsApp: Sendable {
         configuration.journal.timekeeper = phone.timekeeper
         return configuration
     }
-}
-
-/// Records taps; the system's completion handler is called when that is durable.
-private struct Taps: NotificationHandler {
-    let phone: PhoneApp
-    let forms: Forms
-
-    func received(_ response: NotificationResponse) async {
-        await phone.report("created", response.tapID.text)
-        do {
-            try await forms.received(response)
-            await phone.report("recorded", response.tapID.text)
-        } catch {
-            await phone.report("failed", "\(error)")
-        }
-    }
-
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        [.banner, .list]
-    }
-
-    func receivedPush(_ info: [UInt8]) async {}
 }

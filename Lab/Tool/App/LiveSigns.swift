@@ -2,8 +2,8 @@ import Reprise
 import RepriseChannels
 import ReprisePhone
 
-/// Reports signals over the socket to the phone's log: `typing` with a channel and who types there,
-/// or `nobody`; `receipt` with a channel, the user, and the position.
+/// Reports signals over the socket to the phone's log: `live` with a channel; `typing` with a
+/// channel and who types there, or `nobody`; `receipt` with a channel, the user, and the position.
 struct LiveSigns: Sendable {
     let phone: PhoneApp
     let reprise: AccountClient
@@ -14,6 +14,11 @@ struct LiveSigns: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for name in channels {
                 let channel = try reprise.channel(name)
+                group.addTask {
+                    for await state in channel.states where state == .live {
+                        await phone.report("live", name)
+                    }
+                }
                 group.addTask {
                     for await typists in channel.typists {
                         let names = typists.map(\.text).joined(separator: " ")

@@ -100,17 +100,10 @@ struct NoticesApp: Sendable {
                     await phone.report("registered")
                 }
             }
-            for channel in channels {
-                let states = try reprise.channel(channel).states
-                group.addTask { [phone] in
-                    for await state in states where state == .live {
-                        await phone.report("live", channel)
-                    }
-                }
-            }
             group.addTask { [phone] in
                 await phone.run(
-                    life: NoticesLife(reprise: reprise, screen: screen), notifications: handler)
+                    life: ScreenLife(reprise: reprise) { try? await screen.closes() },
+                    notifications: handler)
             }
             try await group.next()
             group.cancelAll()
@@ -199,25 +192,4 @@ private struct ReportingNotices: NotificationHandler {
         await reprise.receivedPush(info)
         await phone.report("pushed")
     }
-}
-
-/// The screen is there in the foreground alone.
-private struct NoticesLife: AppLife {
-    let reprise: AccountClient
-    let screen: NoticesScreen
-
-    func foreground() async {
-        let rest = reprise.enter(.foreground)
-        await reprise.setReady(.ui)
-        await rest()
-    }
-
-    func background(granted: Duration) async {
-        let rest = reprise.enter(.background(granted: granted))
-        await reprise.setNotReady(.ui)
-        try? await screen.closes()
-        await rest()
-    }
-
-    func memoryPressure() async { await reprise.memoryPressure() }
 }

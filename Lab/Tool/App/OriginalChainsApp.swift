@@ -38,7 +38,8 @@ actor OriginalChainsApp {
         }
         await host.report("started")
         guard let phone = host.phone else { return try await Task.sleep(for: .seconds(3_600)) }
-        await phone.run(life: OriginalChainsLife(), notifications: NoNotifications())
+        let life = OriginalLife { try? await Task.sleep(for: $0 * 0.6) }
+        await phone.run(life: life, notifications: OriginalTaps())
     }
 
     /// nil: "state load fails (corrupted data)" (157).
@@ -110,18 +111,4 @@ actor OriginalChainsApp {
         case .mark, .once, .transfer, .wait: break
         }
     }
-}
-
-/// Stays in the background until the app is seen again, or shortly before its time is over.
-private actor OriginalChainsLife: AppLife {
-    private var rest: Task<Void, Never>?
-
-    func background(granted: Duration) async {
-        let rest = Task { _ = try? await Task.sleep(for: granted * 0.6) }
-        self.rest = rest
-        await rest.value
-    }
-
-    func foreground() async { rest?.cancel() }
-    func memoryPressure() async {}
 }

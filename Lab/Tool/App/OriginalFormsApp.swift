@@ -36,10 +36,12 @@ actor OriginalFormsApp {
 
     func run() async {
         await perform(machine.initialized())
-        let taps = OriginalFormsTaps { [self] in await tapped($0) }
+        let taps = OriginalTaps(presents: [.banner, .list]) { [self] in await tapped($0) }
+        // Until it is seen again, or shortly before its time is over.
+        let life = OriginalLife { try? await Task.sleep(for: max(.zero, $0 - .seconds(1))) }
         async let pages: Void = showPages()
         if let response = phone.launch.response { await tapped(response) }
-        await phone.run(life: OriginalFormsLife(), notifications: taps)
+        await phone.run(life: life, notifications: taps)
         await pages
     }
 
@@ -154,30 +156,4 @@ actor OriginalFormsApp {
         let bytes = Array(try JSONSerialization.data(withJSONObject: message))
         try await view?.send(bytes)
     }
-}
-
-private struct OriginalFormsTaps: NotificationHandler {
-    let tapped: @Sendable (NotificationResponse) async -> Void
-
-    func received(_ response: NotificationResponse) async { await tapped(response) }
-
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        [.banner, .list]
-    }
-
-    func receivedPush(_ info: [UInt8]) async {}
-}
-
-/// Stays in the background until the app is seen again, or shortly before its time is over.
-private actor OriginalFormsLife: AppLife {
-    private var rest: Task<Void, Never>?
-
-    func background(granted: Duration) async {
-        let rest = Task { _ = try? await Task.sleep(for: max(.zero, granted - .seconds(1))) }
-        self.rest = rest
-        await rest.value
-    }
-
-    func foreground() async { rest?.cancel() }
-    func memoryPressure() async {}
 }

@@ -26,7 +26,8 @@ struct OriginalNoticesCommand: AsyncParsableCommand {
         let phone = try await PhoneApp.connect()
         await phone.report("process")
         guard let server else {
-            return await phone.run(life: OriginalNoticesLife(phone: phone), notifications: Silent())
+            return await phone.run(
+                life: OriginalNoticesApp.life(phone), notifications: OriginalTaps())
         }
         let access = try AccessToken(token)
         try await OriginalNoticesApp(
@@ -73,13 +74,24 @@ actor OriginalNoticesApp {
         self.notifications = notifications
     }
 
+    /// "Background … WebSocket: Still connected (for ~30 seconds)" (app states, 2).
+    static func life(
+        _ phone: PhoneApp, opened: @escaping @Sendable () async -> Void = {}
+    ) -> OriginalLife {
+        OriginalLife(
+            stays: { try? await phone.timekeeper.sleep(for: $0 - .seconds(1)) }, opened: opened)
+    }
+
     func run() async throws {
         let (user, token) = (user, token)
         let reprise = try await AccountClient.open(
             at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
             identity: Identity(user: user) { _ in token })
         await phone.report("journal")
-        let taps = OriginalNoticesTaps { [self] in await tapped($0) }
+        // "Banner appears immediately" in the foreground (test 1).
+        let taps = OriginalTaps(presents: [.banner, .list, .sound, .badge]) { [self] in
+            await tapped($0)
+        }
         if let response = phone.launch.response { await tapped(response) }
         // "Catch-up delivers message … Badge updates when app opens" (test 4).
         await opened()
@@ -92,17 +104,9 @@ actor OriginalNoticesApp {
             group.addTask { [phone, channels] in
                 try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
             }
-            for channel in channels {
-                let states = try reprise.channel(channel).states
-                group.addTask { [phone] in
-                    for await state in states where state == .live {
-                        await phone.report("live", channel)
-                    }
-                }
-            }
             group.addTask { [phone] in
                 await phone.run(
-                    life: OriginalNoticesLife(phone: phone) { [self] in await opened() },
+                    life: OriginalNoticesApp.life(phone) { [self] in await opened() },
                     notifications: taps)
             }
             try await group.next()
@@ -178,36 +182,4 @@ actor OriginalNoticesApp {
             .send(
                 method, ["v1", "channels", channel, "positions"], body: body.map { Array($0.utf8) })
     }
-}
-
-/// "Background … WebSocket: Still connected (for ~30 seconds)" (app states, 2).
-private struct OriginalNoticesLife: AppLife {
-    let phone: PhoneApp
-    var opened: @Sendable () async -> Void = {}
-
-    func background(granted: Duration) async {
-        try? await phone.timekeeper.sleep(for: granted - .seconds(1))
-    }
-
-    func foreground() async { await opened() }
-    func memoryPressure() async {}
-}
-
-private struct OriginalNoticesTaps: NotificationHandler {
-    let tapped: @Sendable (NotificationResponse) async -> Void
-
-    func received(_ response: NotificationResponse) async { await tapped(response) }
-
-    /// "Banner appears immediately" in the foreground (test 1).
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        [.banner, .list, .sound, .badge]
-    }
-
-    func receivedPush(_ info: [UInt8]) async {}
-}
-
-private struct Silent: NotificationHandler {
-    func received(_ response: NotificationResponse) async {}
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions { [] }
-    func receivedPush(_ info: [UInt8]) async {}
 }

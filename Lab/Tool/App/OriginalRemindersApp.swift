@@ -34,10 +34,10 @@ actor OriginalRemindersApp {
     }
 
     func run() async {
-        let handler = OriginalRemindersTaps { [self] in await tapped($0) }
+        let handler = OriginalTaps(presents: [.banner, .list]) { [self] in await tapped($0) }
         async let loading: Void = load()
         if let response = phone.launch.response { await tapped(response) }
-        await phone.run(life: OriginalRemindersLife(), notifications: handler)
+        await phone.run(life: OriginalLife(), notifications: handler)
         await loading
     }
 
@@ -193,23 +193,4 @@ struct OriginalScheduler: Sendable {
             }
         }
     }
-}
-
-private struct OriginalRemindersTaps: NotificationHandler {
-    let tapped: @Sendable (NotificationResponse) async -> Void
-
-    func received(_ response: NotificationResponse) async { await tapped(response) }
-
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        [.banner, .list]
-    }
-
-    func receivedPush(_ info: [UInt8]) async {}
-}
-
-/// Needs no time in the background.
-private struct OriginalRemindersLife: AppLife {
-    func background(granted: Duration) async {}
-    func foreground() async {}
-    func memoryPressure() async {}
 }

@@ -83,7 +83,7 @@ struct RemindersApp: Sendable {
         guard let reminders = reprise.reminders, let settings = configuration.reminders else {
             return
         }
-        let taps = GoalTaps(phone: phone, reminders: reminders)
+        let taps = RecordedTaps(phone: phone) { try await reminders.received($0) }
         if let response = phone.launch.response { await taps.received(response) }
         try await phone.notifications.setCategories(settings.categories)
         if phone.launch.isForeground { await reprise.setReady(.ui) }
@@ -105,7 +105,7 @@ struct RemindersApp: Sendable {
             }
             group.addTask {
                 await phone.run(
-                    life: GoalsLife(reprise: reprise), notifications: taps,
+                    life: ScreenLife(reprise: reprise), notifications: taps,
                     tasks: { await reminders.slot($0) })
             }
             try await group.next()
@@ -175,45 +175,4 @@ private struct ReportingGoals: ReminderStore {
         try await goals.apply(command)
         await phone.report("applied", "\(command.action) \(command.entity.id)")
     }
-}
-
-/// Records taps; the system's completion handler is called when that is durable.
-private struct GoalTaps: NotificationHandler {
-    let phone: PhoneApp
-    let reminders: Reminders
-
-    func received(_ response: NotificationResponse) async {
-        await phone.report("created", response.tapID.text)
-        do {
-            try await reminders.received(response)
-            await phone.report("recorded", response.tapID.text)
-        } catch {
-            await phone.report("failed", "\(error)")
-        }
-    }
-
-    func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        [.banner, .list]
-    }
-
-    func receivedPush(_ info: [UInt8]) async {}
-}
-
-/// The screen is there in the foreground alone.
-private struct GoalsLife: AppLife {
-    let reprise: AccountClient
-
-    func foreground() async {
-        let rest = reprise.enter(.foreground)
-        await reprise.setReady(.ui)
-        await rest()
-    }
-
-    func background(granted: Duration) async {
-        let rest = reprise.enter(.background(granted: granted))
-        await reprise.setNotReady(.ui)
-        await rest()
-    }
-
-    func memoryPressure() async { await reprise.memoryPressure() }
 }

@@ -11,20 +11,6 @@ import Synchronization
 /// that caused them, and the journal writes those ends in order; so the memory equals the future
 /// rows.
 actor ChainsEngine {
-    struct Running {
-        let delivery: EntryDelivery
-        let task: Task<Void, Never>
-        let started: WallTime
-        let attempts: Int
-        var stop: ChainStop?
-        var timers: [Alarm] = []
-
-        var attempt: ChainAttempt {
-            ChainAttempt(
-                attempts: attempts, ofEntry: delivery.entry.attempt, started: started, stop: stop)
-        }
-    }
-
     nonisolated let journal: Journal
     nonisolated let configuration: Chains.Configuration
     nonisolated let loop: FeatureLoop<ChainsEvent>
@@ -35,12 +21,11 @@ actor ChainsEngine {
     nonisolated let definitions: [String: any ChainDefinition]
     nonisolated let registry: WorkerRegistry?
 
-    var live: [Int64: LiveChain] = [:]
-    var running: [TaskKey: Running] = [:]
-    var conditions = DeviceConditions()
+    private var live = LiveChains()
+    private var running = RunningTasks()
+    private var conditions = DeviceConditions()
     /// The kinds of entries that some chain may wait for.
-    var awaited: Set<String> = []
-    private var uses: UInt64 = 0
+    private var awaited: Set<String> = []
     private var isObserving = false
     private var watch: Task<Void, Never>?
 
@@ -111,12 +96,12 @@ actor ChainsEngine {
     private func finish() async {
         watch?.cancel()
         await journal.setNotReady(Chains.readiness)
-        stopAll()
+        running.stopAll(.budget)
         let grace = Alarm(clock)
         grace.set(clock.uptime() + configuration.stopGrace) { [inbox] in inbox.put(.stopAll) }
         var isWaiting = true
         while isWaiting, loop.failure == nil,
-            !running.isEmpty || live.values.contains(where: { $0.unsettled > 0 })
+            !running.isEmpty || live.areUnsettled
         {
             guard let event = await inbox.next() else { break }
             if case .stopAll = event { isWaiting = false }
@@ -130,9 +115,8 @@ actor ChainsEngine {
             }
         }
         // A worker that does not end is run again, with the same key.
-        giveBack(running.values.map(\.delivery))
-        for run in running.values { for timer in run.timers { timer.cancel() } }
-        (running, live) = ([:], [:])
+        giveBack(running.removeAll())
+        live.removeAll()
         budget.ring()
     }
 
@@ -140,11 +124,25 @@ actor ChainsEngine {
         for delivery in batch { delivery.end(as: .back(reason: "The chains do not run.")) }
     }
 
-    func stopAll() {
-        for key in running.keys {
-            if running[key]?.stop == nil { running[key]?.stop = .budget }
-            running[key]?.task.cancel()
+    /// Whether no worker runs.
+    var isIdle: Bool { running.isEmpty }
+
+    /// Cancels all running tasks, and waits for them up to `grace`.
+    func interrupt(grace: Duration) async {
+        running.stopAll(.budget)
+        let end = clock.uptime() + grace
+        let timer = Task { [budget, clock] in
+            try? await clock.sleep(until: end)
+            budget.ring()
         }
+        while true {
+            let rings = budget.rings
+            guard !running.isEmpty, clock.uptime() < end else { break }
+            await budget.wait(beyond: rings)
+        }
+        timer.cancel()
+        // Whatever was said is written down behind this.
+        try? await journal.write { _ in }
     }
 
     private func take(_ event: ChainsEvent) async {
@@ -157,27 +155,17 @@ actor ChainsEngine {
         case .news(let news): await heard(news)
         case .late(let key): late(key)
         case .abandoned(let key): await abandon(key)
-        case .stopAll: stopAll()
+        case .stopAll: running.stopAll(.budget)
         }
         if running.isEmpty { budget.ring() }
-    }
-
-    func stop(_ key: TaskKey, _ reason: ChainStop) {
-        guard running[key] != nil else { return }
-        if running[key]?.stop == nil { running[key]?.stop = reason }
-        running[key]?.task.cancel()
     }
 
     // MARK: Chains in memory
 
     /// - Returns: nil if the number is unknown.
     /// - Throws: `ChainRow.Broken` if it cannot be read; what the journal throws.
-    func chain(_ seq: Int64) async throws -> LiveChain? {
-        uses += 1
-        if let chain = live[seq] {
-            chain.lastUse = uses
-            return chain
-        }
+    private func chain(_ seq: Int64) async throws -> LiveChain? {
+        if let chain = live.use(seq) { return chain }
         guard let (row, tasks) = try await journal.read({ try ChainReading.load(seq, $0) }) else {
             return nil
         }
@@ -189,18 +177,8 @@ actor ChainsEngine {
         if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
             chain.rebuilt?.version = version
         }
-        chain.lastUse = uses
-        evict()
-        live[seq] = chain
+        live.add(chain)
         return chain
-    }
-
-    private func evict() {
-        guard live.count >= ChainsLimits.idleChains * 2 else { return }
-        let idle = live.values.filter(\.isIdle).sorted { $0.lastUse < $1.lastUse }
-        for chain in idle.prefix(max(0, live.count - ChainsLimits.idleChains)) {
-            live[chain.row.seq] = nil
-        }
     }
 
     private func written(_ seq: Int64) async {
@@ -223,60 +201,396 @@ actor ChainsEngine {
         for place in facts.overdue(in: chain) {
             await release(chain.row.id, chain.tasks[place].name)
         }
-        if chain.machine.state.isEnd, chain.isIdle { live[seq] = nil }
-    }
-}
-
-/// Abandoned tasks: their workers clean up outside the journal.
-extension ChainsEngine {
-    struct LostWork: Sendable {
-        let place: Int
-        let isCompensation: Bool
-        let key: String
-        let onAbandon: WorkerRegistry.GiveUp
+        if chain.machine.state.isEnd, chain.isIdle { live.remove(seq) }
     }
 
-    /// Tasks that these writes end without success, and that may have left something.
-    func lostWork(_ writes: ChainWrites) -> [LostWork] {
-        writes.changes.compactMap { place, change in
-            guard let chain = live[writes.chain], chain.tasks.indices.contains(place),
-                let task = chain.plan?.tasks[place]
-            else { return nil }
-            let key = { chain.key(of: place, isCompensation: $0) }
-            switch change {
-            case .ended(.failed, _, _, _, _), .ended(.cancelled, _, _, _, _):
-                guard chain.tasks[place].hasInput, let worker = task.worker else { return nil }
-                return registry?.onAbandon(worker).map {
-                    LostWork(place: place, isCompensation: false, key: key(false), onAbandon: $0)
+    // MARK: Tasks
+
+    private func begin(_ delivery: EntryDelivery) async {
+        guard let payload = try? ChainJSON.decode(IntentPayload.self, from: delivery.entry.payload)
+        else {
+            return delivery.end(DispatchFailure.permanent("malformed: It names no task."))
+        }
+        do {
+            guard let chain = try await chain(payload.chain) else {
+                return delivery.end(as: .ended(.superseded, reason: "The chain is gone."))
+            }
+            switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
+            case .decided(let decision): await carryOut(decision, delivery)
+            case .run(let name):
+                guard let worker = registry?[name] else { return }
+                await start(payload, of: chain, worker, delivery)
+            }
+        } catch let error as ChainRow.Broken {
+            quarantine(payload.chain, error.description, delivery)
+        } catch {
+            loop.note(error)
+            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+        }
+    }
+
+    private func start(
+        _ payload: IntentPayload, of chain: LiveChain, _ worker: @escaping WorkerRegistry.Run,
+        _ delivery: EntryDelivery
+    ) async {
+        let (place, seq) = (payload.place, chain.row.seq)
+        let row = chain.tasks[place]
+        let key = TaskKey(
+            chain: seq, place: place, round: payload.round, isCompensation: payload.isCompensation)
+        let attempts =
+            chain.attempts(of: place, isCompensation: payload.isCompensation)
+            + delivery.entry.attempt
+        var kept = chain.inputs.removeValue(forKey: place)
+        var checkpoint: [UInt8]?
+        if kept == nil || attempts > 1 {
+            do {
+                let isCompensation = payload.isCompensation
+                let found = try await journal.read { db in
+                    try ChainReading.work(seq, place, isCompensation: isCompensation, db)
                 }
-            case .compensated(.failed, _):
-                guard let worker = task.compensation?.worker else { return nil }
-                return registry?.onAbandon(worker).map {
-                    LostWork(place: place, isCompensation: true, key: key(true), onAbandon: $0)
-                }
-            case .ended, .compensated, .held, .failure, .reset: return nil
+                (kept, checkpoint) = (kept ?? found.input, found.checkpoint)
+            } catch {
+                loop.note(error)
+                _ = chain.machine.requeued(place)
+                return delivery.end(DispatchFailure.notReady("The task cannot be read: \(error)"))
+            }
+        }
+        guard let input = kept else {
+            _ = chain.machine.requeued(place)
+            return quarantine(seq, "the input of \(row.name) is missing", delivery)
+        }
+        let deadline = [row.deadline, chain.row.deadline].compactMap { $0 }.min()
+        let context = WorkContext(
+            key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
+            deadline: payload.isCompensation ? nil : deadline, saved: checkpoint,
+            hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
+        let work = Task.detached { [inbox, files] in
+            do {
+                let bytes = try await worker(input, context)
+                let done = WorkDone(bytes: bytes, output: try files.store(bytes))
+                inbox.put(.finished(key, .success(done)))
+            } catch {
+                inbox.put(.finished(key, .failure(error)))
+            }
+        }
+        running.add(.init(delivery, work, since: clock.wall(), attempts: attempts), as: key)
+        if payload.isCompensation {
+            alarm(.late(key), after: configuration.compensationDeadline, for: key)
+        } else if let deadline = row.deadline {
+            alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
+        }
+    }
+
+    private func alarm(_ event: ChainsEvent, after wait: Duration, for key: TaskKey) {
+        running.alarm(key, after: wait, on: clock) { [inbox] in inbox.put(event) }
+    }
+
+    /// The deadline is over: it is cancelled, and abandoned if it does not end.
+    private func late(_ key: TaskKey) {
+        // A cancelled one is already decided.
+        guard running.stopFirst(key, .late) else { return }
+        alarm(.abandoned(key), after: configuration.cancelGrace, for: key)
+    }
+
+    private func stopForMachine(_ place: Int, of chain: LiveChain) {
+        for key in running.keys where key.chain == chain.row.seq && key.place == place {
+            running.stop(key, .machine)
+            if chain.machine.state == .cancelling || chain.machine.state == .failing {
+                alarm(.abandoned(key), after: configuration.cancelGrace, for: key)
             }
         }
     }
 
-    /// Called once the outcome is durable.
-    nonisolated func onAbandon(_ lost: [LostWork], of chain: Int64) async {
-        for work in lost {
-            let found = try? await journal.read { db in
-                try ChainReading.work(chain, work.place, isCompensation: work.isCompensation, db)
-            }
-            guard let input = found?.input else { continue }
-            await work.onAbandon(input, work.key)
+    // MARK: Services for a running worker
+
+    private func hooks(for key: TaskKey, entry: String, name: String, id: String)
+        -> WorkContext.Hooks
+    {
+        let said = LastSaid()
+        return WorkContext.Hooks(
+            progress: { [weak self] fraction, note in
+                await self?.progress(key, id, name, fraction, note, said)
+            },
+            checkpoint: { [journal] json in
+                guard json.count <= ChainsLimits.checkpointBytes else {
+                    throw RepriseError(
+                        .tooLarge, "The checkpoint has \(json.count) bytes.",
+                        remedy: "Keep at most \(ChainsLimits.checkpointBytes) as JSON.")
+                }
+                try await journal.write { db in
+                    try Self.keep(checkpoint: json, of: key, entry, db)
+                }
+            },
+            log: { [journal] line in
+                // A line that cannot be written must not fail the work.
+                try? await journal.write { db in
+                    try ChainWriting.log(key.chain, key.place, line, at: journal.now, db)
+                }
+            },
+            remaining: { [budget, clock] in budget.remaining(clock) })
+    }
+
+    /// An abandoned worker keeps nothing any more.
+    private static func keep(
+        checkpoint json: [UInt8], of key: TaskKey, _ entry: String, _ db: Database
+    ) throws {
+        try db.cachedStatement(
+            sql: "UPDATE chainTask SET checkpoint = ? WHERE chain = ? AND place = ? AND entry = ?"
+        ).execute(arguments: [Data(json), key.chain, key.place, entry])
+        guard db.changesCount == 1 else { throw CancellationError() }
+        // It gets on: to be killed now and then is no reason to give it up.
+        try db.cachedStatement(
+            sql: "UPDATE entry SET interruptions = 0 WHERE id = ? AND interruptions > 0"
+        ).execute(arguments: [entry])
+    }
+
+    private func progress(
+        _ key: TaskKey, _ id: String, _ name: String, _ fraction: Double, _ note: String?,
+        _ said: LastSaid
+    ) async {
+        guard running.contains(key), let chain = live[key.chain] else { return }
+        let fraction = min(max(fraction.isNaN ? 0 : fraction, 0), 1)
+        let note = note?.limited(to: ChainsLimits.noteBytes)
+        watchers.announce(
+            id,
+            ChainProgress(
+                state: chain.machine.state,
+                done: chain.machine.slots.count { $0.state == .succeeded },
+                total: chain.tasks.count, task: name, fraction: fraction, note: note))
+        let now = clock.uptime()
+        guard said.at.map({ now - $0 >= .seconds(1) }) ?? true else { return }
+        said.at = now
+        try? await journal.write { db in
+            try db.cachedStatement(
+                sql: "UPDATE chainTask SET progress = ?, note = ? WHERE chain = ? AND place = ?"
+            ).execute(arguments: [fraction, note, key.chain, key.place])
         }
     }
-}
 
-/// Quarantine of chains that can never continue.
-extension ChainsEngine {
+    // MARK: Decisions
+
+    private var facts: ChainFacts {
+        ChainFacts(
+            wall: { [clock] in clock.wall() }, now: { [journal] in journal.now },
+            mayExpire: { [journal] in journal.mayExpire }, conditions: conditions,
+            isOpen: { [journal] in journal.isOpen($0) },
+            hasWorker: { [registry] in registry?[$0] != nil }, jitter: configuration.jitter)
+    }
+
+    private func carryOut(_ decision: ChainDecision, _ delivery: EntryDelivery) async {
+        var decision = decision
+        while let need = decision.next() { decision.supply(await outputs(need)) }
+        awaited.formUnion(decision.awaited)
+        if let trouble = decision.trouble { loop.note(trouble) }
+        let chain = decision.chain
+        for place in decision.stops { stopForMachine(place, of: chain) }
+        if decision.stopsAll {
+            for key in running.keys where key.chain == chain.row.seq { running.stop(key, .machine) }
+        }
+        guard !decision.isBare else { return delivery.end(as: decision.ending) }
+        settle(delivery, as: decision.ending, decision.writes)
+    }
+
+    private func outputs(_ need: ChainDecision.Need) async -> Result<[Int: [UInt8]], any Error> {
+        do {
+            if let recent = need.recent {
+                return .success([need.place: try files.read(recent)])
+            }
+            let found = try await journal.read {
+                try ChainReading.outputs(need.chain, need.places, $0)
+            }
+            var outputs: [Int: [UInt8]] = [:]
+            for (place, output) in found where place == need.place || output.file == nil {
+                outputs[place] = try files.read(output)
+            }
+            return .success(outputs)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Ends an entry together with its decisions.
+    private func settle(
+        _ delivery: EntryDelivery, as ending: EntryDelivery.Ending, _ writes: ChainWrites
+    ) {
+        live[writes.chain]?.unsettled += 1
+        let retention = configuration.retention
+        let lost = LostWork.of(writes, live[writes.chain], registry)
+        delivery.end(
+            as: ending,
+            alongside: { [journal] db in
+                try writes.perform(in: db, journal, retention: retention)
+            },
+            written: { [journal, inbox] in
+                inbox.put(.written(writes.chain))
+                guard !lost.isEmpty else { return }
+                Task { for work in lost { await work.abandon(of: writes.chain, journal) } }
+            })
+    }
+
+    private func finished(_ key: TaskKey, _ result: Result<WorkDone, any Error>) async {
+        guard let run = running.remove(key) else { return }
+        guard let chain = live[key.chain] else {
+            return run.delivery.end(as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
+        }
+        switch result {
+        case .success(let done):
+            let decision = ChainDecision.succeeded(
+                key.payload, of: chain, done.bytes, done.output, run.attempt, facts)
+            await carryOut(decision, run.delivery)
+        case .failure(let error):
+            if error.isEndOfJournal { return loop.fail(error) }
+            await carryOut(
+                .failed(key.payload, of: chain, error, run.attempt, facts), run.delivery)
+        }
+    }
+
+    private func abandon(_ key: TaskKey) async {
+        guard let run = running.remove(key), let chain = live[key.chain] else { return }
+        await carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.delivery)
+    }
+
+    // MARK: Commands: of the app, of a tool through the spool, of the engine to itself
+
+    private func obey(_ delivery: EntryDelivery) async {
+        guard let command = try? ChainCommand(delivery.entry.payload) else {
+            return delivery.end(DispatchFailure.permanent("malformed: It is no command."))
+        }
+        do {
+            let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
+            guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
+                return delivery.end(DispatchFailure.permanent("No chain has this id."))
+            }
+            if let name = chain.nameWanted(for: command.command),
+                try await isTaken(name, chain)
+            {
+                let reason = "Another chain of its name goes on."
+                return delivery.end(
+                    as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
+            }
+            await carryOut(.obey(command, chain, facts), delivery)
+        } catch {
+            loop.note(error)
+            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+        }
+    }
+
+    private func isTaken(_ name: String, _ chain: LiveChain) async throws -> Bool {
+        let seq = chain.row.seq
+        let others = try await journal.read {
+            try ChainReading.goingOn(named: name, but: seq, $0)
+        }
+        return chain.isTaken(name, by: others, live.all)
+    }
+
+    private func chainOrQuarantine(_ seq: Int64, _ delivery: EntryDelivery) async throws
+        -> LiveChain?
+    {
+        do {
+            return try await chain(seq)
+        } catch let error as ChainRow.Broken {
+            quarantine(seq, error.description, delivery)
+            return nil
+        }
+    }
+
+    // MARK: Waits
+
+    private func heard(_ news: JournalEvent) async {
+        switch news {
+        case .opened(let readiness):
+            await release(where: "t.hold = ?", ["readiness:\(readiness.name)"])
+        case .closed, .lost: break
+        case .recorded(let newest):
+            for (kind, seq) in newest where awaited.contains(kind) {
+                await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
+            }
+        case .calendarMoved: await readDeadlines(of: Array(live.all.keys))
+        }
+    }
+
+    /// The rows have moved with the calendar: reads their deadlines into memory.
+    private func readDeadlines(of chains: [Int64]) async {
+        do {
+            let found = try await journal.read { db in
+                try chains.map { try ChainReading.deadlines($0, db) }
+            }
+            for (seq, deadlines) in zip(chains, found) { live[seq]?.calendarSet(deadlines) }
+        } catch {
+            loop.note(error)
+        }
+    }
+
+    private func changed(_ conditions: DeviceConditions) async {
+        self.conditions = conditions
+        for key in running.keys {
+            guard let chain = live[key.chain], !chain.row.constraints.areMet(by: conditions) else {
+                continue
+            }
+            running.stop(key, .conditions)
+        }
+        await release(
+            where: "t.hold = 'conditions' AND c.needs & ? = 0 AND c.needsBytes <= ?",
+            [ChainConstraints.missing(conditions), conditions.freeBytes])
+    }
+
+    /// Releases held tasks a page at a time, so that ten thousand waiting chains do not fill the
+    /// memory.
+    private func release(where condition: String, _ arguments: StatementArguments) async {
+        do {
+            while true {
+                let count = try await journal.write { [journal] db in
+                    try ChainReleases.page(where: condition, arguments, journal, db)
+                }
+                guard count == 500 else { return }
+            }
+        } catch {
+            loop.note(error)
+        }
+    }
+
+    /// Releases a wait of a chain in memory whose event came before its row.
+    private func release(_ id: String, _ task: String) async {
+        do {
+            try await journal.write { [journal] db in
+                try ChainReleases.record(id, task, journal, db)
+            }
+        } catch {
+            loop.note(error)
+        }
+    }
+
+    /// Applies changes from before this run: conditions, entries, a newer version of the app,
+    /// finished tasks.
+    private func lookAround() async throws {
+        let holds = try await journal.read { try ChainReleases.holds($0) }
+        for hold in holds {
+            if hold.hasPrefix("readiness:") {
+                let name = String(hold.dropFirst("readiness:".count))
+                if journal.isOpen(Readiness(name)) {
+                    await heard(.opened(Readiness(name)))
+                }
+            } else if hold.hasPrefix("entry:") {
+                let kind = String(hold.dropFirst("entry:".count))
+                awaited.insert(kind)
+                let newest = try await journal.read { db in
+                    try Int64.fetchOne(
+                        db, sql: "SELECT MAX(seq) FROM entry WHERE kind = ?", arguments: [kind])
+                }
+                if let newest { await heard(.recorded([kind: newest])) }
+            } else if hold == "conditions" {
+                await changed(conditions)
+            }
+        }
+        try await journal.write { [journal] db in try ChainReleases.lookAgain(journal, db) }
+    }
+
+    // MARK: Quarantine
+
     /// Quarantines an unreadable chain; other chains continue.
-    func quarantine(_ seq: Int64, _ why: String, _ delivery: EntryDelivery) {
-        live[seq] = nil
-        for key in running.keys where key.chain == seq { stop(key, .machine) }
+    private func quarantine(_ seq: Int64, _ why: String, _ delivery: EntryDelivery) {
+        live.remove(seq)
+        for key in running.keys where key.chain == seq { running.stop(key, .machine) }
         let retention = configuration.retention
         let name = Mutex<String?>(nil)
         delivery.end(
@@ -301,4 +615,9 @@ extension ChainsEngine {
                 watchers.announce(id, ChainProgress(state: .quarantined, done: 0, total: 0))
             })
     }
+}
+
+/// When a task's progress was written last; read and written on the engine alone.
+private final class LastSaid: @unchecked Sendable {  // confined to the engine
+    var at: Duration?
 }

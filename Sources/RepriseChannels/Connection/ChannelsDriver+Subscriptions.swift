@@ -114,7 +114,7 @@ extension ChannelsDriver {
     func channelDiagnostics() -> [ChannelName: ChannelDiagnostics] {
         let now = now
         return Dictionary(
-            uniqueKeysWithValues: machine.places.keys.compactMap { name in
+            uniqueKeysWithValues: machine.channelNames.compactMap { name in
                 machine.diagnostics(of: name, at: now).map { (name, $0) }
             })
     }

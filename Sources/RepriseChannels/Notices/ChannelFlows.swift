@@ -12,7 +12,7 @@ extension ChannelsDriver {
     func flows(of channels: [ChannelName]) -> [ChannelName: NoticeFlow] {
         let ahead = calendarAhead
         return channels.reduce(into: [:]) { all, channel in
-            all[channel] = machine.flow(of: channel)
+            all[channel] = machine.machine(of: channel)?.flow
             all[channel]?.calendarAhead = ahead
             all[channel]?.isPlaced = presence.isPlaced(channel)
         }
@@ -23,16 +23,5 @@ extension ChannelsDriver {
         guard let serverClock else { return .zero }
         let server = serverClock.time.advanced(by: now - serverClock.at)
         return server.duration(to: configuration.timekeeper.wall())
-    }
-}
-
-extension ChannelsMachine {
-    func flow(of channel: ChannelName) -> NoticeFlow? {
-        guard let place = places[channel] else { return nil }
-        let machine = subscriptions[place].machine
-        return NoticeFlow(
-            liveAfter: machine.newestTarget,
-            isCatchingUp: machine.isCatchingUp && machine.missing > 0,
-            isRefused: machine.mode == .refused)
     }
 }

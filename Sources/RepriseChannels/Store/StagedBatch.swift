@@ -39,6 +39,10 @@ package struct StagedBatch: Sendable {
     package struct Revision: Hashable, Sendable {
         package var channel: ChannelName
         package var number: Int
+
+        package init(channel: ChannelName, number: Int) {
+            (self.channel, self.number) = (channel, number)
+        }
     }
 
     package var segments: [Segment] = []

@@ -139,35 +139,25 @@ package struct ReconciliationMachine: Sendable {
         }
     }
 
-    let settings: Settings
-    var phase: Phase = .stopped
-    var plan: ReconciliationPlan
-    var wanted: Wanted?
-    var work: Work?
+    private let settings: Settings
+    private var phase: Phase = .stopped
+    private var reconciler: Reconciler
+    private var wanted: Wanted?
     /// The number of reconciliations begun.
-    package internal(set) var number = 0
+    package private(set) var number = 0
     /// How many have failed since one succeeded.
-    var failures = 0
+    private var failures = 0
     /// When the next is tried after one that failed.
-    var againAt: Duration?
-    var isAsleep = false
-    /// The last clock readings.
-    var clockReading: (uptime: Duration, wall: WallTime, zone: String)?
-    /// When the next reminder rings, by both clocks.
-    var rings: (wall: WallTime, due: Duration)?
+    private var againAt: Duration?
+    private(set) var isAsleep = false
+    private var clock = ReminderClock()
     /// For when time in the background was asked for.
-    var refreshAt: WallTime?
-    /// The record written last.
-    var written: ReconciliationRecord?
-    /// Requests that the system refused, with the reason, so that each refusal is recorded once.
-    var refusals: [String: String] = [:]
-    /// Invalid reminders already reported, with the reason.
-    var told: [String: String] = [:]
-    package internal(set) var diagnostics = ReminderDiagnostics()
+    private var refreshAt: WallTime?
+    package private(set) var diagnostics = ReminderDiagnostics()
 
     package init(settings: Settings = Settings()) {
         self.settings = settings
-        plan = ReconciliationPlan(sort: settings.sort)
+        reconciler = Reconciler(sort: settings.sort)
     }
 
     /// The number of the reconciliation that will cover everything up to now.
@@ -176,14 +166,14 @@ package struct ReconciliationMachine: Sendable {
     }
 
     /// Whether no reconciliation is needed.
-    package var isSettled: Bool { phase == .ready && work == nil && wanted == nil }
+    package var isSettled: Bool { phase == .ready && !reconciler.isRunning && wanted == nil }
 
     /// Whether nothing is under way: what failed waits for its retry.
     package var isIdle: Bool {
         switch phase {
         case .resting: true
         case .stopped, .loading: false
-        case .ready: work == nil && (wanted == nil || againAt != nil)
+        case .ready: !reconciler.isRunning && (wanted == nil || againAt != nil)
         }
     }
 
@@ -193,9 +183,8 @@ package struct ReconciliationMachine: Sendable {
         case .stopped, .loading: return nil
         case .resting(_, let until): return until
         case .ready:
-            let tick = isAsleep ? nil : clockReading.map { $0.uptime + settings.tick }
-            let ring = isAsleep ? nil : rings?.due
-            return [tick, ring, work == nil ? againAt : nil].compactMap { $0 }.min()
+            let reading = isAsleep ? nil : clock.due(tick: settings.tick)
+            return [reading, reconciler.isRunning ? nil : againAt].compactMap { $0 }.min()
         }
     }
 
@@ -226,7 +215,7 @@ package struct ReconciliationMachine: Sendable {
             isAsleep = false
             return want(.foreground, .everything, at: now)
         case .answered(let reconciliation, let answer):
-            guard let work, work.number == reconciliation else { return [] }
+            guard reconciler.isRunning, reconciliation == number else { return [] }
             return answered(answer, at: now)
         }
     }
@@ -243,10 +232,10 @@ package struct ReconciliationMachine: Sendable {
     private mutating func started(at now: Moment) -> [Action] {
         guard phase == .stopped else { return [] }
         phase = .loading(failures: 0, since: now.uptime)
-        plan = ReconciliationPlan(sort: settings.sort)
+        reconciler.forget()
         wanted = Wanted(cause: .start, reading: .everything)
-        clockReading = nil
-        (againAt, rings, refreshAt, written) = (nil, nil, nil, nil)
+        clock = ReminderClock()
+        (againAt, refreshAt) = (nil, nil)
         failures = 0
         isAsleep = false
         (diagnostics.reconciledAt, diagnostics.permission) = (nil, nil)
@@ -257,14 +246,15 @@ package struct ReconciliationMachine: Sendable {
         guard phase != .stopped else { return [] }
         let wasReady = phase == .ready
         phase = .stopped
-        (work, wanted) = (nil, nil)
+        reconciler.cancel()
+        wanted = nil
         return wasReady ? [.setReady(false)] : []
     }
 
     private mutating func storeLoaded(at now: Moment) -> [Action] {
         guard case .loading = phase else { return [] }
         phase = .ready
-        see(now)
+        clock.read(now)
         return [.setReady(true)] + begin(at: now)
     }
 
@@ -284,39 +274,24 @@ package struct ReconciliationMachine: Sendable {
             return [.load]
         }
         var actions: [Action] = []
-        if let againAt, work == nil, againAt <= now.uptime {
+        if let againAt, !reconciler.isRunning, againAt <= now.uptime {
             self.againAt = nil
             actions += want(.again, .nothing, at: now)
         }
-        if let cause = clockCause(now) { actions += want(cause, .nothing, at: now) }
-        see(now)
+        if let cause = clock.cause(now) { actions += want(cause, .nothing, at: now) }
+        clock.read(now)
         return actions
     }
 
-    /// The relevant change of the clocks since the last reading.
-    private func clockCause(_ now: Moment) -> ReconciliationCause? {
-        guard let clockReading else { return nil }
-        if clockReading.zone != now.zone.identifier { return .zone }
-        let expected = clockReading.wall.advanced(by: now.uptime - clockReading.uptime)
-        let step = expected.duration(to: now.wall)
-        if step > .seconds(2) || step < .seconds(-2) { return .clock }
-        if let rings, rings.wall <= now.wall { return .rang }
-        return nil
-    }
-
-    mutating func see(_ now: Moment) {
-        clockReading = (now.uptime, now.wall, now.zone.identifier)
-        if let ring = rings?.wall, ring <= now.wall { rings = nil }
-    }
-
     /// Requests a reconciliation, now or after the current one.
-    mutating func want(_ cause: ReconciliationCause, _ reading: Reading, at now: Moment) -> [Action]
-    {
+    private mutating func want(
+        _ cause: ReconciliationCause, _ reading: Reading, at now: Moment
+    ) -> [Action] {
         guard phase != .stopped else { return [] }
         if wanted == nil { wanted = Wanted(cause: cause, reading: reading) }
         wanted?.reading.add(reading)
         if Self.isUrgent(cause) { wanted?.isUrgent = true }
-        guard phase == .ready, work == nil else { return [] }
+        guard phase == .ready, !reconciler.isRunning else { return [] }
         // A wait that a fault has set is not shortened by each change.
         if let againAt, againAt > now.uptime, !Self.isUrgent(cause) { return [] }
         return begin(at: now)
@@ -328,6 +303,54 @@ package struct ReconciliationMachine: Sendable {
         case .start, .foreground, .refresh, .tap, .action, .mark, .asked, .again: true
         case .change, .clock, .zone, .rang: false
         }
+    }
+
+    // MARK: One reconciliation
+
+    private mutating func begin(at now: Moment) -> [Action] {
+        guard phase == .ready, !reconciler.isRunning, let wanted else { return [] }
+        self.wanted = nil
+        againAt = nil
+        number += 1
+        return reconciler.begin(wanted.cause, wanted.reading).map { .ask(number, $0) }
+    }
+
+    private mutating func answered(_ answer: Answer, at now: Moment) -> [Action] {
+        switch reconciler.answered(answer, at: now, &clock, &diagnostics) {
+        case .ask(let question): return question.map { [.ask(number, $0)] } ?? []
+        case .finished(let guaranteedUntil):
+            failures = 0
+            let over = Action.reconciled(number, isComplete: true)
+            return refresh(by: guaranteedUntil, at: now) + [over] + begin(at: now)
+        case .failed(let why, let unread): return failed(why, unread, at: now)
+        }
+    }
+
+    /// Another one follows after a wait, or at once if it was requested meanwhile.
+    private mutating func failed(_ why: String, _ unread: Reading, at now: Moment) -> [Action] {
+        failures += 1
+        diagnostics.tally.failures += 1
+        diagnostics.fault = why
+        againAt = now.uptime + settings.reconciling.delay(failures: failures, jitter: now.jitter)
+        let isAskedFor = wanted?.isUrgent ?? false
+        if wanted == nil { wanted = Wanted(cause: .again, reading: .nothing) }
+        wanted?.reading.add(unread)
+        clock.read(now)
+        let over = Action.reconciled(number, isComplete: false)
+        return (refreshAt == nil ? refresh(by: now.wall, at: now) : []) + [over]
+            + (isAskedFor ? begin(at: now) : [])
+    }
+
+    /// Halfway to the end of the guarantee, unless an earlier slot is already requested.
+    private mutating func refresh(by end: WallTime?, at now: Moment) -> [Action] {
+        guard settings.asksForRefresh, let end else { return [] }
+        let half = now.wall.duration(to: end) / 2
+        let at = now.wall.advanced(
+            by: max(half, .seconds(ReminderEngineLimits.refreshSeconds)))
+        if let refreshAt, refreshAt > now.wall, refreshAt <= at { return [] }
+        refreshAt = at
+        diagnostics.refreshAt = at
+        return [.requestRefresh(at)]
     }
 
     private mutating func tellState() {

@@ -220,7 +220,7 @@ struct ReconciliationPlan: Sendable {
 
     // MARK: The record
 
-    func record(of work: ReconciliationMachine.Work, at now: ReconciliationMachine.Moment)
+    func record(of work: Reconciler.Work, at now: ReconciliationMachine.Moment)
         -> ReconciliationRecord
     {
         let aim = work.aim

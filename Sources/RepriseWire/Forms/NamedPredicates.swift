@@ -5,7 +5,7 @@ struct PredicateShape {
         let name: String
         /// The depth of the place of use.
         let depth: Int
-        let place: CatalogueReader.Place
+        let place: CheckedJSON.Place
     }
 
     private(set) var depth = 0

@@ -60,10 +60,13 @@ struct PositionOrderTests {
                 try await server.client(as: "ada"), try await server.client(as: "ada")
             )
             try await tablet.subscribe(general)
+            let reads = accounts.state.withLock { $0.positionReads }
             accounts.change { $0.positionsDelay = .milliseconds(300) }
             try await phone.send(
                 .subscribe([.init(channel: general, epoch: nil, coverage: Coverage())]))
-            try await Task.sleep(for: .milliseconds(100))
+            try await eventually("positions are read", every: .milliseconds(1)) {
+                accounts.state.withLock { $0.positionReads } > reads
+            }
             accounts.change { $0.positionsDelay = nil }
             try await phone.send(.receipt(.init(channel: general, read: 9)))
             var frames: [ServerFrame] = []

@@ -28,6 +28,8 @@ final class ScriptedAccounts: ChannelAccounts {
         var questions = 0
         var asked: [ChannelName] = []
         var moves = 0
+        /// How often positions were read.
+        var positionReads = 0
         var devices: Set<EntryID> = []
     }
 
@@ -83,6 +85,7 @@ final class ScriptedAccounts: ChannelAccounts {
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position] {
         let (found, delay) = state.withLock { state in
+            state.positionReads += 1
             let all = state.positions.filter { $0.key.channel == channel }.values
             let own = first.map { first in
                 all.first { $0.user == first } ?? .init(user: first, read: 0, delivered: 0)

@@ -1,0 +1,76 @@
+import RepriseCore
+import RepriseJournal
+
+/// The tasks whose workers run: each with its entry, its timers, and why it has to stop.
+struct RunningTasks: Sendable {
+    struct Running {
+        let delivery: EntryDelivery
+        let task: Task<Void, Never>
+        let started: WallTime
+        let attempts: Int
+        fileprivate var stop: ChainStop?
+        fileprivate var timers: [Alarm] = []
+
+        init(
+            _ delivery: EntryDelivery, _ task: Task<Void, Never>, since started: WallTime,
+            attempts: Int
+        ) {
+            (self.delivery, self.task) = (delivery, task)
+            (self.started, self.attempts) = (started, attempts)
+        }
+
+        var attempt: ChainAttempt {
+            ChainAttempt(
+                attempts: attempts, ofEntry: delivery.entry.attempt, started: started, stop: stop)
+        }
+    }
+
+    private var tasks: [TaskKey: Running] = [:]
+
+    var isEmpty: Bool { tasks.isEmpty }
+    var keys: [TaskKey] { Array(tasks.keys) }
+
+    func contains(_ key: TaskKey) -> Bool { tasks[key] != nil }
+
+    mutating func add(_ running: Running, as key: TaskKey) { tasks[key] = running }
+
+    /// - Returns: nil if it was given up.
+    mutating func remove(_ key: TaskKey) -> Running? {
+        let running = tasks.removeValue(forKey: key)
+        for timer in running?.timers ?? [] { timer.cancel() }
+        return running
+    }
+
+    /// - Returns: their entries.
+    mutating func removeAll() -> [EntryDelivery] {
+        defer { tasks = [:] }
+        for timer in tasks.values.flatMap(\.timers) { timer.cancel() }
+        return tasks.values.map(\.delivery)
+    }
+
+    /// Rings after a time, unless the task ends before.
+    mutating func alarm(
+        _ key: TaskKey, after wait: Duration, on clock: any Timekeeper,
+        _ ring: @escaping @Sendable () -> Void
+    ) {
+        let timer = Alarm(clock)
+        timer.set(clock.uptime() + max(wait, .zero), ring: ring)
+        tasks[key]?.timers.append(timer)
+    }
+
+    /// Cancels its worker; the first reason counts.
+    mutating func stop(_ key: TaskKey, _ reason: ChainStop) {
+        guard let running = tasks[key] else { return }
+        if running.stop == nil { tasks[key]?.stop = reason }
+        running.task.cancel()
+    }
+
+    /// - Returns: false if it does not run, or was stopped before.
+    mutating func stopFirst(_ key: TaskKey, _ reason: ChainStop) -> Bool {
+        guard let running = tasks[key], running.stop == nil else { return false }
+        stop(key, reason)
+        return true
+    }
+
+    mutating func stopAll(_ reason: ChainStop) { for key in keys { stop(key, reason) } }
+}
