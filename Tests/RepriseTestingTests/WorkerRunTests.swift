@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -49,7 +50,7 @@ struct WorkerRunTests {
 
     @Test("The limits of a chain hold, and an output that is no JSON fails")
     func limits() async throws {
-        await #expect(throws: RepriseError(.tooLarge, "")) {
+        await expectError(.tooLarge) {
             try await WorkerRun().perform(Talks(), ChainsLimits.checkpointBytes)
         }
         await #expect(throws: EncodingError.self) { try await WorkerRun().perform(Talks(), 1) }

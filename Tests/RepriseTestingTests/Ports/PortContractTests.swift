@@ -24,7 +24,7 @@ struct PortContractTests {
         try await PortSystem.run(kind) { system in
             let centre = system.notifications
             #expect(try await centre.settings().authorization == .notDetermined)
-            await #expect(throws: RepriseError(.refused, "")) {
+            await expectError(.refused) {
                 try await centre.add(request("a", after: 60))
             }
             #expect(try await centre.requestAuthorization(provisional: false))
@@ -69,7 +69,7 @@ struct PortContractTests {
                 id: "never", content: NotificationContent(title: "t"),
                 trigger: .calendar(past, repeats: false))
             for bad in [never, request("often", after: 59, repeats: true)] {
-                await #expect(throws: RepriseError(.refused, "")) { try await centre.add(bad) }
+                await expectError(.refused) { try await centre.add(bad) }
             }
             try await centre.add(request("again", after: 60, repeats: true))
             try await system.advance(.seconds(61))
@@ -108,10 +108,10 @@ struct PortContractTests {
             }
             try await scheduler.submit(BackgroundRequest(id: "refresh", kind: .refresh))
             #expect(try await scheduler.pending().count == 11)
-            await #expect(throws: RepriseError(.full, "")) {
+            await expectError(.full) {
                 try await scheduler.submit(BackgroundRequest(id: "work-10", kind: work))
             }
-            await #expect(throws: RepriseError(.refused, "")) {
+            await expectError(.refused) {
                 try await scheduler.submit(BackgroundRequest(id: "unknown", kind: .refresh))
             }
             try await scheduler.cancel("work-0")
@@ -125,13 +125,13 @@ struct PortContractTests {
         arguments: PortSystem.Kind.allCases)
     func slots(_ kind: PortSystem.Kind) async throws {
         try await PortSystem.run(kind) { system in
-            await #expect(throws: RepriseError(.noSuchEntry, "")) {
+            await expectError(.noSuchEntry) {
                 _ = try await system.grant("refresh")
             }
             let late = WallTime(milliseconds: 4_000_000_000_000)
             try await system.scheduler.submit(
                 BackgroundRequest(id: "refresh", kind: .refresh, earliest: late))
-            await #expect(throws: RepriseError(.unavailable, "")) {
+            await expectError(.unavailable) {
                 _ = try await system.grant("refresh")
             }
             try await system.scheduler.submit(BackgroundRequest(id: "refresh", kind: .refresh))
@@ -190,7 +190,7 @@ struct PortContractTests {
                     system.server
                 ),
             ] {
-                await #expect(throws: RepriseError(.refused, "")) {
+                await expectError(.refused) {
                     try await transfers.start(
                         TransferRequest(id: id, direction: direction, url: url))
                 }
@@ -246,7 +246,7 @@ struct PortContractTests {
                     return false
                 } catch { return (error as? RepriseError)?.code == .unreachable }
             }
-            await #expect(throws: RepriseError(.unreachable, "")) {
+            await expectError(.unreachable) {
                 _ = try await system.transport.fetch(call, limit: 1_000)
             }
             try await system.setNetwork(true)

@@ -168,7 +168,7 @@ struct MemoryServerTests {
             try server.post(Note(text: "one"), to: "order-7", from: "bob")
             await server.push()
             let id = try #require(phone.delivered.first?.request.id)
-            #expect(throws: RepriseError(.noSuchEntry, "")) { try phone.respond(to: "other") }
+            expectError(.noSuchEntry) { try phone.respond(to: "other") }
             let tap = try phone.respond(to: id)
             try await client.received(tap)
             #expect(try await client.journal.entry(tap.tapID) != nil)
