@@ -122,9 +122,13 @@ struct TokenMachineTests {
         var machine = Self.machine()
         _ = machine.wanted(at: Self.now)
         let late = Self.now + .seconds(30)
-        #expect(
-            machine.timerFired(at: late, jitter: 0)
-                == [.abandon, .giveUp(RepriseError(.timedOut, ""))])
+        let actions = machine.timerFired(at: late, jitter: 0)
+        guard actions.count == 2, actions.first == .abandon, case .giveUp(let error) = actions[1]
+        else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(error.code == .timedOut)
         #expect(machine.received(try Self.token(1), for: 1, at: late, jitter: 0).isEmpty)
         #expect(machine.wanted(at: late).first == .ask(2, .first))
     }
@@ -167,7 +171,10 @@ struct TokenMachineTests {
                     user: Self.ada, expires: Self.serverTime.advanced(by: .seconds(100)))
                 actions = machine.authenticated(session, at: now, jitter: 0.5)
             }
-            #expect(actions.first == .warn(RepriseError(.refused, "")))
+            guard case .warn(let error?)? = actions.first, error.code == .refused else {
+                Issue.record("\(actions)")
+                return
+            }
             guard case .scheduleTimer(let next)? = actions.last else { break }
             now = next
         }

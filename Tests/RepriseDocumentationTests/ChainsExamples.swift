@@ -38,6 +38,8 @@ nonisolated struct Receipt: Codable, Sendable {
 #if canImport(Network)
     extension ExamplesFixture {
         func workers(transfers: any TransferService) {
+            var configuration = RepriseConfiguration()
+            configuration.chains = .init()
             let standard = StandardWorkers(
                 sandbox: Sandbox(["documents": .documentsDirectory]),
                 transport: URLSessionTransport(),
@@ -45,8 +47,6 @@ nonisolated struct Receipt: Codable, Sendable {
                 credentials: { [backend] origin in
                     ["Authorization": "Bearer \(try await backend.token(for: origin))"]
                 })
-            var configuration = RepriseConfiguration()
-            configuration.chains = .init()
             configuration.chains?.workers += standard.all
         }
     }

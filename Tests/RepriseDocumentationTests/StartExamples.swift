@@ -64,8 +64,8 @@ private func page(
 #endif
 
 private func migration(_ configuration: RepriseConfiguration, _ file: URL) async throws {
-    let client = RepriseClient(configuration)  // was: try await AccountClient.open(…)
-    let general = client.channel("general", of: Note.self)  // was: try reprise.channel("general")
+    let client = RepriseClient(configuration)  // opens lazily
+    let general = client.channel("general", of: Note.self)  // by the type of its bodies
     try await general.subscribe()
     try await client.exportTimeline(to: file)  // for a report of a bug
 }

@@ -94,13 +94,12 @@ struct OwnershipTests {
         let mirror = Mirror<Int>(in: fixture.folder.url)
         try await second.replace(mirror, with: 2)
         try await second.record(entry("a", "held"))
-        let lost = RepriseError(.ownershipLost, "")
-        await #expect(throws: lost) { try await first.record(entry("b", "held")) }
-        await #expect(throws: lost) { try await first.write { _ in } }
-        await #expect(throws: lost) { try await first.replace(mirror, with: 1) }
+        await expectError(.ownershipLost) { try await first.record(entry("b", "held")) }
+        await expectError(.ownershipLost) { try await first.write { _ in } }
+        await expectError(.ownershipLost) { try await first.replace(mirror, with: 1) }
         try Spool(at: fixture.folder.url).record(entry("c", "held"))
-        await #expect(throws: lost) { try await first.mergeSpool() }
-        await #expect(throws: lost) { try await first.retry(EntryID("a")) }
+        await expectError(.ownershipLost) { try await first.mergeSpool() }
+        await expectError(.ownershipLost) { try await first.retry(EntryID("a")) }
         await first.setReady(.ui)
         await first.close()
         #expect(seen.count == 0)

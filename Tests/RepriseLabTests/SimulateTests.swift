@@ -108,7 +108,7 @@ struct SimulateTests {
             let again = try await LabTool.run(arguments, limit: 240)
             let fixed = try await LabTool.run(
                 arguments, environment: ["SWIFT_DETERMINISTIC_HASHING": "1"], limit: 240)
-            #expect(once.status == 0 && once.lines.count > 100)
+            #expect(once.status == 0 && once.lines.count > 50, "\(workload)")
             #expect(once.output == again.output && once.output == fixed.output)
         }
     }

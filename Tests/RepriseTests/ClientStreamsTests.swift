@@ -196,7 +196,7 @@ struct ClientStreamsTests {
         }
         #expect(what["client"] == 1 && what["ledger"] == 1 && what["channel"] == 1)
         #expect(what["entry", default: 0] == 2 && what["log", default: 0] > 4)
-        #expect(timeline.contains(#""coverage":"[[1,1]]""#))
+        #expect(timeline.contains(#""coverage":"[[0,1]]""#))
         #expect(!timeline.contains("secret"))
         await client.close()
     }
@@ -209,7 +209,7 @@ struct ClientStreamsTests {
         configuration.kinds = [EntryKind("mail")]
         let client = RepriseClient(configuration)
         let journal = try await client.journal
-        await journal.handle("mail") { _ in throw DispatchFailure.permanent("no") }
+        await journal.handle("mail") { _, _ in throw DispatchFailure.permanent("no") }
         for page in 0..<11 {
             try await journal.record(
                 (0..<1_000).map {

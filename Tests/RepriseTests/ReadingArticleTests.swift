@@ -26,8 +26,8 @@ struct ReadingArticleTests {
             case .deletes(let sequence): try await store.remove(sequence)
             }
         }
-        try await general.consume(as: "balance", options: ReaderOptions(order: .ordered)) {
-            message in
+        let inOrder = ReaderOptions(order: .ordered)
+        try await general.consume(as: "balance", options: inOrder) { message in
             try await store.apply(message.seq, message.rawJSON)
         }
     }

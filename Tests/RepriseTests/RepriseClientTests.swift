@@ -227,6 +227,10 @@ struct RepriseClientTests {
         }
     }
 
+    private func isWaiting(_ client: RepriseClient, _ code: RepriseError.Code) -> Bool {
+        if case .waiting(let error) = client.state { error.code == code } else { false }
+    }
+
     // MARK: Early
 
     private func tap(_ id: String) -> NotificationResponse {
@@ -257,7 +261,7 @@ struct RepriseClientTests {
         try await client.received(tap("a"))
         let event = try await client.recordEvent("checkout", properties: ["total": 12])
         try await eventually("it waits") {
-            client.state == .waiting(RepriseError(.journalOwned, ""))
+            isWaiting(client, .journalOwned)
         }
         let files = home.appendingPathComponent("early/spool").path
         #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
@@ -376,7 +380,7 @@ struct RepriseClientTests {
         let client = RepriseClient(configuration)
         try await running(client) {
             try await eventually("it waits") {
-                client.state == .waiting(RepriseError(.journalOwned, ""))
+                isWaiting(client, .journalOwned)
             }
             owner.release()
             await client.foreground()

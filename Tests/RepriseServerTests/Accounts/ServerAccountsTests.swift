@@ -70,18 +70,17 @@ struct ServerAccountsTests {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
         let admin = Principal(user: try UserID("root"), isAdmin: true)
-        let refused = RepriseError(.refused, "")
-        await #expect(throws: refused) {
+        await expectError(.refused) {
             try await accounts.setChannel(
                 room, ChannelSettings(), by: try principal("ada"), at: now, head: 1)
         }
-        await #expect(throws: refused) {
+        await expectError(.refused) {
             try await accounts.setChannel(room, ChannelSettings(), by: .nobody, at: now, head: 0)
         }
         try await accounts.setChannel(
             room, ChannelSettings(), by: try principal("ada"), at: now, head: 0)
         try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)
-        await #expect(throws: refused) {
+        await expectError(.refused) {
             try await accounts.setChannel(
                 room, ChannelSettings(title: "Bob's"), by: try principal("bob"), at: now, head: 0)
         }
