@@ -8,8 +8,7 @@
     /// certificates.
     ///
     /// ```swift
-    /// let reprise = try await AccountClient.open(
-    ///     at: folder, server: "https://…", dialer: URLSessionDialer())
+    /// configuration.dialer = URLSessionDialer()
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
         private typealias Opening = CheckedContinuation<Void, any Error>

@@ -61,8 +61,8 @@
         ) -> Bool {
             UNUserNotificationCenter.current().delegate = taps
             let client = client
-            SystemBackgroundScheduler.register("reprise.chains") { slot in
-                try? await client.chains.slot(slot)
+            for id in client.backgroundTasks {
+                SystemBackgroundScheduler.register(id) { slot in await client.use(slot) }
             }
             life = SystemAppLife(of: client)
             Task { try await client.run() }

@@ -159,7 +159,7 @@ struct ClientLaunchTests {
         let url = try #require(URL(string: "courier://goal/42"))
         let configuration = configuration { _ in }
         #expect(try !RepriseClient(configuration).open(url))
-        #expect(BackgroundWork(configuration).identifiers.isEmpty)
+        #expect(RepriseClient(configuration).backgroundTasks.isEmpty)
     }
 
     @Test("A slot goes to the feature that has asked for it; one that nobody has is given back")
@@ -169,21 +169,21 @@ struct ClientLaunchTests {
             configuration.chains?.workers = [Echo()]
             configuration.chains?.chains = [echo]
         }
-        let (client, work) = (RepriseClient(configuration), BackgroundWork(configuration))
-        #expect(work.identifiers == ["reprise.chains"])
+        let client = RepriseClient(configuration)
+        #expect(client.backgroundTasks == ["reprise.chains"])
         let id = try await client.chains.start(echo, input: 3)
         let running = Task { try await client.run() }
         let slot = MemorySlot("reprise.chains")
-        await work.use(slot, of: client)
+        await client.use(slot)
         #expect(slot.completed == [true])
         #expect(try await client.chains.status(id)?.state == .succeeded)
         let unknown = MemorySlot("app.other")
-        await work.use(unknown, of: client)
+        await client.use(unknown)
         #expect(unknown.completed == [false])
         running.cancel()
         try await running.value
         await client.close()
-        #expect(BackgroundWork(withReminders()).identifiers == ["app.refresh"])
+        #expect(RepriseClient(withReminders()).backgroundTasks == ["app.refresh"])
     }
 
     @Test("A slot is given back when the journal cannot be opened")
@@ -191,7 +191,7 @@ struct ClientLaunchTests {
         var configuration = RepriseConfiguration()
         configuration.chains = Chains.Configuration()
         let slot = MemorySlot("reprise.chains")
-        await BackgroundWork(configuration).use(slot, of: RepriseClient(configuration))
+        await RepriseClient(configuration).use(slot)
         #expect(slot.completed == [false])
     }
 }

@@ -247,7 +247,10 @@ extension RepriseClient: NotificationHandler {
         await client?.perform(response)
     }
 
-    /// A push has woken the app: see ``AccountClient/receivedPush(_:)``.
+    /// A push has woken the app: its instructions are done, and its messages are fetched.
+    ///
+    /// Returns when the journal has what the push counted, or after ``NoticeLimits/wakeTimeout``:
+    /// an app that is not in the foreground is frozen then.
     public func receivedPush(_ info: [UInt8]) async {
         guard let client = try? await accounts.opened(within: NoticeLimits.wakeTimeout) else {
             return

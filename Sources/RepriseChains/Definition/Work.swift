@@ -73,7 +73,7 @@ public struct WaitFor: Sendable {
     /// Waits until a condition of the app holds.
     ///
     /// - Parameters:
-    ///   - readiness: opened with `AccountClient.open(_:)`.
+    ///   - readiness: set with the client's `setReady(_:)`.
     ///   - name: of the task; unique in its chain.
     public init(for readiness: Readiness, name: String? = nil) {
         task = PlannedTask(

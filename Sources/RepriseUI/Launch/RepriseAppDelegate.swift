@@ -33,7 +33,6 @@
             configure(&configuration)
             logger = configuration.logger
             takesPushes = configuration.notices != nil
-            work = BackgroundWork(configuration)
             return RepriseClient(configuration)
         }()
 
@@ -47,7 +46,6 @@
         private lazy var scenes = SceneModel.of(client)
         private var logger: Logger?
         private var takesPushes = false
-        private var work: BackgroundWork?
         private var audit = DelegateAudit()
         private var life: SystemAppLife?
         private var observers: [any NSObjectProtocol] = []
@@ -76,12 +74,8 @@
         ) -> Bool {
             audit.launched()
             let client = client
-            if let work {
-                for id in work.identifiers {
-                    SystemBackgroundScheduler.register(id) { slot in
-                        await work.use(slot, of: client)
-                    }
-                }
+            for id in client.backgroundTasks {
+                SystemBackgroundScheduler.register(id) { slot in await client.use(slot) }
             }
             launch()
             return true
