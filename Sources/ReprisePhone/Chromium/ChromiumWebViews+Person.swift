@@ -112,13 +112,21 @@ extension ChromiumWebViews {
     ) async throws -> Found {
         let deadline = ContinuousClock.now + limit
         while true {
-            // A page that has just gone has no form either.
-            let form = newest == nil ? nil : try? await page().form()
-            if let found = find(form ?? nil) { return found }
+            if let found = find(try await shown()) { return found }
             guard ContinuousClock.now < deadline else {
                 throw RepriseError(.timedOut, "After \(limit) \(what).")
             }
             try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// The form; nil if there is none, or the page has just gone.
+    private func shown() async throws -> [String]? {
+        guard let newest else { return nil }
+        do {
+            return try await newest.page.form()
+        } catch let error as RepriseError where error.code == .closed {
+            return nil
         }
     }
 }

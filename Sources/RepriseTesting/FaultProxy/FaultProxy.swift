@@ -6,7 +6,7 @@ import RepriseCore
 ///
 /// ```swift
 /// let proxy = try FaultProxy(to: server.port, plan: .init(seed: 7))
-/// let reprise = try await AccountClient.open(at: folder, server: proxy.url, dialer: dialer)
+/// configuration.server = proxy.url
 /// // … publish and read while connections are delayed, split, truncated, cut, left half open …
 /// await proxy.heal()
 /// try await general.caughtUp()

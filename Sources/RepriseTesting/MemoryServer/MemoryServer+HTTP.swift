@@ -28,9 +28,22 @@ public struct MemorySettings: Hashable, Sendable {
     }
 }
 
-/// The routes that an app calls: mutes, quiet hours, devices, the catalogue of forms; every other
-/// path is answered with 404.
+/// The routes that Reprise calls: mutes, quiet hours, devices, the catalogue of forms. Every other
+/// request is the app's own, and answered by ``answer(_:)``.
 extension MemoryServer: HTTPTransport {
+    /// Answers the app's own requests, as its downloads and uploads.
+    ///
+    /// ```swift
+    /// server.answer { call in
+    ///     call.method == "GET" ? HTTPAnswer(status: 200, headers: [:], body: photo) : nil
+    /// }
+    /// ```
+    ///
+    /// - Parameter answer: the answer; nil: 404.
+    public func answer(_ answer: @escaping @Sendable (HTTPCall) -> HTTPAnswer?) {
+        state.withLock { $0.answer = answer }
+    }
+
     /// What a user has set; empty if nothing.
     public func settings(of user: String) -> MemorySettings {
         state.withLock { state in
@@ -49,7 +62,13 @@ extension MemoryServer: HTTPTransport {
         _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
         chunk: @Sendable ([UInt8]) async throws -> Void
     ) async throws {
-        let answer = state.withLock { self.answer(request, &$0) }
+        let (own, app) = state.withLock { (respond(to: request, &$0), $0.answer) }
+        if own.status == 404, let answer = app(request) {
+            try await head(HTTPHead(status: answer.status, headers: answer.headers))
+            if !answer.body.isEmpty { try await chunk(answer.body) }
+            return
+        }
+        let answer = own
         var headers = ["content-length": "\(answer.body.utf8.count)"]
         if !answer.body.isEmpty { headers["content-type"] = "application/json" }
         if let tag = answer.tag { headers["etag"] = tag }
@@ -70,7 +89,7 @@ extension MemoryServer: HTTPTransport {
         }
     }
 
-    private func answer(_ request: HTTPCall, _ state: inout State) -> Answer {
+    private func respond(to request: HTTPCall, _ state: inout State) -> Answer {
         guard let url = URLComponents(string: request.url) else { return .notFound }
         let path = url.percentEncodedPath.split(separator: "/").map {
             String($0).removingPercentEncoding ?? ""

@@ -57,6 +57,7 @@ public final class MemoryServer: SocketDialer {
         var settings: [UserID: MemorySettings] = [:]
         var catalogue: String?
         var phones: [MemoryPhone] = []
+        var answer: @Sendable (HTTPCall) -> HTTPAnswer? = { _ in nil }
         /// The user of each greeted connection.
         var users: [Int: UserID] = [:]
         var greeted: [UserID?] = []

@@ -61,6 +61,50 @@ struct MemoryServerTests {
         #expect(server.greeted.map { $0?.text } == ["ada", "ada"])
     }
 
+    @Test("A channel with members is refused to others, who may be let in later")
+    func members() async throws {
+        try server.setMembers(["bob"], of: "order-7")
+        try server.post(Note(text: "for bob"), to: "order-7", from: "bob")
+        try await running("ada") { client in
+            let order = client.channel("order-7", of: Note.self)
+            try await order.publish(Note(text: "hello"))
+            try await waitUntil("it is refused") {
+                try await client.ledger().outcomes[.dead] == 1
+            }
+        }
+        #expect(server.bodies(of: "order-7", as: Note.self) == [Note(text: "for bob")])
+        try server.setMembers(["ada", "bob"], of: "order-7")
+        try await running("ada") { client in
+            let order = client.channel("order-7", of: Note.self)
+            try await order.publish(Note(text: "hello"))
+            try await waitUntil("it is stored") { server.messages(of: "order-7").count == 2 }
+        }
+        #expect(server.messages(of: "order-7").map { $0.from?.text } == ["bob", "ada"])
+    }
+
+    @Test("Messages have the clock's time, and who has read what is told to everybody")
+    func receipts() async throws {
+        try server.post(Note(text: "one"), to: "general", from: "bob")
+        clock.advance(by: .seconds(60))
+        try server.post(Note(text: "two"), to: "general", from: "bob")
+        let times = server.messages(of: "general").map(\.time)
+        #expect(times[0].duration(to: times[1]) == .seconds(60) && times[1] == clock.now)
+        #expect(server.unread(of: "general", for: "ada") == 2)
+        #expect(server.unread(of: "general", for: "bob") == 0)
+        try await running("ada") { ada in
+            let general = ada.channel("general", of: Note.self)
+            try await general.consume(as: "inbox") { _ in }
+            for await page in general.messages() where page.count == 2 {
+                try await general.markRead(upTo: try #require(page.last))
+                break
+            }
+            try await clock.advance(by: .seconds(1)) {
+                server.unread(of: "general", for: "ada") == 0
+            }
+        }
+        #expect(server.positions(of: "general").map(\.read) == [2])
+    }
+
     // MARK: Settings
 
     @Test("Mutes, quiet hours and the push token of an app arrive, and come back on another phone")
@@ -173,6 +217,37 @@ struct MemoryServerTests {
             try await client.received(tap)
             #expect(try await client.journal.entry(tap.tapID) != nil)
             #expect(phone.delivered.isEmpty)
+        }
+    }
+
+    @Test("Mutes leave the badge alone; what is read elsewhere is taken away by a push to the app")
+    func quietly() async throws {
+        let phone = MemoryNotifications(clock: clock)
+        try await push(phone) { client in
+            let general = client.channel("general", of: Note.self)
+            try await general.consume(as: "inbox") { _ in }
+            try server.post(Note(text: "one"), to: "general", from: "bob")
+            await server.push()
+            try await waitUntil("it is shown") { phone.delivered.count == 1 }
+            try await client.notices.mute(channel: try ChannelName("general"))
+            try await waitUntil("it is muted") {
+                server.settings(of: "ada").mutedChannels["general"] != nil
+            }
+            try server.post(Note(text: "two"), to: "general", from: "bob")
+            await server.push()
+            try await waitUntil("the badge alone changes") { phone.badge == 2 }
+            #expect(phone.delivered.count == 1)
+            for await page in general.messages() where page.count == 2 {
+                try await general.markRead(upTo: try #require(page.last))
+                break
+            }
+            try await clock.advance(by: .seconds(1)) {
+                server.unread(of: "general", for: "ada") == 0
+            }
+            await server.push()
+            try await waitUntil("badge and banner are removed") {
+                phone.badge == 0 && phone.delivered.isEmpty
+            }
         }
     }
 }

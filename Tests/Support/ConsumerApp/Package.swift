@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// An app as a stranger would write it; scripts/check-consumer looks at what is compiled for it.
+// A courier's app as a stranger would write it: its core, a program, and its unit tests, on public
+// API alone. scripts/check-consumer builds and runs them, and looks at what is compiled for them.
 let package = Package(
     name: "ConsumerApp",
     platforms: [.iOS(.v18), .macOS(.v15)],
@@ -10,8 +11,13 @@ let package = Package(
         .package(name: "reprise", path: "../../..")
     ],
     targets: [
-        .executableTarget(
-            name: "ConsumerApp",
-            dependencies: [.product(name: "Reprise", package: "reprise")])
+        .target(
+            name: "Courier", dependencies: [.product(name: "Reprise", package: "reprise")]),
+        .executableTarget(name: "ConsumerApp", dependencies: ["Courier"]),
+        .testTarget(
+            name: "CourierTests",
+            dependencies: [
+                "ConsumerApp", "Courier", .product(name: "RepriseTesting", package: "reprise"),
+            ]),
     ]
 )
