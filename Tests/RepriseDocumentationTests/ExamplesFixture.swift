@@ -35,6 +35,6 @@ protocol Backend: Sendable {
 }
 
 /// The body of the examples' messages.
-struct Note: Codable, Sendable {
+nonisolated struct Note: Codable, Sendable {
     var text: String
 }
