@@ -14,8 +14,8 @@ public import RepriseWire
 /// for await messages in general.messages(newest: 50) { show(messages) }
 /// ```
 ///
-/// A handle costs nothing and stays the same over every account. The first reader, list or
-/// ``subscribe()`` subscribes to the channel.
+/// A handle costs nothing and stays the same over every account. The first reader, or
+/// ``subscribe()``, subscribes to the channel; a list alone does not.
 public struct TypedChannel<Body: Sendable>: Sendable {
     /// Its name.
     public let name: String
