@@ -282,6 +282,8 @@ final class DispatchDriver: Sendable {
             if row.entry.mayHaveTakenEffect, let isApplied, try await isApplied(row.entry.id) {
                 return .appliedBefore
             }
+            let signpost = Signpost.begin("dispatch")
+            defer { signpost.end() }
             try await body(row.entry)
             return .applied
         } catch {

@@ -74,6 +74,8 @@ public final class Journal: Sendable {
         at folder: URL, kinds: [EntryKind], schemas: [JournalSchema] = [],
         configuration: Configuration = Configuration()
     ) async throws -> Journal {
+        let signpost = Signpost.begin("open")
+        defer { signpost.end() }
         let opening = try JournalOpening(
             folder: folder, kinds: kinds, schemas: schemas, configuration: configuration)
         var opened = try await onQueue { try opening.open() }

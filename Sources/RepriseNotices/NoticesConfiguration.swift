@@ -1,3 +1,4 @@
+public import Foundation
 package import Logging
 public import RepriseCore
 public import RepriseWire
@@ -35,8 +36,12 @@ extension Notices {
         public var replyAction = "reply"
         /// The action that marks the message as read.
         public var readAction = "read"
-        /// The body that is published for a reply.
-        public var reply: @Sendable (_ text: String) -> [UInt8] = { NoticeReply.body($0) }
+        /// The body that is published for a reply, as JSON; see ``setReply(encoder:_:)``.
+        ///
+        /// What it throws makes the reply a dead letter.
+        public var rawJSONReply: @Sendable (_ text: String) throws -> [UInt8] = {
+            NoticeReply.body($0)
+        }
         /// The newest messages of one batch of a channel that are shown; the others only count.
         ///
         /// 1 to 50.
@@ -50,8 +55,9 @@ extension Notices {
         /// Called at each decision; it must not block. Where an app does not know, the system
         /// silences by itself.
         public var isFocused: @Sendable () -> Bool = { false }
-        /// Whether a message mentions the signed-in user, which some mutes let through.
-        public var isMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
+        /// Whether a message, as JSON, mentions the signed-in user, which some mutes let through;
+        /// see ``setMention(in:decoder:_:)``.
+        public var isRawJSONMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
         package var logger = Logger.silent
         /// The clocks; a test sets a `ManualClock` of RepriseTesting.
@@ -67,6 +73,42 @@ extension Notices {
 
         /// The defaults.
         public init() {}
+
+        /// Publishes a reply as a body of the app's own type; else it is `{"text": …}`.
+        ///
+        /// ```swift
+        /// notices.setReply { Note(text: $0) }
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - encoder: makes the encoder.
+        ///   - body: the body of a typed text; at most 65,536 bytes of JSON.
+        public mutating func setReply<Body: Encodable & SendableMetatype>(
+            encoder: @escaping @Sendable () -> JSONEncoder = { JSONEncoder() },
+            _ body: @escaping @Sendable (_ text: String) -> Body
+        ) {
+            rawJSONReply = { [UInt8](try encoder().encode(body($0))) }
+        }
+
+        /// Says which messages mention the signed-in user, which some mutes let through.
+        ///
+        /// ```swift
+        /// notices.setMention(in: Note.self) { $0.text.contains("@ada") }
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - type: the type of a message's body; one that is no such body mentions nobody.
+        ///   - decoder: makes the decoder.
+        ///   - isMention: called at each decision; it must not block.
+        public mutating func setMention<Body: Decodable & SendableMetatype>(
+            in type: Body.Type,
+            decoder: @escaping @Sendable () -> JSONDecoder = { JSONDecoder() },
+            _ isMention: @escaping @Sendable (Body) -> Bool
+        ) {
+            isRawJSONMention = { json in
+                (try? decoder().decode(Body.self, from: Data(json))).map(isMention) ?? false
+            }
+        }
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
         package func check() throws {

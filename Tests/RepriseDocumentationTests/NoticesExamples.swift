@@ -30,6 +30,11 @@ extension ExamplesFixture {
         }
     }
 
+    func bodies(_ notices: inout Notices.Configuration) {
+        notices.setReply { Note(text: $0) }
+        notices.setMention(in: Note.self) { $0.text.contains("@ada") }  // see `exceptMentions`
+    }
+
     func settings(
         _ notices: Notices, ada: UserID, tomorrow: WallTime, token: [UInt8],
         show: ([ChannelName: NoticeSettings.Mute]) -> Void

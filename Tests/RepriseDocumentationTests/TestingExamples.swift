@@ -18,7 +18,6 @@ struct TestingExamples {
         try await client.signIn("ada") { try server.token(for: "ada") }
 
         let general = client.channel("general", of: String.self)
-        try await general.subscribe()
         try server.post("hello", to: "general", from: "bob")
         for await page in general.messages() where page.count == 1 { break }
         try await general.publish("hello, Bob")

@@ -305,6 +305,29 @@ struct RepriseClientTests {
         await client.close()
     }
 
+    @Test("A list alone brings what others have sent, in every account")
+    func listSubscribes() async throws {
+        let client = RepriseClient(configuration())
+        let general = client.channel("general", of: Note.self)
+        let texts = Seen<[String]>()
+        let listing = Task {
+            for await list in general.messages() {
+                texts.add(list.map { if case .body(let note) = $0.content { note.text } else { "" } })
+            }
+        }
+        try server.post(Note(text: "hello"), to: "general", from: "bob")
+        try await running(client) {
+            try await client.signIn("ada", tokens: nil)
+            try await eventually("it comes") { texts.all.last == ["hello"] }
+            let ofAda = texts.count
+            try await client.signIn("eve", tokens: nil)
+            try await eventually("it comes to eve") {
+                texts.all.dropFirst(ofAda).last == ["hello"]
+            }
+        }
+        listing.cancel()
+    }
+
     @Test("An early reply is sent once the client runs, and does not hold up the connection")
     func earlyReply() async throws {
         var configuration = configuration()

@@ -14,8 +14,8 @@ public import RepriseWire
 /// for await messages in general.messages(newest: 50) { show(messages) }
 /// ```
 ///
-/// A handle costs nothing and stays the same over every account. The first reader, or
-/// ``subscribe()``, subscribes to the channel; a list alone does not.
+/// A handle costs nothing and stays the same over every account. The first reader, list or
+/// ``subscribe()`` subscribes to the channel.
 public struct TypedChannel<Body: Sendable>: Sendable {
     /// Its name.
     public let name: String
@@ -216,6 +216,8 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// The newest messages as a list that updates itself, with edits and deletions applied and what
     /// waits to be sent: the current list first, then one after each change.
     ///
+    /// The channel is subscribed to, and stays so when the list ends: see ``unsubscribe()``.
+    ///
     /// A list is read only on demand: a slow consumer gets the newest, and skips those between. It
     /// goes on with the next account; it ends with its task, or with ``RepriseClient/close()``.
     ///
@@ -224,7 +226,9 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     public func messages(newest count: Int = 50) -> AsyncStream<[ListedMessage<Body>]> {
         let codec = codec
         return follow { channel in
-            channel.observe(last: count) { list in list.map { ListedMessage($0, codec) } }
+            // What the server refuses is the channel's state; a journal's fault meets the list too.
+            Task { try await channel.subscribe() }
+            return channel.observe(last: count) { list in list.map { ListedMessage($0, codec) } }
         }
     }
 

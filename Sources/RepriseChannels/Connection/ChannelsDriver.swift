@@ -30,6 +30,7 @@ actor ChannelsDriver {
     private var socket: (any Socket)?
     private var frameSender: FrameSender?
     private var step: Step?
+    private var catchUps: [ChannelName: Signpost] = [:]
     /// The task was cancelled: the end of its connection is no failure then.
     private var isEnding = false
     private let alarm: Alarm
@@ -230,6 +231,17 @@ actor ChannelsDriver {
         }
     }
 
+    /// From a channel's first gap until it has none: what Instruments shows as its catch-up.
+    private func showCatchUp(of channel: ChannelName, in state: ChannelState) {
+        switch state {
+        case .subscribing, .catchingUp, .repairing:
+            guard catchUps[channel] == nil else { return }
+            catchUps[channel] = .begin("catch-up")
+        case .closed, .live, .stalled, .beyondRetention, .refused:
+            catchUps.removeValue(forKey: channel)?.end()
+        }
+    }
+
     private func announce(_ action: ChannelsMachine.Action) {
         switch action {
         case .announce(let state):
@@ -238,6 +250,7 @@ actor ChannelsDriver {
                     .info, "The connection is in another state.", ["state": "\(state)"])
             }
         case .enter(let channel, let state):
+            showCatchUp(of: channel, in: state)
             let last = states[channel]?.value
             if let last, states[channel]?.announce(state) == true {
                 // Progress is a decision, another kind of state a fact.

@@ -64,6 +64,8 @@ actor AtLeastOnceReader: Reader {
         defer { line.handlerEnded() }
         do {
             if message.attempt > 1, let isApplied, try await isApplied(message.id) { return nil }
+            let signpost = Signpost.begin("dispatch")
+            defer { signpost.end() }
             try await handler(message)
             return nil
         } catch {

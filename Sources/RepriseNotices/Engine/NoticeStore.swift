@@ -193,7 +193,7 @@ struct NoticeStore: Sendable {
     ) -> NoticeDecision {
         var notice = Notice(
             id: message.id, channel: message.channel, seq: message.seq, sender: message.from,
-            isMention: configuration.isMention(message.body), isDeleted: message.isDeleted,
+            isMention: configuration.isRawJSONMention(message.body), isDeleted: message.isDeleted,
             published: message.time.advanced(by: ahead), source: source)
         notice.isDeleted = message.isDeleted
         return .decide(notice, in: state(notice, row, shown, me, moment))

@@ -106,10 +106,14 @@ final class NoticeRouting: Sendable {
         _ messages: any NoticeMessages, _ configuration: Notices.Configuration, _ db: Database
     ) throws {
         guard let text = arrival.text, !text.isEmpty else { return }
+        let body: [UInt8]
         do {
-            try messages.publish(
-                configuration.reply(text), id: reply(to: id), to: channel,
-                in: db)
+            body = try configuration.rawJSONReply(text)
+        } catch {
+            throw DispatchFailure.permanent("The reply cannot be encoded: \(error)")
+        }
+        do {
+            try messages.publish(body, id: reply(to: id), to: channel, in: db)
         } catch let error as RepriseError where error.code == .malformed || error.code == .tooLarge
         {
             throw DispatchFailure.permanent("The reply cannot be a message: \(error)")

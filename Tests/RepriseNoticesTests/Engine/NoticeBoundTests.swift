@@ -67,7 +67,7 @@ struct NoticeBoundTests {
     func reply() async throws {
         let sent = Mutex<[Int]>([])
         let device = try await open { configuration in
-            configuration.reply = { text in
+            configuration.rawJSONReply = { text in
                 sent.withLock { $0.append(text.count) }
                 return Array(#"{"text":"x"}"#.utf8)
             }

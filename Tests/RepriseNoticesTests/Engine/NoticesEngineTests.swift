@@ -279,6 +279,31 @@ import Testing
         await device.close()
     }
 
+    private struct Figure: Codable, Equatable { var value: Double }
+
+    @Test("A reply is a body of the app's type; one that cannot be encoded is a dead letter")
+    func typedReply() async throws {
+        let device = try await stage.open(system: system) { configuration in
+            configuration.setReply { Figure(value: Double($0) ?? 0) }
+        }
+        try stage.publish()
+        try await device.live(through: 1)
+        // JSON has no infinity.
+        for text in ["inf", "7"] {
+            let (_, id) = try stage.publish()
+            try await eventually("it stands") { device.standing.contains(id.text) }
+            let notification = try #require(system.delivered.first { $0.request.id == id.text })
+            try await device.notices.received(
+                NotificationResponse(
+                    notification: notification, action: .text("reply", answer: text)))
+        }
+        #expect(
+            stage.server.bodies(of: "general", as: Figure.self) == [Figure(value: 7)])
+        let letters = try await device.reprise.journal.deadLetters()
+        #expect(letters.map { String(decoding: $0.payload, as: UTF8.self).contains("inf") } == [true])
+        await device.close()
+    }
+
     @Test("An older count of the server never takes the place of a newer")
     func asOf() async throws {
         let device = try await stage.open(system: system)

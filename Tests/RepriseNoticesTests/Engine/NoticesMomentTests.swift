@@ -117,7 +117,7 @@ struct NoticesMomentTests {
         }
         configuration.preferences = { [preferences] in preferences }
         guard then == "mention" else { return }
-        configuration.isMention = { String(decoding: $0, as: UTF8.self).contains("@ada") }
+        configuration.setMention(in: [String: String].self) { $0["text"]?.contains("@ada") == true }
     }
 
     @Test(

@@ -1,5 +1,6 @@
 package import Foundation
 import RepriseTesting
+import Synchronization
 
 /// A small file system in memory, for what a test cannot do to the real one.
 ///
@@ -47,8 +48,13 @@ package final class TemporaryDisk: Sendable {
         try? Data(count: mebibytes * 1_048_576).write(to: ballast)
     }
 
+    /// Held while the disk is filled: room made meanwhile would be taken, too.
+    private let isFilling = Mutex(())
+
     /// Takes all that there is.
-    package func fillUp() {
+    package func fillUp() { isFilling.withLock { _ in fillBallast() } }
+
+    private func fillBallast() {
         guard FileManager.default.createFile(atPath: ballast.path, contents: nil),
             let file = try? FileHandle(forWritingTo: ballast)
         else { return }
@@ -57,7 +63,9 @@ package final class TemporaryDisk: Sendable {
     }
 
     /// Gives back what ``fill(mebibytes:)`` and ``fillUp()`` took.
-    package func makeRoom() throws { try FileManager.default.removeItem(at: ballast) }
+    package func makeRoom() throws {
+        try isFilling.withLock { _ in try FileManager.default.removeItem(at: ballast) }
+    }
 
     private static func run(_ program: String, _ arguments: String...) throws {
         let (status, words) = try Command.runBlocking(program, arguments)
