@@ -33,7 +33,9 @@ struct Hello {
                 case .deletes(let seq): "(deletes \(seq))"
                 case nil: message.content == .deleted ? "(deleted)" : message.rawJSON
                 }
-            print("\(message.seq) \(what)\(again)")
+            // `print` would keep the line in memory where the output is a file.
+            let line = "\(message.seq) \(what)\(again)\n"
+            try FileHandle.standardOutput.write(contentsOf: Data(line.utf8))
         }
         if CommandLine.arguments.count > 1 {
             try await general.publish(CommandLine.arguments.dropFirst().joined(separator: " "))

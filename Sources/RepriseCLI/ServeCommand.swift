@@ -79,6 +79,8 @@ struct ServeCommand: AsyncParsableCommand {
               --origin         REPRISE_ORIGINS        origins
               --connections-per-user
                        REPRISE_CONNECTIONS_PER_USER   connectionsPerUser
+              --connections-per-address
+                       REPRISE_CONNECTIONS_PER_ADDRESS  connectionsPerAddress
               --publishes-per-second
                        REPRISE_PUBLISHES_PER_SECOND   publishesPerSecond
               --apns-key       REPRISE_APNS_KEY       apnsKey
@@ -101,8 +103,8 @@ struct ServeCommand: AsyncParsableCommand {
               reprise serve
               reprise serve --dev
               reprise serve --port 0 --data /tmp/try
-              reprise serve --host 0.0.0.0 --keys keys.json \
-                            --tls-cert chain.pem --tls-key key.pem
+              reprise serve --host 0.0.0.0 --keys keys.json
+                  --tls-cert chain.pem --tls-key key.pem
               REPRISE_PORT=9000 reprise serve --config reprise.json
 
             EXIT CODES
@@ -158,6 +160,11 @@ struct ServeCommand: AsyncParsableCommand {
     var connectionsPerUser: Int?
     @Option(
         help: ArgumentHelp(
+            "How many connections that are no WebSockets, or not welcomed yet, an address has at most; raise it behind a proxy. (default: 2000)",
+            valueName: "count"))
+    var connectionsPerAddress: Int?
+    @Option(
+        help: ArgumentHelp(
             "How many messages a user publishes a second. (default: 200)", valueName: "count"))
     var publishesPerSecond: Int?
     @OptionGroup(title: "Push") var push: PushOptions
@@ -178,7 +185,9 @@ struct ServeCommand: AsyncParsableCommand {
                 keepDays: keepDays, backups: backups, isDevelopment: dev ? true : nil, keys: keys,
                 jwks: jwks, audience: audience, tlsCertificate: tlsCert, tlsKey: tlsKey,
                 origins: origin,
-                connectionsPerUser: connectionsPerUser, publishesPerSecond: publishesPerSecond,
+                connectionsPerUser: connectionsPerUser,
+                connectionsPerAddress: connectionsPerAddress,
+                publishesPerSecond: publishesPerSecond,
                 push: push.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         var logger = Logger(label: "reprise")

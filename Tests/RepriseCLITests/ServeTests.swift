@@ -29,9 +29,10 @@ struct ServeTests {
         let file = try folder.write(
             #"{"host": "127.0.0.3", "port": 3, "data": "three", "dev": true, "logLevel": "error", "keepDays": 7}"#,
             to: "config.json")
-        let flags = ServeSettings.Flags(port: 1)
+        let flags = ServeSettings.Flags(port: 1, connectionsPerAddress: 8)
         let environment = [
             "REPRISE_PORT": "2", "REPRISE_HOST": "127.0.0.2", "REPRISE_KEEP_MESSAGES": "5",
+            "REPRISE_CONNECTIONS_PER_ADDRESS": "9", "REPRISE_CONNECTIONS_PER_USER": "10",
         ]
         let settings = try await ServeSettings(flags: flags, environment: environment, file: file)
         #expect(settings.port == 1)
@@ -40,6 +41,8 @@ struct ServeTests {
         #expect(settings.keepMessages == 5)
         #expect(settings.keepDays == 7)
         #expect(settings.isDevelopment)
+        #expect(settings.configuration.limits.httpConnectionsPerAddress == 8)
+        #expect(settings.configuration.limits.connectionsPerUser == 10)
         #expect("\(settings.logLevel)" == "error")
     }
 

@@ -24,6 +24,7 @@ struct ServeSettings: Sendable {
         var tlsKey: String?
         var origins: [String] = []
         var connectionsPerUser: Int?
+        var connectionsPerAddress: Int?
         var publishesPerSecond: Int?
         var push = PushFlags()
         var logLevel: String?
@@ -41,6 +42,7 @@ struct ServeSettings: Sendable {
     let tls: TLSFiles?
     let origins: [String]
     let connectionsPerUser: Int?
+    let connectionsPerAddress: Int?
     let publishesPerSecond: Int?
     let push: PushConfiguration
     let logLevel: Logger.Level
@@ -70,6 +72,7 @@ struct ServeSettings: Sendable {
         isDevelopment = reader.bool(forKey: "dev", default: false)
         audience = reader.string(forKey: "audience", default: "reprise")
         connectionsPerUser = reader.int(forKey: "connectionsPerUser")
+        connectionsPerAddress = reader.int(forKey: "connectionsPerAddress")
         publishesPerSecond = reader.int(forKey: "publishesPerSecond")
         origins = reader.stringArray(forKey: "origins", default: [])
         let keys = reader.string(forKey: "keys")
@@ -97,6 +100,9 @@ struct ServeSettings: Sendable {
         configuration.origins = origins
         configuration.push = push
         if let connectionsPerUser { configuration.limits.connectionsPerUser = connectionsPerUser }
+        if let connectionsPerAddress {
+            configuration.limits.httpConnectionsPerAddress = connectionsPerAddress
+        }
         if let publishesPerSecond { configuration.limits.publishesPerSecond = publishesPerSecond }
         return configuration
     }
@@ -141,7 +147,9 @@ struct ServeSettings: Sendable {
                 remedy: "Leave it out to keep everything.")
         }
         for (name, value) in [
-            ("connectionsPerUser", connectionsPerUser), ("publishesPerSecond", publishesPerSecond),
+            ("connectionsPerUser", connectionsPerUser),
+            ("connectionsPerAddress", connectionsPerAddress),
+            ("publishesPerSecond", publishesPerSecond),
         ] {
             guard let value, !(1...1_000_000).contains(value) else { continue }
             throw RepriseError(
@@ -170,7 +178,7 @@ struct ServeSettings: Sendable {
     private static let keys = Set([
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
-        "connectionsPerUser", "publishesPerSecond", "backups",
+        "connectionsPerUser", "connectionsPerAddress", "publishesPerSecond", "backups",
     ]).union(PushFlags.names)
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
@@ -222,7 +230,9 @@ extension ServeSettings.Flags {
             values[AbsoluteConfigKey([name])] = ConfigValue(.string(text), isSecret: false)
         }
         let numbers = [
-            "connectionsPerUser": connectionsPerUser, "publishesPerSecond": publishesPerSecond,
+            "connectionsPerUser": connectionsPerUser,
+            "connectionsPerAddress": connectionsPerAddress,
+            "publishesPerSecond": publishesPerSecond,
         ]
         for case (let name, let number?) in numbers {
             values[AbsoluteConfigKey([name])] = ConfigValue(.int(number), isSecret: false)

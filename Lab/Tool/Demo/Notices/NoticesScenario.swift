@@ -155,7 +155,7 @@ extension NoticesScenario {
         NoticesScenario(
             name: "permission", title: "denied, and later allowed",
             steps: [
-                .permit(.denied), .launch, .home, .write("m1", .quiet), .stored("m1"),
+                .permit(.denied), .launch, .home, .write("m1", .quiet), .decided("m1"),
                 .permit(.authorized), .open, .badge, .home, .write("m2"), .seen("m2"), .badge,
             ]),
         // The server's calendar does not advance with the phone's: caught-up messages would seem
@@ -169,7 +169,7 @@ extension NoticesScenario {
                     let isLoud = hour == 21 || hour == 7
                     return [
                         .kill, .becomes(hour, 30, in: "Asia/Tokyo"), .launch,
-                        .write("m\(hour)", isLoud ? .banner : .quiet), .stored("m\(hour)"),
+                        .write("m\(hour)", isLoud ? .banner : .quiet), .decided("m\(hour)"),
                         .seen(isLoud ? ["m\(hour)"] : []), .badge,
                     ]
                 },

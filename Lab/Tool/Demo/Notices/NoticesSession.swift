@@ -142,6 +142,13 @@ struct NoticesSession: PhoneSession {
         notes.update { $0.faults.append(fault) }
     }
 
+    /// What the app has decided, the newest first; nil for the original app.
+    func reading(limit: Int) throws -> NoticesReading? {
+        guard isReprise else { return nil }
+        return try NoticesReading.read(
+            at: folder, schemas: AccountClient.featureSchemas, limit: limit)
+    }
+
     // MARK: The end
 
     /// What was seen so far.
@@ -151,10 +158,7 @@ struct NoticesSession: PhoneSession {
         for channel in channels {
             standings[channel] = try await elsewhere.standing(in: channel)
         }
-        let reading =
-            isReprise
-            ? try NoticesReading.read(at: folder, schemas: AccountClient.featureSchemas, limit: 0)
-            : nil
+        let reading = try reading(limit: 0)
         return NoticesDemo.Observation(
             notes: notes.value, badge: Int64(status.badge), standings: standings,
             delivered: status.delivered.map(\.request),

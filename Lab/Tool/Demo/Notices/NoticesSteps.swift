@@ -168,6 +168,17 @@ extension Step<NoticesSession> {
         Step { try await $0.has("app.stored", of: names) }
     }
     static func stored(_ names: String...) -> Step { stored(names) }
+    /// The app has a message and has decided whether to show it.
+    static func decided(_ name: String) -> Step {
+        Step { session in
+            try await session.has("app.stored", of: [name])
+            let id = session.message(name)
+            try await Waiting.isTrue(within: session.timeout) {
+                guard let reading = try session.reading(limit: 20) else { return true }
+                return reading.decided.contains { $0.id == id }
+            }
+        }
+    }
     /// A message is in the list; that it was no banner is checked at the end.
     static func listed(_ name: String) -> Step {
         Step { session in
