@@ -307,7 +307,9 @@ struct RepriseClientTests {
 
     @Test("A list alone brings what others have sent, in every account")
     func listSubscribes() async throws {
-        let client = RepriseClient(configuration())
+        var configuration = configuration()
+        configuration.tokens = { request in try AccessToken("\(request.user.text).Yg.1") }
+        let client = RepriseClient(configuration)
         let general = client.channel("general", of: Note.self)
         let texts = Seen<[String]>()
         let listing = Task {

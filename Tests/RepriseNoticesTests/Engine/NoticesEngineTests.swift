@@ -297,8 +297,9 @@ import Testing
                 NotificationResponse(
                     notification: notification, action: .text("reply", answer: text)))
         }
-        #expect(
-            stage.server.bodies(of: "general", as: Figure.self) == [Figure(value: 7)])
+        try await eventually("the server has the second") {
+            stage.server.bodies(of: "general", as: Figure.self) == [Figure(value: 7)]
+        }
         let letters = try await device.reprise.journal.deadLetters()
         #expect(letters.map { String(decoding: $0.payload, as: UTF8.self).contains("inf") } == [true])
         await device.close()
