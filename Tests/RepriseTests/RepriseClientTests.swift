@@ -314,7 +314,8 @@ struct RepriseClientTests {
         let texts = Seen<[String]>()
         let listing = Task {
             for await list in general.messages() {
-                texts.add(list.map { if case .body(let note) = $0.content { note.text } else { "" } })
+                texts.add(
+                    list.map { if case .body(let note) = $0.content { note.text } else { "" } })
             }
         }
         try server.post(Note(text: "hello"), to: "general", from: "bob")

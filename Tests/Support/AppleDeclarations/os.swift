@@ -1,6 +1,6 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// What Sources/RepriseCore/Signpost.swift uses of Apple's os framework, after Apple's documentation:
+// What Sources/RepriseCore/Signpost.swift uses of Apple's os, after Apple's documentation:
 // https://developer.apple.com/documentation/os/ossignposter
 // https://developer.apple.com/documentation/os/ossignpostintervalstate/beginstate(id:)
 
