@@ -42,7 +42,7 @@ struct ScheduleTests {
             (Schedule(.once(day), at: noon, end: LocalDate(2026, 11, 20)), "days"),
             (Schedule(.once(day), at: noon, skipped: [day]), "skipped"),
             (Schedule(.daily, at: noon, start: day, end: day, skipped: [day]), "skipped"),
-            (Schedule(.weekly(on: [.sunday]), at: noon, start: day, end: day), "skipped"),
+            (Schedule(.weekly(on: [.sunday]), at: noon, start: day, end: day), "days"),
             (Schedule(.daily, at: noon, skipped: [LocalDate(2026, 9, 31)]), "skipped"),
             (Schedule(.daily, at: noon, skipped: many), "skipped"),
             (Schedule(.daily, at: noon, quiet: quiet(TimeOfDay(9, 0), TimeOfDay(9, 0))), "quiet"),

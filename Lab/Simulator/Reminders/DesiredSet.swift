@@ -72,13 +72,27 @@ struct DesiredSet {
         marks.filter { $0.what == .snooze && end($0) > now }.compactMap { mark in
             let reminder = entities.first { $0.id == mark.entity }?.reminders
                 .first { $0.id == mark.reminder }
-            return reminder.map {
-                Ring(
-                    at: end(mark),
-                    entity: mark.entity, reminder: mark.reminder, local: mark.occurrence,
-                    title: $0.title)
-            }
+            guard let reminder, everRings(reminder.schedule) else { return nil }
+            return Ring(
+                at: end(mark), entity: mark.entity, reminder: mark.reminder,
+                local: mark.occurrence, title: reminder.title)
         }.sorted(by: Ring.precedes)
+    }
+
+    /// Whether any day is meant, past or not: a schedule without one is refused, and a snooze of
+    /// its reminder with it.
+    private func everRings(_ schedule: RepriseReminders.Schedule) -> Bool {
+        let from: LocalDate? =
+            switch schedule.days {
+            case .once(let day), .every(_, from: let day): max(day, schedule.start ?? day)
+            case .daily, .weekly: schedule.start
+            }
+        // Without a first or last day there are more days than can be skipped.
+        guard let from, let end = schedule.end else { return true }
+        let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
+        let (first, last) = (SimulatedCalendar.day(from), SimulatedCalendar.day(end))
+        return first <= last
+            && (first...last).contains { isMeant(schedule.days, $0) && !skipped.contains($0) }
     }
 
     /// A snooze rings to the second, and not before it.

@@ -18,11 +18,16 @@ extension Schedule {
                 "`zone`: nobody knows the time zone “\(name.prefix(64))”.",
                 "Name a place of the time zone database, as in Europe/Berlin.")
         }
-        guard occurs else {
-            throw Self.malformed(
+        guard !occurs else { return }
+        var whole = self
+        whole.skipped = []
+        throw whole.occurs
+            ? Self.malformed(
                 "`skipped`: all days of this schedule are skipped, so that it never rings.",
                 "Skip fewer days, or remove the reminder.")
-        }
+            : Self.malformed(
+                "`days`: none of them is between start and end, so that it never rings.",
+                "Let it start earlier or end later, or name other days.")
     }
 
     private func checkTimes() throws {
@@ -103,7 +108,7 @@ extension Schedule {
         }
     }
 
-    /// Skipped days are finite: only a schedule with an end can be skipped entirely.
+    /// Skipped days are finite: only a schedule with an end can have none left.
     private var occurs: Bool {
         ScheduleRule(self).day(from: LocalDate(1, 1, 1).number) != nil
     }

@@ -15,6 +15,13 @@ struct RemindersWorkloadTests {
             detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
+    /// A person snoozes a reminder whose schedule then names no day between start and end.
+    @Test("seeds that once violated an invariant do no more", arguments: [22_962_000_002 as UInt64])
+    func formerly(seed: UInt64) {
+        let detection = workload.detection(seeds: seed..<seed + 1)
+        #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
+    }
+
     @Test(
         "a wrong driver is detected",
         arguments: [
