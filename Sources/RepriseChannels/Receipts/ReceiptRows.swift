@@ -81,7 +81,9 @@ enum ReceiptRows {
                     """,
                 arguments: [unread.count, unread.head, channel.text, unread.head])
         }
-        for position in news.positions.values where position.user != user {
+        // In order, so that who finds no room any more does not depend on a hash.
+        let positions = news.positions.values.sorted { $0.user.text < $1.user.text }
+        for position in positions where position.user != user {
             try merge(position, epoch: epoch, of: channel, db)
         }
         let mine = user.flatMap { news.positions[$0] }
