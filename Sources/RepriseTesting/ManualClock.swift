@@ -29,6 +29,8 @@ public final class ManualClock: Sendable {
         /// How far the calendar is set after its next reading.
         var jumpAfterLook: Duration?
         var boot = "boot-1"
+        /// How often it was read or slept on: who does neither has nothing under way.
+        var uses = 0
         var nextID = 0
         var sleepers: [Sleeper] = []
         /// Sleeps that were cancelled before they began.
@@ -60,11 +62,14 @@ public final class ManualClock: Sendable {
         for sleeper in due { sleeper.continuation.resume() }
     }
 
-    /// Lets time pass in steps until a condition holds, with a pause of a few milliseconds between
-    /// them for the code under test.
+    /// Lets time pass in steps until a condition holds.
+    ///
+    /// Each step waits until nobody has used this clock for about 10 ms, at most 200 ms: what the
+    /// step before has woken gets its time, and no deadline passes while it is at work.
     ///
     /// - Parameters:
-    ///   - step: how much passes at a time.
+    ///   - step: how much passes at a time. A deadline that is shorter passes at once with what is
+    ///     waited for.
     ///   - limit: for how long, by the system's clock, this tries at most.
     ///   - condition: what is waited for.
     /// - Throws: ``RepriseCore/RepriseError`` `.timedOut`; `CancellationError`; the condition's
@@ -73,9 +78,15 @@ public final class ManualClock: Sendable {
         by step: Duration, within limit: Duration = .seconds(20),
         until condition: () async throws -> Bool
     ) async throws {
+        var (uses, looks, quiet) = (-1, 0, 0)
         try await waitUntil("the condition holds", within: limit) {
             if try await condition() { return true }
+            let used = state.withLock { $0.uses }
+            quiet = used == uses ? quiet + 1 : 0
+            (uses, looks) = (used, looks + 1)
+            guard quiet >= 5 || looks >= 100 else { return false }
             advance(by: step)
+            (looks, quiet) = (0, 0)
             return try await condition()
         }
     }
@@ -128,6 +139,7 @@ extension ManualClock: Timekeeper {
     /// The calendar.
     public func wall() -> WallTime {
         state.withLock { state in
+            state.uses += 1
             let seen = state.wall
             if let jump = state.jumpAfterLook {
                 (state.wall, state.jumpAfterLook) = (seen.advanced(by: jump), nil)
@@ -137,7 +149,12 @@ extension ManualClock: Timekeeper {
     }
 
     /// Time since the device started.
-    public func uptime() -> Duration { state.withLock { $0.uptime } }
+    public func uptime() -> Duration {
+        state.withLock { state in
+            state.uses += 1
+            return state.uptime
+        }
+    }
 
     /// Changes with ``restart()``.
     public var boot: String { state.withLock { $0.boot } }
@@ -147,6 +164,7 @@ extension ManualClock: Timekeeper {
     /// - Throws: `CancellationError`.
     public func sleep(until moment: Duration) async throws {
         let id = state.withLock { state in
+            state.uses += 1
             state.nextID += 1
             return state.nextID
         }

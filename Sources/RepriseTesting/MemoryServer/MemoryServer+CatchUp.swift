@@ -82,7 +82,7 @@ extension MemoryServer {
                 .welcome(
                     .init(
                         version: ClientFrame.Hello.currentVersion, time: time,
-                        heartbeat: WireLimits.heartbeat, server: "memory",
+                        heartbeat: state.faults.heartbeat, server: "memory",
                         session: session(of: id, state)
                     ))
             ], to: id, &state)

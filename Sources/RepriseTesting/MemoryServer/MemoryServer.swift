@@ -322,7 +322,8 @@ public final class MemoryServer: SocketDialer {
         }
     }
 
-    /// Sends a heartbeat with the heads of all channels, falsified as ``faults`` say.
+    /// Sends a heartbeat with the heads of all channels, falsified as ``faults`` say; it sends none
+    /// by itself.
     public func heartbeat() {
         state.withLock { state in
             let lie = state.faults.headOffset
