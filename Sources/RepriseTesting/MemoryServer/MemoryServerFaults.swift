@@ -36,8 +36,9 @@ public struct MemoryServerFaults: Hashable, Sendable {
     public var closeCode: UInt16?
     /// After so many events of a catch-up the connection stays open and silent; once.
     public var silentAfter: Int?
-    /// The interval of heartbeats that is promised when a client connects: 1 s to 1 h. A client
-    /// ends a connection that was silent for two of them, and none comes but by
+    /// The interval of heartbeats that is promised when a client connects: 1 s to 1 h.
+    ///
+    /// A client ends a connection that was silent for two of them, and none comes but by
     /// ``MemoryServer/heartbeat()``.
     public var heartbeat: Duration = .seconds(3_600)
     /// Every so many events of a catch-up one is left out.
