@@ -86,7 +86,7 @@ extension PhoneSupervisor {
     }
 
     func hear(_ line: ByteBuffer?, fromExtension run: Int) {
-        let app = machine.state.extensions[run]?.app
+        let app = machine.state.extensions.runs[run]?.app
         switch try? PhoneJSON.decode(ExtensionMessage.self, from: line) {
         case .content(let content):
             step { $0.extensionFinished(run: run, content: content, at: $1) }

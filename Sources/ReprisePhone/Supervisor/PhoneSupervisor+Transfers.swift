@@ -14,7 +14,7 @@ struct TransferWork {
 /// The transfers that the system runs for apps.
 extension PhoneSupervisor {
     func startTransfer(_ number: Int, _ run: Int) {
-        guard let record = machine.transfer(number)?.1 else { return }
+        guard let record = machine.state.transfers[number]?.record else { return }
         let keeps = machine.state.rules.interruptedDownload == .continued
         let attempt = TransferAttempt(
             request: record.request, file: folder.transfer(number),
@@ -89,14 +89,10 @@ extension PhoneSupervisor {
         transfers[number]?.total = total
         let pause = Duration.milliseconds(PhoneLimits.transferProgressMilliseconds)
         guard let work = transfers[number], work.told + pause <= .now,
-            let (app, record) = machine.transfer(number), record.run == run,
-            let process = machine.state.apps[app]?.process
+            let (app, record) = machine.state.transfers[number], record.run == run,
+            // Messages to a process that runs no code would pile up in its socket.
+            let process = machine.state.apps[app]?.process, process.isRunning
         else { return }
-        switch process.phase {
-        // Messages to a process that runs no code would pile up in its socket.
-        case .launching, .suspended: return
-        case .foreground, .background: break
-        }
         transfers[number]?.told = .now
         peers[process.life]?.send(PhoneMessage.transfer(withProgress(record.transfer, work)))
     }
@@ -109,7 +105,7 @@ extension PhoneSupervisor {
     }
 
     private func withProgress(_ transfers: [Transfer], of app: String) -> [Transfer] {
-        let records = machine.state.apps[app]?.transfers ?? []
+        let records = machine.state.transfers[app]
         return transfers.map { transfer in
             guard let record = records.first(where: { $0.request.id == transfer.id }),
                 record.run != nil, let work = self.transfers[record.number]

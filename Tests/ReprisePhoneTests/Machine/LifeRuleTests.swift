@@ -165,9 +165,9 @@ struct LifeRuleTests {
         for badge in [rule == .badgeKept ? 7 : 0, 0] {
             try bench.command(.uninstall(app: nil))
             try bench.install("a")
-            #expect(bench.record()?.badge == badge)
+            #expect(bench.record()?.notifications.badge == badge)
             #expect(bench.delivered.isEmpty)
-            #expect(bench.record()?.settings.authorization == .notDetermined)
+            #expect(bench.record()?.notifications.settings.authorization == .notDetermined)
             // The app says what it is now, as it does at each start; that is kept, or not, just so.
             try bench.open()
             bench.call(.setBadge(0))

@@ -66,7 +66,9 @@ struct NotificationRuleTests {
         bench.pass(5)
         #expect(bench.delivered == ["x"] && bench.pending.isEmpty)
         bench.push(push("x"))
-        #expect(bench.delivered == ["x"] && bench.record()?.delivered.first?.isRemote == true)
+        #expect(
+            bench.delivered == ["x"]
+                && bench.record()?.notifications.delivered.first?.isRemote == true)
     }
 
     @Test(
@@ -185,8 +187,9 @@ struct NotificationRuleTests {
         bench.restart()
         let record = try #require(bench.record())
         let isKept = rule == .kept
-        #expect(record.pending.isEmpty != isKept && record.delivered.isEmpty != isKept)
-        #expect(record.tasks.isEmpty != isKept)
+        #expect(record.notifications.pending.isEmpty != isKept)
+        #expect(record.notifications.delivered.isEmpty != isKept)
+        #expect(record.tasks.waiting.isEmpty != isKept)
     }
 
     @Test(
@@ -207,7 +210,7 @@ struct NotificationRuleTests {
         bench.push(push("x", badge: 7))
         #expect(bench.happened(.delivered).isEmpty != shown.contains(1))
         #expect(bench.happened(.banner).isEmpty != shown.contains(2))
-        #expect(bench.record()?.badge == badge)
+        #expect(bench.record()?.notifications.badge == badge)
     }
 
     @Test("the question for permission is asked once", arguments: [true, false])
@@ -232,7 +235,7 @@ struct NotificationRuleTests {
         bench.push(push("x", badge: 3))
         try bench.open()
         bench.call(.setBadge(0))
-        #expect(bench.record()?.badge == 0)
+        #expect(bench.record()?.notifications.badge == 0)
         #expect(bench.delivered.isEmpty == (rule == .removesDelivered))
     }
 

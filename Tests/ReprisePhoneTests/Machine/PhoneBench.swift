@@ -53,7 +53,7 @@ struct PhoneBench {
     }
 
     func record(_ app: String = "a") -> AppRecord? { machine.state.apps[app] }
-    var phase: ProcessRecord.Phase? { record()?.process?.phase }
+    var phase: AppProcess.Phase? { record()?.process?.phase }
     var life: Int { record()?.process?.life ?? 0 }
 
     /// The process is there and has connected.
@@ -102,8 +102,8 @@ struct PhoneBench {
         events.filter { $0.what == what.rawValue }.map(\.detail)
     }
 
-    var pending: [String] { record()?.pending.map(\.request.id) ?? [] }
-    var delivered: [String] { record()?.delivered.map(\.request.id) ?? [] }
+    var pending: [String] { record()?.notifications.pending.map(\.request.id) ?? [] }
+    var delivered: [String] { record()?.notifications.delivered.map(\.request.id) ?? [] }
 
     /// What the process was told, by its newest life.
     var orders: [AppOrder] {

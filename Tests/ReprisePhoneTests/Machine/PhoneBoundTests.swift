@@ -26,7 +26,7 @@ struct PhoneBoundTests {
         let many = (0..<129).map { NotificationCategory(id: "\($0)", actions: []) }
         #expect(bench.call(.setCategories(Array(many.prefix(128)))) == .done)
         #expect(bench.call(.setCategories(many))?.code == "full")
-        #expect(bench.record()?.categories.count == 128)
+        #expect(bench.record()?.notifications.categories.count == 128)
     }
 
     @Test(
@@ -44,7 +44,7 @@ struct PhoneBoundTests {
     func extensions() throws {
         var bench = try PhoneBench(extension: "/bin/e")
         for number in 0..<9 { bench.push(push("n\(number)", mutable: true)) }
-        #expect(bench.machine.state.extensions.count == 8)
+        #expect(bench.machine.state.extensions.runs.count == 8)
         #expect(bench.delivered == ["n8"])
     }
 

@@ -21,7 +21,7 @@ struct TaskAndPushRuleTests {
             #expect(answer?.code == (index < 10 ? nil : "full"))
         }
         #expect(bench.call(.submit(BackgroundRequest(id: "p0", kind: Self.processing))) == .done)
-        #expect(bench.record()?.tasks.count == 11)
+        #expect(bench.record()?.tasks.waiting.count == 11)
     }
 
     @Test("a task runs once, not before its time, and not without the network that it needs")
@@ -130,9 +130,10 @@ struct TaskAndPushRuleTests {
         default: bench.restart()
         }
         bench.drain()
-        let shown = try #require(bench.record()?.delivered.first).request.content.title
+        let shown = try #require(bench.record()?.notifications.delivered.first).request.content
+            .title
         #expect(shown == (fate == "answers" ? "changed" : "x"))
-        #expect(bench.delivered.count == 1 && bench.machine.state.extensions.isEmpty)
+        #expect(bench.delivered.count == 1 && bench.machine.state.extensions.runs.isEmpty)
     }
 
     @Test(

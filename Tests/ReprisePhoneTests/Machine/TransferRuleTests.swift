@@ -289,7 +289,7 @@ extension PhoneBench {
     }
 
     func transfer(_ id: String) -> Transfer? {
-        record()?.transfers.first { $0.request.id == id }?.transfer
+        machine.state.transfers["a"].first { $0.request.id == id }?.transfer
     }
 
     /// What a driver would be at.
@@ -303,12 +303,14 @@ extension PhoneBench {
             }
         }
         return runs.compactMap { number, run in
-            record()?.transfers.first { $0.number == number && $0.run == run }?.request.id
+            machine.state.transfers["a"].first { $0.number == number && $0.run == run }?.request.id
         }
     }
 
     mutating func attempt(_ id: String, _ outcome: TransferRecord.Outcome) {
-        guard let record = record()?.transfers.first(where: { $0.request.id == id }) else { return }
+        guard let record = machine.state.transfers["a"].first(where: { $0.request.id == id }) else {
+            return
+        }
         // One that was stopped meanwhile reports nevertheless, under its old number.
         machine.transferEnded(
             record.number, run: record.run ?? -1, outcome, bytes: 5, total: 5, at: now)
