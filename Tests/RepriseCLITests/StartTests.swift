@@ -10,11 +10,12 @@ struct StartTests {
 
     init() throws { folder = try TemporaryFolder() }
 
+    private let program = Tool.Program.reprise.url.deletingLastPathComponent()
+        .appending(path: "hello")
+
     private func hello(_ words: [String] = [], at server: String) throws -> PseudoTerminal {
         try PseudoTerminal(
-            words,
-            of: Tool.Program.reprise.url.deletingLastPathComponent().appending(path: "hello"),
-            in: folder.url, environment: ["REPRISE_SERVER": server])
+            words, of: program, in: folder.url, environment: ["REPRISE_SERVER": server])
     }
 
     @Test(
@@ -61,6 +62,26 @@ struct StartTests {
 
         let ledger = try await Tool.run("ledger", "--journal", folder.path("hello.journal"))
         #expect(ledger.status == 0, "\(ledger.output)")
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
+    @Test("the device of the first page writes each line at once, also into a file")
+    func file() async throws {
+        let server = try await ToolServer(data: folder.path("data"))
+        let device = try PseudoTerminal(
+            ["-c", "exec '\(program.path)' > printed"], of: URL(filePath: "/bin/sh"),
+            in: folder.url, environment: ["REPRISE_SERVER": server.url])
+        let sent = try await Tool.run([
+            "publish", "general", "Are you there?", "--server", server.url,
+        ])
+        #expect(sent.status == 0, "\(sent.error)")
+        try await eventually("the line is in the file") {
+            (try? String(contentsOf: folder.appending("printed"), encoding: .utf8))
+                == "1 \"Are you there?\"\n"
+        }
+        device.signal(SIGKILL)
+        _ = await device.end()
         server.tool.signal(SIGTERM)
         _ = await server.tool.end(within: 10)
     }
