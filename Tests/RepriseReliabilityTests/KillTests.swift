@@ -25,9 +25,17 @@ struct KillTests {
             ("acknowledgeBeforeCommit", "the server has lost"),
         ])
     func mutated(name: String, finding: String) async throws {
-        let run = try await LoopRun(
-            "kills", ["--kills", "14", "--devices", "2", "--mutation", name, "--patience", "2"])
-        #expect(run.status == 1)
-        #expect(run.faults.contains { $0.contains(finding) }, "\(run.faults) (seed \(run.seed))")
+        var said: [String] = []
+        // Only a kill at the wrong moment shows it: on a busy machine 14 may all miss that.
+        for _ in 0..<4 {
+            let run = try await LoopRun(
+                "kills", ["--kills", "14", "--devices", "2", "--mutation", name, "--patience", "2"])
+            if run.faults.contains(where: { $0.contains(finding) }) {
+                #expect(run.status == 1)
+                return
+            }
+            said.append("\(run.faults) (seed \(run.seed))")
+        }
+        Issue.record("Four runs did not see it: \(said)")
     }
 }
