@@ -19,6 +19,7 @@ struct ModelTests {
         server = MemoryServer(tokens: [
             try AccessToken("ada.Yg.1"): try UserID("ada"),
             try AccessToken("bob.Yg.1"): try UserID("bob"),
+            try AccessToken("cem.Yg.1"): try UserID("cem"),
         ])
     }
 
@@ -135,7 +136,9 @@ struct ModelTests {
         try await eventually("it is subscribed to, because it is visible") { chat.state == .live }
         try await said.publish(Note(text: "one"))
         try await eventually("it is listed and read") {
+            // At first nothing is counted yet; the server knows who has read it.
             chat.messages.count == 1 && chat.unread == 0
+                && server.unread(of: "general", for: "bob") == 0
         }
         chat.setVisible(false, in: view)
         try await said.publish(Note(text: "two"))
@@ -145,6 +148,10 @@ struct ModelTests {
         try await eventually("the app reports receipts itself") { chat.unread == 2 }
         chat.setVisible(true, in: view)
         try await eventually("all is read") { chat.unread == 0 }
+        try await bob.signIn("cem") { "cem.Yg.1" }
+        try await eventually("another user of the phone reads what is on the screen") {
+            server.unread(of: "general", for: "cem") == 0
+        }
         for run in runs { run.cancel() }
         for run in runs { try await run.value }
         await ada.close()

@@ -81,6 +81,11 @@ struct SceneDecisionTests {
         // Another account knows nothing of it.
         visibility.accountChanged()
         expect(visibility.takeWork(), .init(isVisible: true, read: 2))
+        // Nor did it, perhaps, when that was said: its own list comes now, with the same messages.
+        visibility.listChanged(newest: 2)
+        expect(visibility.takeWork(), .init(read: 2))
+        visibility.listChanged(newest: 2)
+        expect(visibility.takeWork(), nil)
     }
 
     @Test("An opening that view and delegate report is one; the same link opened again is another")

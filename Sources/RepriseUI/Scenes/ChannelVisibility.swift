@@ -17,6 +17,8 @@ package struct ChannelVisibility {
     private var views: [UUID: Bool] = [:]
     private var newest: Int64?
     private var told = Work(isVisible: false)
+    /// Whether the list may still be the former account's.
+    private var isListStale = false
 
     /// No view shows it.
     package init() {}
@@ -25,10 +27,18 @@ package struct ChannelVisibility {
     package mutating func viewHidden(_ view: UUID) { views[view] = nil }
 
     /// - Parameter newest: the greatest sequence of the list; nil: none has one.
-    package mutating func listChanged(newest: Int64?) { self.newest = newest }
+    package mutating func listChanged(newest: Int64?) {
+        self.newest = newest
+        // What was said of a former account's list may have had no effect in this one.
+        if isListStale { told.read = nil }
+        isListStale = false
+    }
 
     /// Another account has begun, whose channel is not visible, and of which nothing is read.
-    package mutating func accountChanged() { told = Work(isVisible: false) }
+    package mutating func accountChanged() {
+        told = Work(isVisible: false)
+        isListStale = true
+    }
 
     /// - Returns: nil if the channel knows everything.
     package mutating func takeWork() -> Work? {
