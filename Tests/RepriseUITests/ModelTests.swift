@@ -61,10 +61,34 @@ struct ModelTests {
         try await eventually("it is unread") { chat.unread == 1 }
         try await chat.channel.markRead(upTo: try #require(chat.messages.last))
         try await eventually("it is read") { chat.unread == 0 }
+        try await eventually("ada types") {
+            said.typing()
+            return chat.typists.map(\.text) == ["ada"]
+        }
+        said.stopTyping()
+        try await eventually("nobody types") { chat.typists.isEmpty }
         for run in runs { run.cancel() }
         for run in runs { try await run.value }
         await ada.close()
         await bob.close()
+    }
+
+    @Test("A message that the server refuses is among the failed ones, one that it takes is not")
+    func failed() async throws {
+        try server.setMembers(["bob"], of: "order-7")
+        let client = client("ada")
+        let refused = client.model(for: client.channel("order-7", of: Note.self))
+        let taken = client.model(for: client.channel("general", of: Note.self))
+        let run = Task { try await client.run() }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        let id = try await refused.channel.publish(Note(text: "hello"))
+        try await taken.channel.publish(Note(text: "hello"))
+        try await eventually("it is refused") { refused.failed.map(\.id) == [id] }
+        try await eventually("the other is sent") { taken.messages.first?.status == .sent }
+        #expect(taken.failed.isEmpty)
+        run.cancel()
+        try await run.value
+        await client.close()
     }
 
     @Test("A client's model follows its user, its connection and what is wrong")
@@ -72,14 +96,15 @@ struct ModelTests {
         let client = client("ada")
         let model = ClientModel(client)
         #expect(model.state == .idle && model.user == nil && model.problem == nil)
+        #expect(!model.isConnected)
         let run = Task { try await client.run() }
         try await client.signIn("ada") { "ada.Yg.1" }
         try await eventually("she is signed in") { model.user?.text == "ada" }
-        try await eventually("it is connected") { model.connection == .connected }
+        try await eventually("it is connected") { model.isConnected }
         run.cancel()
         try await run.value
         await client.close()
-        try await eventually("it is closed") { model.state == .closed }
+        try await eventually("it is closed") { model.state == .closed && !model.isConnected }
         let bad = ClientModel(RepriseClient(RepriseConfiguration()))
         #expect(bad.problem?.remedy?.contains("configuration.server = ") == true)
     }
@@ -173,6 +198,14 @@ struct ModelTests {
         try server.publish(#"{"text":"hello"}"#, to: "general", from: try UserID("ada"))
         try await eventually("it counts") { badge.count == 1 && badge.total == 1 }
         #expect(!badge.isAhead)
+        await client.foreground()
+        var hint = PushHint(kind: .badge, channel: try ChannelName("general"), seq: 9, head: 9)
+        hint.badge = .init(count: 5, asOf: WallTime(milliseconds: 1))
+        await client.receivedPush(
+            Array((#"{"reprise":"# + String(decoding: hint.json, as: UTF8.self) + "}").utf8))
+        try await eventually("a push counts ahead") {
+            badge.isAhead && badge.count == 5 && badge.total == 1
+        }
         try await client.signIn("ada") { "ada.Yg.1" }
         try await eventually("another account has its own") { badge.count == 0 }
         run.cancel()
@@ -222,6 +255,37 @@ struct ModelTests {
         try await eventually("it has ended again") { again.isEnded }
         try await client.signIn("bob") { "bob.Yg.1" }
         try await eventually("it is ada's") { again.progress == nil }
+        run.cancel()
+        try await run.value
+        await client.close()
+    }
+
+    @Test("A running task counts with the part of it that is done")
+    func fraction() async throws {
+        struct Half: Worker {
+            static let identifier = "half"
+            let end: Signal
+
+            func run(_ number: Int, _ work: WorkContext) async throws -> Int {
+                await work.progress(0.5)
+                await end.wait()
+                return number
+            }
+        }
+        let end = Signal()
+        let halves = Chain<Int>("halves") { number in Work("half", Half.self) { _ in number } }
+        let client = client("ada") { configuration in
+            configuration.chains = Chains.Configuration()
+            configuration.chains?.workers = [Half(end: end)]
+            configuration.chains?.chains = [halves]
+        }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        let run = Task { try await client.run() }
+        let upload = client.model(for: try await client.chains.start(halves, input: 1))
+        try await eventually("half of it is done") { upload.fraction == 0.5 }
+        #expect(upload.progress?.done == 0)
+        end.raise()
+        try await eventually("it is done") { upload.isEnded && upload.fraction == 1 }
         run.cancel()
         try await run.value
         await client.close()

@@ -154,6 +154,43 @@ struct ScreenTests {
         #expect(without.placeholder?.contains("chains is not configured") == true)
     }
 
+    @Test("A list that could not be read is shown once it can be, and its fault is gone")
+    func mended() async throws {
+        let home = folder.appending("home")
+        try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
+        let owner = try OwnerLock(
+            at: home.appendingPathComponent("owner.lock").path, takeOver: false)
+        let client = client()
+        let viewer = ChainsModel(client)
+        await viewer.refresh()
+        #expect(viewer.fault?.code == .journalOwned)
+        owner.release()
+        await viewer.refresh()
+        #expect(viewer.fault == nil && viewer.placeholder == "No chain was started")
+        await client.close()
+    }
+
+    @Test("A person need not wait for the next dial")
+    func reconnect() async throws {
+        let device = ManualDevice()
+        device.now.network = false
+        let client = client { configuration in
+            configuration.dialer = device.dialer(over: server)
+            configuration.channels.reconnect = Backoff(
+                base: .seconds(3_600), longest: .seconds(3_600))
+        }
+        let running = Task { try await client.run() }
+        for await state in client.connectionStates { if case .waiting = state { break } }
+        device.now.network = true
+        let debug = DebugModel(client)
+        await debug.reconnect()
+        try await eventually("it is connected") { client.model.isConnected }
+        #expect(debug.fault == nil)
+        running.cancel()
+        try await running.value
+        await client.close()
+    }
+
     private func rows(_ debug: DebugModel, _ section: String) -> [DebugSection.Row] {
         debug.sections.first { $0.id == section }?.rows ?? []
     }
