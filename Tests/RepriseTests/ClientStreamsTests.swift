@@ -140,6 +140,9 @@ struct ClientStreamsTests {
             #expect(slot.completions.all == [isDone], "\(id)")
         }
         await client.close()
+        let late = TestSlot(id: "reprise.chains")
+        await client.use(late)
+        #expect(late.completions.all == [false], "nothing can be done without a journal")
     }
 
     @Test("An app group that the app has no right to is refused, with what to do")
@@ -198,6 +201,26 @@ struct ClientStreamsTests {
         #expect(what["entry", default: 0] == 2 && what["log", default: 0] > 4)
         #expect(timeline.contains(#""coverage":"[[0,1]]""#))
         #expect(!timeline.contains("secret"))
+        await client.close()
+    }
+
+    @Test("A timeline has the facts of a silent logger, and none of its decisions")
+    func level() async throws {
+        var configuration = configuration()
+        configuration.kinds = [EntryKind("mail")]
+        let client = RepriseClient(configuration)
+        let journal = try await client.journal
+        await journal.handle("mail") { _ in throw DispatchFailure.permanent("no") }
+        try await journal.record(NewEntry(id: EntryID("letter"), kind: "mail", payload: []))
+        try await eventually("it has ended") { try await client.ledger().pending == 0 }
+        let file = folder.appending("timeline.jsonl")
+        try await eventually("its end is a fact") {
+            try await client.exportTimeline(to: file)
+            return try String(contentsOf: file, encoding: .utf8).contains("An entry has ended.")
+        }
+        let timeline = try String(contentsOf: file, encoding: .utf8)
+        #expect(timeline.contains(#""level":"info""#))
+        #expect(!timeline.contains(#""level":"debug""#))
         await client.close()
     }
 
