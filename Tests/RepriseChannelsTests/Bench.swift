@@ -3,6 +3,7 @@ import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -69,7 +70,12 @@ final class Bench: Sendable {
     /// Ends in good order.
     func finish() async throws {
         stop()
-        try await running.withLock { $0 }?.value
+        if let run = running.withLock({ $0 }) {
+            let ends = Seen<Result<Void, any Error>>()
+            Task { ends.add(await run.result) }
+            try await eventually("run() returns") { ends.count == 1 }
+            for end in ends.all { try end.get() }
+        }
         await journal.close()
     }
 

@@ -105,6 +105,19 @@ struct MemoryServerTests {
         #expect(server.positions(of: "general").map(\.read) == [2])
     }
 
+    @Test("A connection that is silent for two of the promised heartbeats is replaced")
+    func silence() async throws {
+        server.faults.heartbeat = .seconds(5)
+        try await running("ada", { $0.clock = clock }) { _ in
+            try await waitUntil("she is greeted") { server.greeted.count == 1 }
+            let start = clock.uptime()
+            try await clock.advance(by: .seconds(1)) { server.greeted.count == 2 }
+            // A step may pass before she waits, and she dials a moment later.
+            let silent = clock.uptime() - start
+            #expect(silent >= .seconds(10) && silent < .seconds(20))
+        }
+    }
+
     // MARK: Settings
 
     @Test("Mutes, quiet hours and the push token of an app arrive, and come back on another phone")
