@@ -17,7 +17,7 @@ package struct ChannelVisibility {
     private var views: [UUID: Bool] = [:]
     private var newest: Int64?
     private var told = Work(isVisible: false)
-    /// Whether the list may still be the former account's.
+    /// Whether the list may still be the former account's: state and list come in either order.
     private var isListStale = false
 
     /// No view shows it.
