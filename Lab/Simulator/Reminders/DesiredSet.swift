@@ -82,13 +82,14 @@ struct DesiredSet {
     /// Whether any day is meant, past or not: a schedule without one is refused, and a snooze of
     /// its reminder with it.
     private func everRings(_ schedule: RepriseReminders.Schedule) -> Bool {
-        let from: LocalDate? =
-            switch schedule.days {
-            case .once(let day), .every(_, from: let day): max(day, schedule.start ?? day)
-            case .daily, .weekly: schedule.start
-            }
+        var (from, end) = (schedule.start, schedule.end)
+        switch schedule.days {
+        case .once(let day): (from, end) = (max(day, from ?? day), min(day, end ?? day))
+        case .every(_, from: let day): from = max(day, from ?? day)
+        case .daily, .weekly: break
+        }
         // Without a first or last day there are more days than can be skipped.
-        guard let from, let end = schedule.end else { return true }
+        guard let from, let end else { return true }
         let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
         let (first, last) = (SimulatedCalendar.day(from), SimulatedCalendar.day(end))
         return first <= last
