@@ -65,7 +65,7 @@ public final class ManualClock: Sendable {
     /// Lets time pass in steps until a condition holds.
     ///
     /// Each step waits until nobody has used this clock for about 10 ms, at most 200 ms: what the
-    /// step before has woken gets its time, and no deadline passes while it is at work.
+    /// step before has woken gets that long before a deadline of its passes.
     ///
     /// - Parameters:
     ///   - step: how much passes at a time. A deadline that is shorter passes at once with what is

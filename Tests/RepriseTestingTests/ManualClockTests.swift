@@ -92,6 +92,21 @@ struct ManualClockTests {
         await client.close()
     }
 
+    @Test("A step waits until nobody uses the clock, and no longer than 100 looks")
+    func quiet() async throws {
+        for busy in [30, Int.max] {
+            let start = clock.now
+            var looks = 0
+            try await clock.advance(by: .seconds(60)) {
+                looks += 1
+                if looks <= busy { _ = clock.uptime() }
+                return clock.now > start
+            }
+            #expect(clock.now == start.advanced(by: .seconds(60)))
+            #expect(busy == 30 ? (35...40).contains(looks) : (100...102).contains(looks))
+        }
+    }
+
     @Test("A cancelled wait ends, and one whose time has come does not wait")
     func waits() async throws {
         let cancelled = Seen<Bool>()
