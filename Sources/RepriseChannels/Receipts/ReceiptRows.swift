@@ -81,7 +81,7 @@ enum ReceiptRows {
                     """,
                 arguments: [unread.count, unread.head, channel.text, unread.head])
         }
-        // In order, so that who finds no room any more does not depend on a hash.
+        // In order, so that which of them are kept at the limit does not depend on a hash.
         let positions = news.positions.values.sorted { $0.user.text < $1.user.text }
         for position in positions where position.user != user {
             try merge(position, epoch: epoch, of: channel, db)

@@ -48,7 +48,7 @@ package final class TemporaryDisk: Sendable {
         try? Data(count: mebibytes * 1_048_576).write(to: ballast)
     }
 
-    /// Locked while the disk is filled: room made meanwhile would be taken, too.
+    /// Locked while the disk is filled: space freed meanwhile would be taken, too.
     private let isFilling = Mutex(())
 
     /// Takes all that there is.
