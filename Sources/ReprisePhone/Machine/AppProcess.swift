@@ -69,10 +69,11 @@ package struct AppProcess: Hashable, Sendable, Codable {
         return orders.isEmpty && slots.isEmpty
     }
 
-    /// It has connected.
+    /// It has connected, and if nobody sees it may run until then.
     ///
     /// - Returns: the orders that were held.
-    mutating func connected() -> [AppOrder] {
+    mutating func connected(until: Int64) -> [AppOrder] {
+        phase = launch.isForeground ? .foreground : .background(until: until)
         defer { held = [] }
         return held
     }

@@ -2,25 +2,6 @@ package import RepriseCore
 
 /// An app's requests to the background scheduler.
 package struct AppTasks: Hashable, Sendable, Codable {
-    /// What decides whether a task may run.
-    struct Conditions {
-        var network: PhoneNetwork
-        var device: PhoneDevice
-        var rules: PhoneRules
-
-        /// Why a task cannot run now; nil if it can.
-        func obstacle(to kind: BackgroundRequest.Kind) -> String? {
-            guard case .processing(let needsNetwork, let needsPower) = kind else { return nil }
-            if needsNetwork, network == .off {
-                return "The task needs the network, and there is none."
-            }
-            if needsPower, !device.isPluggedIn {
-                return "The task needs power, and the phone is not plugged in."
-            }
-            return nil
-        }
-    }
-
     /// Requests that wait.
     package private(set) var waiting: [BackgroundRequest] = []
     /// The requests of running tasks.
@@ -55,7 +36,7 @@ package struct AppTasks: Hashable, Sendable, Codable {
     ///
     /// - Returns: how long it may run, in milliseconds.
     mutating func grant(
-        _ task: String, _ conditions: Conditions, at now: PhoneMoment
+        _ task: String, _ conditions: RunConditions, at now: PhoneMoment
     ) throws(PhoneFailure) -> Int64 {
         guard let request = waiting.first(where: { $0.id == task }) else {
             throw PhoneFailure(.noSuchEntry, "The app has not asked for time for \(task).")
@@ -64,7 +45,7 @@ package struct AppTasks: Hashable, Sendable, Codable {
             throw PhoneFailure(
                 .unavailable, "The app wants it later.", remedy: "Advance the clock.")
         }
-        if let obstacle = conditions.obstacle(to: request.kind) {
+        if let obstacle = Self.obstacle(to: request.kind, conditions) {
             throw PhoneFailure(.unavailable, obstacle)
         }
         cancel(task)
@@ -74,8 +55,22 @@ package struct AppTasks: Hashable, Sendable, Codable {
     }
 
     /// Whether a running task may not run any more: what it asked for is gone.
-    func isObstructed(_ task: String, _ conditions: Conditions) -> Bool {
-        granted[task].map { conditions.obstacle(to: $0) != nil } ?? false
+    func isObstructed(_ task: String, _ conditions: RunConditions) -> Bool {
+        granted[task].map { Self.obstacle(to: $0, conditions) != nil } ?? false
+    }
+
+    /// Why a task cannot run now; nil if it can.
+    private static func obstacle(
+        to kind: BackgroundRequest.Kind, _ now: RunConditions
+    ) -> String? {
+        guard case .processing(let needsNetwork, let needsPower) = kind else { return nil }
+        if needsNetwork, now.network == .off {
+            return "The task needs the network, and there is none."
+        }
+        if needsPower, !now.device.isPluggedIn {
+            return "The task needs power, and the phone is not plugged in."
+        }
+        return nil
     }
 
     mutating func completed(_ task: String) { granted[task] = nil }

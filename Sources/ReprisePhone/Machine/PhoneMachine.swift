@@ -94,6 +94,10 @@ package struct PhoneMachine: Sendable {
 
     private var grantedMilliseconds: Int64 { Int64(max(0, state.rules.backgroundSeconds)) * 1_000 }
 
+    private var conditions: RunConditions {
+        .init(network: state.network, device: state.device, rules: state.rules)
+    }
+
     private static let notRunning = PhoneFailure(
         .unavailable, "The app is not running.", remedy: "Launch it first.")
     static let farthest: Int64 = 10 * 366 * 86_400_000
@@ -341,34 +345,27 @@ package struct PhoneMachine: Sendable {
         log(.connected, app, process.launch.reason.word, at: now)
         // It reads the list of its transfers itself.
         _ = state.transfers.untold(app)
-        let held = state.apps[app]?.process?.connected() ?? []
+        let granted = grantedMilliseconds
+        let held = state.apps[app]?.process?.connected(until: now.after(milliseconds: granted))
         let isTold = process.launch.reason == .user || state.rules.backgroundLaunch == .told
-        // Orders are held only while it is launching.
-        enterBackground(app, isLogged: !process.launch.isForeground, at: now)
         if process.launch.isForeground {
-            state.apps[app]?.process?.enterForeground()
             log(.foreground, app, at: now)
             order(app, .foreground, at: now)
-        } else if isTold {
-            order(app, .background(grantedMilliseconds: grantedMilliseconds), at: now)
+        } else {
+            log(.background, app, "\(granted)", at: now)
+            if isTold { order(app, .background(grantedMilliseconds: granted), at: now) }
         }
-        for waiting in held { order(app, waiting, at: now) }
+        for waiting in held ?? [] { order(app, waiting, at: now) }
         return process.launch
-    }
-
-    private mutating func enterBackground(
-        _ app: String, isLogged: Bool = true, at now: PhoneMoment
-    ) {
-        let until = now.after(milliseconds: grantedMilliseconds)
-        state.apps[app]?.process?.enterBackground(until: until)
-        if isLogged { log(.background, app, "\(grantedMilliseconds)", at: now) }
     }
 
     /// Another app is opened, or the user goes home.
     private mutating func leaveForeground(_ app: String, at now: PhoneMoment) {
         guard state.apps[app]?.process?.leaveForeground() == true else { return }
-        enterBackground(app, at: now)
-        order(app, .background(grantedMilliseconds: grantedMilliseconds), at: now)
+        let granted = grantedMilliseconds
+        state.apps[app]?.process?.enterBackground(until: now.after(milliseconds: granted))
+        log(.background, app, "\(granted)", at: now)
+        order(app, .background(grantedMilliseconds: granted), at: now)
     }
 
     /// Sends an order to an app, now or when it has connected.
@@ -436,13 +433,13 @@ package struct PhoneMachine: Sendable {
         guard let process = process(app) else { throw Self.notRunning }
         guard case .suspended(let wasForeground) = process.phase else { return }
         thaw(app, process, at: now)
+        let until = now.after(milliseconds: grantedMilliseconds)
         if wasForeground {
             state.apps[app]?.process?.enterForeground()
-            log(.foreground, app, at: now)
         } else {
-            enterBackground(app, isLogged: false, at: now)
-            log(.background, app, at: now)
+            state.apps[app]?.process?.enterBackground(until: until)
         }
+        log(wasForeground ? .foreground : .background, app, at: now)
         tellTransfers(app)
     }
 
@@ -653,10 +650,6 @@ package struct PhoneMachine: Sendable {
 
     // MARK: Background tasks
 
-    private var taskConditions: AppTasks.Conditions {
-        .init(network: state.network, device: state.device, rules: state.rules)
-    }
-
     /// The system has chosen to run a task now.
     private mutating func runBackground(
         _ app: String, _ task: String, at now: PhoneMoment
@@ -668,7 +661,7 @@ package struct PhoneMachine: Sendable {
                 .refused, "The user has force-quit the app: it gets no time in the background.",
                 remedy: "Launch it first.")
         }
-        let limit = try record.tasks.grant(task, taskConditions, at: now)
+        let limit = try record.tasks.grant(task, conditions, at: now)
         state.apps[app] = record
         wake(app, reason: .task(task), at: now)
         order(app, .slot(number: 0, task: task, milliseconds: limit), at: now)
@@ -719,8 +712,6 @@ package struct PhoneMachine: Sendable {
         _ body: (inout TransferQueue) throws(Failure) -> [TransferQueue.Effect]
     ) throws(Failure) {
         perform(try body(&state.transfers), at: now)
-        let conditions = TransferQueue.Conditions(
-            network: state.network, device: state.device, rules: state.rules)
         perform(state.transfers.run(conditions), at: now)
     }
 
@@ -816,7 +807,7 @@ package struct PhoneMachine: Sendable {
         guard state.rules.taskConditionLost == .expires else { return }
         for app in appNames {
             for slot in process(app)?.slots ?? [] where !slot.isExpired {
-                guard state.apps[app]?.tasks.isObstructed(slot.task, taskConditions) == true
+                guard state.apps[app]?.tasks.isObstructed(slot.task, conditions) == true
                 else { continue }
                 slotDue(app, slot, at: now)
             }
@@ -996,39 +987,4 @@ package struct PhoneMachine: Sendable {
 
 extension PhoneMoment {
     func after(milliseconds: Int64) -> Int64 { microseconds + milliseconds * 1_000 }
-}
-
-extension PhoneLaunch.Reason {
-    /// Its word in the log.
-    var word: String {
-        switch self {
-        case .user: "user"
-        case .response: "response"
-        case .task(let task): "task \(task)"
-        case .push: "push"
-        case .transfers: "transfers"
-        }
-    }
-}
-
-extension PhoneNetwork {
-    /// Its word in the log.
-    var word: String {
-        switch self {
-        case .off: "off"
-        case .on: "on"
-        case .slow(let latency, let rate):
-            "slow: \(latency) ms" + (rate.map { ", \($0) bytes/s" } ?? "")
-        }
-    }
-}
-
-extension PhoneDevice {
-    /// Its word in the log.
-    var word: String {
-        [
-            isPluggedIn ? "plugged in" : "unplugged", isMetered ? "metered" : "unmetered",
-            freeBytes.map { "\($0) bytes free" },
-        ].compactMap(\.self).joined(separator: ", ")
-    }
 }

@@ -21,6 +21,13 @@ package struct PhoneState: Hashable, Sendable, Codable {
     package init() {}
 }
 
+/// What decides whether the system runs a task or a transfer.
+struct RunConditions {
+    var network: PhoneNetwork
+    var device: PhoneDevice
+    var rules: PhoneRules
+}
+
 /// A process, such that another of the same number is not taken for it.
 package struct ProcessIdentity: Hashable, Sendable, Codable {
     package var id: Int32

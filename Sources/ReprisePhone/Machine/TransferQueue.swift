@@ -3,15 +3,8 @@ package import RepriseCore
 
 /// The transfers that the system runs for apps: which run, which wait, and what has become of them.
 ///
-/// ``run(_:_:)`` follows each of its other changes.
+/// ``run(_:)`` follows each of its other changes.
 package struct TransferQueue: Hashable, Sendable, Codable {
-    /// What decides whether a transfer runs.
-    struct Conditions {
-        var network: PhoneNetwork
-        var device: PhoneDevice
-        var rules: PhoneRules
-    }
-
     /// What follows from a change, in order.
     enum Effect {
         case act(PhoneMachine.Action)
@@ -177,7 +170,7 @@ package struct TransferQueue: Hashable, Sendable, Codable {
     // MARK: Which run
 
     /// Starts and stops transfers by the current conditions.
-    mutating func run(_ conditions: Conditions) -> [Effect] {
+    mutating func run(_ conditions: RunConditions) -> [Effect] {
         var effects: [Effect] = []
         var running = 0
         for app in apps {
@@ -204,7 +197,7 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         return effects
     }
 
-    private static func obstacle(to record: TransferRecord, _ now: Conditions) -> String? {
+    private static func obstacle(to record: TransferRecord, _ now: RunConditions) -> String? {
         if now.network == .off { return "no network" }
         if record.request.needsUnmetered, now.device.isMetered { return "the network is metered" }
         let waits = now.rules.discretionaryTransfers == .whenPluggedInAndUnmetered
