@@ -169,6 +169,7 @@ struct DriverTests {
         let path = bench.folder.appending("journal/journal.sqlite").path
         var configuration = GRDB.Configuration()
         configuration.allowsUnsafeTransactions = true
+        configuration.busyMode = .timeout(5)  // what the client still commits comes first
         let other = try DatabaseQueue(path: path, configuration: configuration)
         try await other.writeWithoutTransaction { db in try db.execute(sql: "BEGIN IMMEDIATE") }
         try server.events(4...9)

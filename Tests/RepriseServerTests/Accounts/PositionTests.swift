@@ -104,6 +104,7 @@ struct PositionTests {
         // Another process holds the file for longer than is waited for.
         var settings = Configuration()
         settings.allowsUnsafeTransactions = true
+        settings.busyMode = .timeout(5)
         let other = try DatabaseQueue(
             path: test.folder.path + "/accounts.sqlite", configuration: settings)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
