@@ -1,11 +1,13 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's AppKit, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/appkit
+// Each type names its page below https://developer.apple.com/documentation/appkit.
 @_exported public import Foundation
 
+// /nsresponder
 @MainActor open class NSResponder: NSObject { override nonisolated public init() {} }
 
+// /nsview
 @MainActor open class NSView: NSResponder {
     public struct AutoresizingMask: OptionSet, Sendable {
         public let rawValue: UInt
@@ -24,6 +26,7 @@
     open func setAccessibilityHidden(_ isHidden: Bool) { fatalError() }
 }
 
+// /nswindow
 @MainActor open class NSWindow: NSResponder {
     nonisolated public static let didBecomeKeyNotification = NSNotification.Name("1")
     open var contentView: NSView? { fatalError() }
@@ -32,6 +35,7 @@
     }
 }
 
+// /nsapplication
 @MainActor open class NSApplication: NSResponder {
     open class var shared: NSApplication { fatalError() }
     open var keyWindow: NSWindow? { fatalError() }

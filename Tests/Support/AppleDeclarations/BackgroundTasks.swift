@@ -1,25 +1,30 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's BackgroundTasks, as far as RepriseApple uses them; nothing here does
-// anything. Source: https://developer.apple.com/documentation/backgroundtasks
+// anything. Each type names its page below
+// https://developer.apple.com/documentation/backgroundtasks.
 public import Dispatch
 @_exported public import Foundation
 
+// /bgtask
 open class BGTask: NSObject {
     open var identifier: String { fatalError() }
     open var expirationHandler: (() -> Void)?
     open func setTaskCompleted(success: Bool) { fatalError() }
 }
 
+// /bgtaskrequest
 open class BGTaskRequest: NSObject {
     open var identifier: String { fatalError() }
     open var earliestBeginDate: Date?
 }
 
+// /bgapprefreshtaskrequest
 open class BGAppRefreshTaskRequest: BGTaskRequest {
     public init(identifier: String) { fatalError() }
 }
 
+// /bgprocessingtaskrequest
 open class BGProcessingTaskRequest: BGTaskRequest {
     open var requiresNetworkConnectivity = false
     open var requiresExternalPower = false

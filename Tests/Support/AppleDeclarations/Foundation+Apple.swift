@@ -1,10 +1,11 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // What Foundation has on Apple systems alone, as far as RepriseApple uses it; nothing here does
-// anything. Source: https://developer.apple.com/documentation/foundation
+// anything. Each type names its page below https://developer.apple.com/documentation/foundation.
 import Foundation
 import FoundationNetworking
 
+// /urlsessionconfiguration
 extension URLSessionConfiguration {
     class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         fatalError()
@@ -19,6 +20,7 @@ extension URLSessionConfiguration {
     }
 }
 
+// /urlrequest
 extension URLRequest {
     var allowsExpensiveNetworkAccess: Bool {
         get { fatalError() }
@@ -30,6 +32,7 @@ extension URLRequest {
     }
 }
 
+// /urlsession
 extension URLSession {
     struct AsyncBytes: AsyncSequence, Sendable {
         struct AsyncIterator: AsyncIteratorProtocol {
@@ -44,14 +47,17 @@ extension URLSession {
     var allTasks: [URLSessionTask] { get async { fatalError() } }
 }
 
+// /urlresourcekey
 extension URLResourceKey {
     static var volumeAvailableCapacityForOpportunisticUsageKey: URLResourceKey { fatalError() }
 }
 
+// /urlresourcevalues
 extension URLResourceValues {
     var volumeAvailableCapacityForOpportunisticUsage: Int64? { fatalError() }
 }
 
+// /notificationcenter
 extension NotificationCenter {
     struct Notifications: AsyncSequence {
         struct AsyncIterator: AsyncIteratorProtocol {
@@ -67,6 +73,7 @@ extension NotificationCenter {
 @available(*, unavailable)
 extension NotificationCenter.Notifications.AsyncIterator: Sendable {}
 
+// /url
 extension URL { static var documentsDirectory: URL { fatalError() } }
 
 // /filemanager/containerurl(forsecurityapplicationgroupidentifier:)

@@ -1,11 +1,13 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's Network, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/network/nwpathmonitor
+// Each type names its page below https://developer.apple.com/documentation/network.
 public import Dispatch
 
+// /nwinterface
 public struct NWInterface: Hashable, Sendable { public var name: String { fatalError() } }
 
+// /nwpath
 public struct NWPath: Equatable, Sendable {
     public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
     public var status: Status { fatalError() }
@@ -14,6 +16,7 @@ public struct NWPath: Equatable, Sendable {
     public var isConstrained: Bool { fatalError() }
 }
 
+// /nwpathmonitor
 public final class NWPathMonitor: @unchecked Sendable {
     public init() {}
     public var currentPath: NWPath { fatalError() }

@@ -1,10 +1,12 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's UserNotifications, as far as RepriseApple uses them; nothing here does
-// anything. Source: https://developer.apple.com/documentation/usernotifications. Without "Sendable"
-// where the page is silent.
+// anything. Each type names its page below
+// https://developer.apple.com/documentation/usernotifications. Without "Sendable" where the page is
+// silent.
 @_exported public import Foundation
 
+// /unauthorizationstatus
 public enum UNAuthorizationStatus: Int, Sendable {
     case notDetermined, denied, authorized, provisional
     #if !REPRISE_MAC
@@ -12,8 +14,10 @@ public enum UNAuthorizationStatus: Int, Sendable {
     #endif
 }
 
+// /unnotificationsetting
 public enum UNNotificationSetting: Int, Sendable { case notSupported, disabled, enabled }
 
+// /unnotificationsettings
 open class UNNotificationSettings: NSObject {
     open var authorizationStatus: UNAuthorizationStatus { fatalError() }
     open var alertSetting: UNNotificationSetting { fatalError() }
@@ -21,14 +25,17 @@ open class UNNotificationSettings: NSObject {
     open var soundSetting: UNNotificationSetting { fatalError() }
 }
 
+// /unnotificationinterruptionlevel
 public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case passive, active, timeSensitive, critical
 }
 
+// /unnotificationsound
 open class UNNotificationSound: NSObject {
     open class var `default`: UNNotificationSound { fatalError() }
 }
 
+// /unnotificationcontent
 open class UNNotificationContent: NSObject {
     open var title: String {
         get { fatalError() }
@@ -68,21 +75,27 @@ open class UNNotificationContent: NSObject {
     }
 }
 
+// /unmutablenotificationcontent
 open class UNMutableNotificationContent: UNNotificationContent {}
 
+// /unnotificationtrigger
 open class UNNotificationTrigger: NSObject { open var repeats: Bool { fatalError() } }
+// /unpushnotificationtrigger
 open class UNPushNotificationTrigger: UNNotificationTrigger {}
 
+// /untimeintervalnotificationtrigger
 open class UNTimeIntervalNotificationTrigger: UNNotificationTrigger {
     open var timeInterval: TimeInterval { fatalError() }
     public convenience init(timeInterval: TimeInterval, repeats: Bool) { fatalError() }
 }
 
+// /uncalendarnotificationtrigger
 open class UNCalendarNotificationTrigger: UNNotificationTrigger {
     open var dateComponents: DateComponents { fatalError() }
     public convenience init(dateMatching: DateComponents, repeats: Bool) { fatalError() }
 }
 
+// /unnotificationrequest
 open class UNNotificationRequest: NSObject {
     open var identifier: String { fatalError() }
     open var content: UNNotificationContent { fatalError() }
@@ -92,47 +105,57 @@ open class UNNotificationRequest: NSObject {
     ) { fatalError() }
 }
 
+// /unnotification
 open class UNNotification: NSObject {
     open var date: Date { fatalError() }
     open var request: UNNotificationRequest { fatalError() }
 }
 
+// /unnotificationdefaultactionidentifier
 public let UNNotificationDefaultActionIdentifier = ""
+// /unnotificationdismissactionidentifier
 public let UNNotificationDismissActionIdentifier = ""
 
+// /unnotificationresponse
 open class UNNotificationResponse: NSObject {
     open var notification: UNNotification { fatalError() }
     open var actionIdentifier: String { fatalError() }
 }
 
+// /untextinputnotificationresponse
 open class UNTextInputNotificationResponse: UNNotificationResponse {
     open var userText: String { fatalError() }
 }
 
+// /unnotificationactionoptions
 public struct UNNotificationActionOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static let foreground = Self(rawValue: 4)
 }
 
+// /unnotificationaction
 open class UNNotificationAction: NSObject {
     public convenience init(
         identifier: String, title: String, options: UNNotificationActionOptions = []
     ) { fatalError() }
 }
 
+// /untextinputnotificationaction
 open class UNTextInputNotificationAction: UNNotificationAction {
     public convenience init(
         identifier: String, title: String, options: UNNotificationActionOptions = []
     ) { fatalError() }
 }
 
+// /unnotificationcategoryoptions
 public struct UNNotificationCategoryOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static let customDismissAction = Self(rawValue: 1)
 }
 
+// /unnotificationcategory
 open class UNNotificationCategory: NSObject {
     public convenience init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
@@ -140,6 +163,7 @@ open class UNNotificationCategory: NSObject {
     ) { fatalError() }
 }
 
+// /unnotificationpresentationoptions
 public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -149,6 +173,7 @@ public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public static let banner = Self(rawValue: 16)
 }
 
+// /unauthorizationoptions
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -158,6 +183,7 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let provisional = Self(rawValue: 64)
 }
 
+// /unusernotificationcenterdelegate
 /// Its methods are optional there; here they are required, so that one that is written otherwise is
 /// found.
 public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
@@ -170,6 +196,7 @@ public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
         withCompletionHandler completionHandler: @escaping () -> Void)
 }
 
+// /unusernotificationcenter
 open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
     open class func current() -> UNUserNotificationCenter { fatalError() }
     open var delegate: (any UNUserNotificationCenterDelegate)?

@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's WebKit, as far as RepriseApple uses them; nothing here does anything.
-// Source: https://developer.apple.com/documentation/webkit
+// Each type names its page below https://developer.apple.com/documentation/webkit.
 @_exported public import Foundation
 public import FoundationNetworking
 
@@ -13,11 +13,13 @@ public import FoundationNetworking
     public typealias WKSuperview = UIView
 #endif
 
+// /wkwebsitedatastore
 @MainActor open class WKWebsiteDataStore: NSObject {
     override nonisolated public init() {}
     open class func nonPersistent() -> WKWebsiteDataStore { fatalError() }
 }
 
+// /wkwebviewconfiguration
 @MainActor open class WKWebViewConfiguration: NSObject {
     open var websiteDataStore: WKWebsiteDataStore {
         get { fatalError() }
@@ -29,34 +31,40 @@ public import FoundationNetworking
     ) { fatalError() }
 }
 
+// /wkusercontentcontroller
 @MainActor open class WKUserContentController: NSObject {
     override nonisolated public init() {}
     open func add(_ handler: any WKScriptMessageHandler, name: String) { fatalError() }
     open func removeAllScriptMessageHandlers() { fatalError() }
 }
 
+// /wksecurityorigin
 @MainActor open class WKSecurityOrigin: NSObject {
     override nonisolated public init() {}
     open var `protocol`: String { fatalError() }
 }
 
+// /wkframeinfo
 @MainActor open class WKFrameInfo: NSObject {
     override nonisolated public init() {}
     open var isMainFrame: Bool { fatalError() }
     open var securityOrigin: WKSecurityOrigin { fatalError() }
 }
 
+// /wkscriptmessage
 @MainActor open class WKScriptMessage: NSObject {
     override nonisolated public init() {}
     open var body: Any { fatalError() }
     open var frameInfo: WKFrameInfo { fatalError() }
 }
 
+// /wkscriptmessagehandler
 @MainActor public protocol WKScriptMessageHandler: NSObjectProtocol {
     func userContentController(
         _ userContentController: WKUserContentController, didReceive message: WKScriptMessage)
 }
 
+// /wkurlschemetask
 @MainActor public protocol WKURLSchemeTask: NSObjectProtocol {
     var request: URLRequest { get }
     func didReceive(_ response: URLResponse)
@@ -65,18 +73,23 @@ public import FoundationNetworking
     func didFailWithError(_ error: any Error)
 }
 
+// /wkurlschemehandler
 @MainActor public protocol WKURLSchemeHandler: NSObjectProtocol {
     func webView(_ webView: WKWebView, start urlSchemeTask: any WKURLSchemeTask)
     func webView(_ webView: WKWebView, stop urlSchemeTask: any WKURLSchemeTask)
 }
 
+// /wknavigation
 @MainActor open class WKNavigation: NSObject { override nonisolated public init() {} }
+// /wknavigationaction
 @MainActor open class WKNavigationAction: NSObject {
     override nonisolated public init() {}
     open var request: URLRequest { fatalError() }
 }
+// /wknavigationactionpolicy
 public enum WKNavigationActionPolicy: Int, Sendable { case cancel, allow }
 
+// /wknavigationdelegate
 /// Its methods are optional there; here they are required, so that one that is written otherwise is
 /// found.
 @MainActor public protocol WKNavigationDelegate: NSObjectProtocol {
@@ -92,16 +105,19 @@ public enum WKNavigationActionPolicy: Int, Sendable { case cancel, allow }
     func webViewWebContentProcessDidTerminate(_ webView: WKWebView)
 }
 
+// /wkcontentworld
 @MainActor open class WKContentWorld: NSObject {
     override nonisolated public init() {}
     open class var page: WKContentWorld { fatalError() }
 }
 
+// /wkerror
 public struct WKError: Error {
     public enum Code: Int, Sendable { case unknown, javaScriptExceptionOccurred }
     public var code: Code { fatalError() }
 }
 
+// /wkwebview
 @MainActor open class WKWebView: WKSuperview {
     open var configuration: WKWebViewConfiguration { fatalError() }
     open weak var navigationDelegate: (any WKNavigationDelegate)?
