@@ -70,18 +70,16 @@ final class Bench: Sendable {
     /// Ends in good order.
     func finish() async throws {
         stop()
-        if let run = running.withLock({ $0 }) {
-            let ends = Seen<Result<Void, any Error>>()
-            Task { ends.add(await run.result) }
-            try await eventually("run() returns") { ends.count == 1 }
-            for end in ends.all { try end.get() }
-        }
+        try await outcome?.get()
         await journal.close()
     }
 
     /// What `run` ended with.
     var outcome: Result<Void, any Error>? {
-        get async { await running.withLock { $0 }?.result }
+        get async throws {
+            guard let run = running.withLock({ $0 }) else { return nil }
+            return try await result(of: run)
+        }
     }
 
     func sunk() async throws -> [Int] {

@@ -248,17 +248,21 @@ struct DriverTests {
         bench.dialer.refuse(RepriseError(.unreachable, "Nothing answers."))
         bench.dialer.refuse(RepriseError(.notReprise, "This is a printer."))
         let states = bench.channels.connectionStates
+        let seen = Seen<ConnectionState>()
+        let watcher = Task { for await state in states { seen.add(state) } }
+        defer { watcher.cancel() }
         bench.start()
         let server = try await bench.accept()
         #expect(bench.dialer.count == 3)
         server.socket.end(code: CloseCode.unauthorized.number)
-        var reasons: [RepriseError.Code?] = []
-        for await state in states {
-            if case .waiting(_, let because) = state { reasons.append(because.error?.code) }
-            if case .stopped(let because) = state {
-                #expect(because.closeCode == .unauthorized)
-                break
+        try await eventually("the run is stopped: \(seen.all)") {
+            if case .stopped(let because) = seen.all.last {
+                return because.closeCode == .unauthorized
             }
+            return false
+        }
+        let reasons = seen.all.compactMap { state -> RepriseError.Code? in
+            if case .waiting(_, let because) = state { because.error?.code } else { nil }
         }
         #expect(reasons == [.unreachable, .notReprise])
         await expectError(.refused) { try await bench.outcome?.get() }
@@ -289,7 +293,7 @@ struct DriverTests {
             let run = Task { [channels = device.channels] in try await channels.run() }
             try await Task.sleep(for: .microseconds(round * 37 % 3_000))
             run.cancel()
-            try await run.value
+            try await result(of: run, "run() of round \(round)").get()
         }
         try await device.finish()
     }

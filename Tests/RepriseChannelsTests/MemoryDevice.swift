@@ -2,6 +2,7 @@ import Foundation
 import RepriseChannels
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
@@ -55,7 +56,7 @@ final class MemoryDevice: Sendable {
 
     func finish() async throws {
         stop()
-        try await running.withLock { $0 }?.value
+        if let run = running.withLock({ $0 }) { try await result(of: run).get() }
         await journal.close()
     }
 

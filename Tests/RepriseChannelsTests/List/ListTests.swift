@@ -57,6 +57,31 @@ struct ListTests {
         try await device.finish()
     }
 
+    @Test("A list keeps what it has after unsubscribe(), and goes on with the next subscription")
+    func unsubscribed() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 3)
+        let device = try await MemoryDevice(server)
+        let other = try device.channels.channel("other")
+        try await other.subscribe()
+        #expect(try await device.caughtUp() == [1, 2, 3])
+        var lists = device.general.observe(last: 10).makeAsyncIterator()
+        #expect(await lists.next()?.map(\.seq) == [1, 2, 3])
+        await device.general.unsubscribe()
+        let ledger = try await device.journal.ledger().accepted
+        try server.publish("4", to: "general")
+        try server.publish("1", to: "other")
+        try await becomes("what is stored", ledger + 1) {
+            try await device.journal.ledger().accepted
+        }
+        #expect(try await device.general.messages().map(\.seq) == [1, 2, 3])
+        try await device.general.subscribe()
+        var newest = await lists.next()
+        while newest?.last?.seq != 4 { newest = await lists.next() }
+        #expect(newest?.map(\.seq) == [1, 2, 3, 4])
+        try await device.finish()
+    }
+
     @Test("One's own message stays in the list before the journal knows anything of its channel")
     func ownBeforeTheLog() async throws {
         let bench = try await Bench()

@@ -36,3 +36,17 @@ package func becomes<Value: Equatable>(
         return last == wanted
     }
 }
+
+/// What a task ends with; fails the test where it does not end, which awaiting its value could not.
+package func result<Value: Sendable>(
+    of task: Task<Value, any Error>, _ what: String = "run()",
+    within limit: Duration = .seconds(20),
+    sourceLocation: SourceLocation = #_sourceLocation
+) async throws -> Result<Value, any Error> {
+    let results = Seen<Result<Value, any Error>>()
+    Task { results.add(await task.result) }
+    try await eventually("\(what) returns", within: limit, sourceLocation: sourceLocation) {
+        results.count == 1
+    }
+    return results.all[0]
+}
