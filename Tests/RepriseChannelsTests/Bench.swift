@@ -71,7 +71,9 @@ final class Bench: Sendable {
     func finish() async throws {
         stop()
         try await outcome?.get()
-        await journal.close()
+        // It waits for handlers: for ever, if one waits for an answer that was forgotten.
+        let closing = Task<Void, any Error> { [journal] in await journal.close() }
+        try await result(of: closing, "close()").get()
     }
 
     /// What `run` ended with.

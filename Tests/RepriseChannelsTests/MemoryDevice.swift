@@ -57,7 +57,9 @@ final class MemoryDevice: Sendable {
     func finish() async throws {
         stop()
         if let run = running.withLock({ $0 }) { try await result(of: run).get() }
-        await journal.close()
+        // It waits for handlers: for ever, if one waits for an answer that was forgotten.
+        let closing = Task<Void, any Error> { [journal] in await journal.close() }
+        try await result(of: closing, "close()").get()
     }
 
     /// Reads `general`, runs, and waits until it has everything.
