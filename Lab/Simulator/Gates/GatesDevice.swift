@@ -22,7 +22,7 @@ final class GatesDevice {
 
     init(
         _ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore,
-        messages: [GatesMessage], pendingLimit: Int
+        messages: [GatesMessage], settings: StoreSettings
     ) {
         self.simulation = simulation
         self.index = index
@@ -31,7 +31,7 @@ final class GatesDevice {
         process = SimulatedProcess(simulation, name: "device \(index)")
         observer = GatesObserver(
             simulation, name: process.name, clock: process.clock, messages: messages,
-            pendingLimit: pendingLimit)
+            settings: settings)
         attach(process)
     }
 
@@ -120,8 +120,15 @@ final class GatesDevice {
                 second?.kill("loses power")
                 observer.lostPower()
             }
-            store.crash(losingPower: losingPower)
+            crash(losingPower: losingPower)
         }
+    }
+
+    /// A commit whose sync failed is found, or not, by who opens the journal with nobody else in
+    /// it: before that SQLite replays no log.
+    private func crash(losingPower: Bool) {
+        let isInUse = [process, second].contains { $0.map { $0.state != .dead } ?? false }
+        if losingPower || !isInUse { store.crash(losingPower: losingPower) }
     }
 
     func inflict(_ fault: Fault) {
@@ -160,7 +167,7 @@ final class GatesDevice {
             simulation.after(.seconds(Int64(fault.bits % 20))) { [self] in
                 other.kill("ends")
                 second = nil
-                store.crash(losingPower: false)
+                crash(losingPower: false)
                 restartIfFormer()
             }
         }

@@ -45,7 +45,7 @@ package struct GatesWorkload: Workload {
                     simulation, disk: disk, settings: settings,
                     folder: folder?.appendingPathComponent("\(index)")),
                 messages: messages.filter { $0.device == index },
-                pendingLimit: settings.pendingLimit)
+                settings: settings)
         }
         play(simulation, devices, messages)
     }

@@ -16,6 +16,19 @@ struct GatesTests {
     }
 
     @Test(
+        "what a million seeds came upon: the run broke the rules, not the journal",
+        arguments: [
+            // A process ended while another had the journal open, and a failed commit was there.
+            93_000_131_693,
+            // A sender that had heard nothing for two weeks sent an id that was forgotten by then.
+            93_000_594_406,
+        ])
+    func formerly(seed: UInt64) {
+        let detection = workload.detection(seeds: seed..<seed + 1)
+        #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
+    }
+
+    @Test(
         "a wrong driver is detected",
         arguments: [
             Mutation.acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
