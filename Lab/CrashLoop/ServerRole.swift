@@ -73,6 +73,8 @@ final class EagerLog: MessageLog {
         try await log.state(of: channel)
     }
 
+    func head(of channel: ChannelName) throws -> Int64 { try log.head(of: channel) }
+
     func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage {

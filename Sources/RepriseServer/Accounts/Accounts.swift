@@ -23,6 +23,7 @@ package final class Accounts: Sendable {
     /// In the same database, because one transaction covers a read and the dismissals it queues.
     package let pushQueue: PushQueue
     private let implicitChannels: Bool
+    private let heads: ChannelHeads
     private let database: AccountsDatabase
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
 
@@ -32,15 +33,21 @@ package final class Accounts: Sendable {
     ///   - path: the data folder.
     ///   - implicitChannels: whether a channel that nobody made is public. Such a channel has no
     ///     record and no owner.
+    ///   - heads: the log beside them: at which sequence a member joins.
     /// - Returns: the accounts, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`.
-    package static func open(at path: String, implicitChannels: Bool) throws -> Accounts {
-        Accounts(try AccountsDatabase.open(at: path), implicitChannels)
+    package static func open(
+        at path: String, implicitChannels: Bool, heads: @escaping ChannelHeads = { _ in 0 }
+    ) throws -> Accounts {
+        Accounts(try AccountsDatabase.open(at: path), implicitChannels, heads)
     }
 
-    private init(_ database: AccountsDatabase, _ implicitChannels: Bool) {
+    private init(
+        _ database: AccountsDatabase, _ implicitChannels: Bool, _ heads: @escaping ChannelHeads
+    ) {
         self.database = database
+        self.heads = heads
         self.implicitChannels = implicitChannels
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
@@ -93,77 +100,13 @@ package final class Accounts: Sendable {
     package func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
         if who.user == nil { return who.isAdmin ? .everything : .nothing }
         return try await database.read { [implicitChannels] db in
-            let record = try ChannelRecord.fetch(channel, db)
-            let member = try who.user.flatMap { try Member.fetch($0, of: channel, db) }
-            return Grant(who, record, member, implicitChannels: implicitChannels)
+            try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
         }
     }
 
     /// A channel that a user has made; nil for any other.
     package func channel(_ name: ChannelName) async throws -> ChannelRecord? {
         try await database.read { try ChannelRecord.fetch(name, $0) }
-    }
-
-    /// Makes a channel or changes it; its maker is its owner, and has joined at `head`.
-    ///
-    /// Its owners and admins may change an existing channel. Only admins may make one that has
-    /// messages but no record (from before authentication was on): else any user could become the
-    /// owner of what others wrote.
-    ///
-    /// - Parameters:
-    ///   - name: the channel.
-    ///   - settings: all settings, not only changes.
-    ///   - who: the caller.
-    ///   - time: now.
-    ///   - head: the channel's newest sequence.
-    /// - Returns: the channel as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, `.malformed`,
-    ///   `.tooLarge`, `.full` at ``AccountLimits/channelsMade``.
-    @discardableResult
-    package func setChannel(
-        _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
-        head: Int64
-    ) async throws -> ChannelRecord {
-        try settings.validate()
-        let change = try await write(
-            affects: { change in change.affectsAccess ? (name, nil) : nil }
-        ) { db in
-            try Self.set(name, settings, by: who, at: time, head: head, db)
-        }
-        // Its maker is a member from now on.
-        if let maker = who.user { positions.membershipChanged(of: maker, in: name) }
-        return change.record
-    }
-
-    private struct ChannelChange: Sendable {
-        let record: ChannelRecord
-        let affectsAccess: Bool
-    }
-
-    private static func set(
-        _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
-        head: Int64, _ db: Database
-    ) throws -> ChannelChange {
-        let former = try ChannelRecord.fetch(name, db)
-        let member = try who.user.flatMap { try Member.fetch($0, of: name, db) }
-        let mayChange = former == nil ? who.user != nil && head == 0 : member?.role == .owner
-        guard who.isAdmin || mayChange else {
-            throw RepriseError(.refused, "Only its owners and admins may change this channel.")
-        }
-        if former == nil, let maker = who.user, !who.isAdmin {
-            try ChannelRecord.expectRoom(forChannelsOf: maker, db)
-        }
-        let record = ChannelRecord(
-            name: name, settings: settings, maker: former.map(\.maker) ?? who.user,
-            made: former?.made ?? time)
-        try record.save(db)
-        if former == nil, let maker = who.user {
-            try Member(user: maker, role: .owner, joined: head, since: time).save(in: name, db)
-        }
-        let affectsAccess =
-            former?.settings.visibility != settings.visibility
-            || former?.settings.history != settings.history
-        return ChannelChange(record: record, affectsAccess: affectsAccess)
     }
 
     /// The channels of a user, or for nil all that were made, sorted by name.
@@ -243,90 +186,45 @@ package final class Accounts: Sendable {
         }
     }
 
-    /// Adds a member, or changes an existing member's role and keeps `joined` and `since`.
-    ///
-    /// Where channels that nobody made are public, this creates a record of a public channel
-    /// without an owner.
-    ///
-    /// - Parameters:
-    ///   - user: the member.
-    ///   - role: the role.
-    ///   - joined: the channel's head.
-    ///   - channel: the channel.
-    ///   - who: the caller; nil for the server itself.
-    ///   - time: now.
-    /// - Returns: the member as it is now.
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the channel does not exist, `.full` at
-    ///   ``AccountLimits/members``, and at ``AccountLimits/membersMade`` unless the caller is an
-    ///   admin or the user.
-    @discardableResult
-    package func setMember(
-        _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName,
-        by who: Principal? = nil, at time: WallTime
-    ) async throws -> Member {
-        let change = try await write(
-            affects: { (change: MemberChange) in change.affectsAccess ? (channel, user) : nil }
-        ) { [implicitChannels] db in
-            let former = try Member.fetch(user, of: channel, db)
-            let member = Member(
-                user: user, role: role, joined: former?.joined ?? joined,
-                since: former?.since ?? time)
-            if former == member { return MemberChange(member: member, affectsAccess: false) }
-            if former == nil {
-                try ChannelRecord.expectRoom(in: channel, db)
-                if let who, !who.isAdmin, who.user != user {
-                    try ChannelRecord.expectRoom(forMembersOf: channel, db)
-                }
-                if try ChannelRecord.fetch(channel, db) == nil {
-                    guard implicitChannels else {
-                        throw RepriseError(.refused, "There is no such channel.")
-                    }
-                    try ChannelRecord(
-                        name: channel, settings: ChannelSettings(), maker: nil, made: time
-                    ).save(db)
-                }
-            }
-            try member.save(in: channel, db)
-            return MemberChange(member: member, affectsAccess: true)
-        }
-        return change.member
-    }
-
-    private struct MemberChange: Sendable {
-        let member: Member
-        let affectsAccess: Bool
-    }
-
-    /// Ends a membership; the user's positions stay.
-    ///
-    /// - Returns: whether the user was a member.
-    /// - Throws: ``RepriseCore/RepriseError``.
-    @discardableResult
-    package func removeMember(_ user: UserID, from channel: ChannelName) async throws -> Bool {
-        try await write(affects: { wasMember in wasMember ? (channel, user) : nil }) { db in
-            try db.execute(
-                sql: "DELETE FROM members WHERE channel = ? AND user = ?",
-                arguments: [channel.text, user.text])
-            guard db.changesCount > 0 else { return false }
-            try db.execute(
-                sql: "UPDATE channels SET members = members - 1 WHERE name = ?",
-                arguments: [channel.text])
-            return true
-        }
-    }
-
     // MARK: Changes
 
-    /// Writes; `affects` names the user whose access a change has changed, nil for none.
-    private func write<Value: Sendable>(
-        affects: @escaping @Sendable (Value) -> (ChannelName, UserID?)?,
-        _ body: @escaping @Sendable (Database) throws -> Value
-    ) async throws -> Value {
-        try await database.write(
-            committed: { value in
-                guard let (channel, user) = affects(value) else { return }
-                self.accessChanged.withLock { $0 }?(channel, user)
-                if let user { self.positions.membershipChanged(of: user, in: channel) }
-            }, body)
+    /// Decides and writes a change, durably.
+    ///
+    /// - Parameters:
+    ///   - command: the change.
+    ///   - time: now.
+    ///   - heads: the channels' heads; nil asks the log.
+    /// - Throws: what ``AccountCommand/validate()`` and ``AccountCommand/apply(in:)`` throw; the
+    ///   disk's errors.
+    @discardableResult
+    package func perform<Command: AccountCommand>(
+        _ command: Command, at time: WallTime, heads: ChannelHeads? = nil
+    ) async throws -> Command.Outcome {
+        try command.validate()
+        let heads = heads ?? self.heads
+        return try await database.write(
+            committed: { self.committed(command.change($0)) }
+        ) { [implicitChannels] db in
+            let view = AccountsView(
+                db: db, time: time, implicitChannels: implicitChannels, heads: heads)
+            var outcome: Command.Outcome?
+            try db.inSavepoint {
+                outcome = try command.apply(in: view)
+                return .commit
+            }
+            guard let outcome else { throw RepriseError(.corrupt, "A change has no outcome.") }
+            return outcome
+        }
+    }
+
+    private func committed(_ change: AccessChange?) {
+        guard let change else { return }
+        let accessChanged = accessChanged.withLock { $0 }
+        switch change.grants {
+        case .none: break
+        case .one(let user): accessChanged?(change.channel, user)
+        case .all: accessChanged?(change.channel, nil)
+        }
+        if let user = change.member { positions.membershipChanged(of: user, in: change.channel) }
     }
 }

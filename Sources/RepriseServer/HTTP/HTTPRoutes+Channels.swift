@@ -45,11 +45,9 @@ extension HTTPRoutes {
         return try await withObject(call) {
             try ChannelSettings($0)
         } _: { settings in
-            let isNew = try await services.accounts.channel(name) == nil
-            let head = try await services.log.state(of: name).head
-            let record = try await services.accounts.setChannel(
-                name, settings, by: call.who, at: services.clock.wall(), head: head)
-            return try await response(record, to: call.who, isNew ? .created : .ok)
+            let set = try await services.accounts.perform(
+                SetChannel(name, settings, by: call.who), at: services.clock.wall())
+            return try await response(set.record, to: call.who, set.isNew ? .created : .ok)
         }
     }
 

@@ -31,33 +31,26 @@ extension HTTPRoutes {
     private func setMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
-        let grant = try await grant(call, in: channel)
         return try await withObject(call, empty: .member) {
-            guard grant.mayManage || grant.mayRead && call.who.user == user else {
+            // Before the body is read; what holds is decided when it is written.
+            let joining = SetMember(user, .member, in: channel, by: call.who)
+            guard joining.isAllowed(by: try await grant(call, in: channel)) else {
                 throw RepriseError.notForThisUser
             }
         } read: {
             try $0.word("role") ?? .member
         } _: { (role: Member.Role) in
-            // A user who joins alone does not become an owner.
-            guard grant.mayManage || role == .member else { throw RepriseError.notForThisUser }
-            let accounts = services.accounts
-            let isNew = try await accounts.member(user, in: channel) == nil
-            let head = try await services.log.state(of: channel).head
-            let member = try await accounts.setMember(
-                user, role: role, joined: head, in: channel, by: call.who,
-                at: services.clock.wall())
-            return try Response(MemberAnswer(member), status: isNew ? .created : .ok)
+            let set = try await services.accounts.perform(
+                SetMember(user, role, in: channel, by: call.who), at: services.clock.wall())
+            return try Response(MemberAnswer(set.member), status: set.isNew ? .created : .ok)
         }
     }
 
     private func removeMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
-        let isSelf = call.who.user == user
-        let mayManage = try await grant(call, in: channel).mayManage
-        guard isSelf || mayManage else { throw RepriseError.notForThisUser }
-        _ = try await services.accounts.removeMember(user, from: channel)
+        try await services.accounts.perform(
+            RemoveMember(user, from: channel, by: call.who), at: services.clock.wall())
         return Response(status: .noContent)
     }
 }

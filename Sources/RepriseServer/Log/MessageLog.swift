@@ -29,6 +29,9 @@ package protocol MessageLog: Sendable {
     /// A channel's head and floor: 0 and 0 if it has no messages yet; reading creates nothing.
     func state(of channel: ChannelName) async throws -> LogChannelState
 
+    /// A channel's newest durable sequence, read on the caller's thread; 0 if it has no messages.
+    func head(of channel: ChannelName) throws -> Int64
+
     /// Returns the beginning of `missing` (sorted, disjoint), as far as one page goes.
     ///
     /// Invariant: each sequence of `missing` up to `LogPage/through` lies in exactly one event's

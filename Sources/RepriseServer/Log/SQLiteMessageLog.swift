@@ -99,6 +99,12 @@ package final class SQLiteMessageLog: MessageLog {
         }
     }
 
+    package func head(of channel: ChannelName) throws -> Int64 {
+        try database.readNow { [reading = database.reading] db in
+            try reading.stateOrNothing(of: channel, db).head
+        }
+    }
+
     package func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage {

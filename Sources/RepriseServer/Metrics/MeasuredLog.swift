@@ -27,6 +27,8 @@ package struct MeasuredLog: MessageLog {
         try await log.state(of: channel)
     }
 
+    package func head(of channel: ChannelName) throws -> Int64 { try log.head(of: channel) }
+
     package func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage {

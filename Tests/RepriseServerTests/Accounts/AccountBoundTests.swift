@@ -88,6 +88,7 @@ struct AccountBoundTests {
                 UserID(name), role: .member, joined: 0, in: room, by: who, at: now)
         }
         try await add("bob", by: principal("ada"))
+        try await accounts.setMember(UserID("bob"), role: .owner, joined: 0, in: room, at: now)
         for who in ["ada", "bob"] {
             await expectError(.full) {
                 try await add("eve", by: principal(who))

@@ -56,3 +56,31 @@ final class AccountsUnderTest: Sendable {
 let now = WallTime(milliseconds: 1_800_000_000_000)
 
 func principal(_ name: String) throws -> Principal { Principal(user: try UserID(name)) }
+
+/// Changes at a head that the test says, by the server unless it says by whom.
+extension Accounts {
+    @discardableResult
+    func setChannel(
+        _ name: ChannelName, _ settings: ChannelSettings, by who: Principal, at time: WallTime,
+        head: Int64
+    ) async throws -> ChannelRecord {
+        try await perform(SetChannel(name, settings, by: who), at: time, heads: { _ in head })
+            .record
+    }
+
+    @discardableResult
+    func setMember(
+        _ user: UserID, role: Member.Role, joined: Int64, in channel: ChannelName,
+        by who: Principal = .open, at time: WallTime
+    ) async throws -> Member {
+        try await perform(
+            SetMember(user, role, in: channel, by: who), at: time, heads: { _ in joined }
+        ).member
+    }
+
+    @discardableResult
+    func removeMember(_ user: UserID, from channel: ChannelName) async throws -> Bool {
+        try await perform(
+            RemoveMember(user, from: channel, by: .open), at: WallTime(milliseconds: 0))
+    }
+}

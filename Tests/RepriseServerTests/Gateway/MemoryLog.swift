@@ -70,6 +70,8 @@ final class MemoryLog: MessageLog {
         return state.withLock { Self.state(of: channel, $0) }
     }
 
+    func head(of channel: ChannelName) -> Int64 { state.withLock { $0.heads[channel] ?? 0 } }
+
     private static func state(of channel: ChannelName, _ state: State) -> LogChannelState {
         LogChannelState(
             epoch: state.epoch, head: state.heads[channel] ?? 0, floor: state.floors[channel] ?? 0)

@@ -68,6 +68,8 @@ final class ScriptedLog: MessageLog {
             epoch: epoch, head: state.withLock { $0.heads[channel] ?? 0 }, floor: 0)
     }
 
+    func head(of channel: ChannelName) -> Int64 { state.withLock { $0.heads[channel] ?? 0 } }
+
     func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
     ) async throws -> LogPage {

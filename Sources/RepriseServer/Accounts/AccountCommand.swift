@@ -1,0 +1,82 @@
+package import GRDB
+package import RepriseCore
+package import RepriseWire
+
+/// A change of the accounts: who wants what, and nothing that was read before.
+///
+/// Whether it is allowed, and what it comes to, is decided by ``apply(in:)``, in the transaction
+/// that writes it. So nothing that changes between a request and its commit is missed, and the same
+/// commands in the same order come to the same rows.
+///
+/// ```swift
+/// let joined = try await accounts.perform(
+///     SetMember(user: bob, role: .member, channel: room, by: ada), at: clock.wall())
+/// ```
+package protocol AccountCommand: Sendable {
+    associatedtype Outcome: Sendable
+
+    /// Checks what needs no rows.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.tooLarge`.
+    func validate() throws
+
+    /// Decides and writes; what it wrote before it threw is undone.
+    ///
+    /// Deterministic: it asks no clock, no random source and nothing outside of `view`.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, `.full`.
+    func apply(in view: AccountsView) throws -> Outcome
+
+    /// Whose access and membership an outcome has changed.
+    func change(_ outcome: Outcome) -> AccessChange?
+}
+
+extension AccountCommand {
+    package func validate() throws {}
+}
+
+/// A change that caches of grants and of counts have to hear of.
+package struct AccessChange: Hashable, Sendable {
+    package var channel: ChannelName
+    /// Whose grant has changed: of one user, of all for nil.
+    package var grants: Grants
+    /// The user who has become a member, or is none any more.
+    package var member: UserID?
+
+    package enum Grants: Hashable, Sendable {
+        case none
+        case one(UserID)
+        case all
+    }
+}
+
+/// The newest sequence of a channel, as far as it is durable.
+package typealias ChannelHeads = @Sendable (ChannelName) throws -> Int64
+
+/// What a command is decided by.
+package struct AccountsView {
+    package let db: Database
+    /// When it is applied.
+    package let time: WallTime
+    /// Whether a channel that nobody made is public.
+    package let implicitChannels: Bool
+    let heads: ChannelHeads
+
+    package func head(of channel: ChannelName) throws -> Int64 { try heads(channel) }
+
+    /// See ``Accounts/grant(_:in:)``.
+    func grant(_ who: Principal, in channel: ChannelName) throws -> Grant {
+        try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
+    }
+}
+
+extension Grant {
+    static func fetch(
+        _ who: Principal, in channel: ChannelName, implicitChannels: Bool, _ db: Database
+    ) throws -> Grant {
+        if who.user == nil { return who.isAdmin ? .everything : .nothing }
+        let record = try ChannelRecord.fetch(channel, db)
+        let member = try who.user.flatMap { try Member.fetch($0, of: channel, db) }
+        return Grant(who, record, member, implicitChannels: implicitChannels)
+    }
+}

@@ -1,0 +1,129 @@
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseWire
+import Synchronization
+import Testing
+
+/// Changes are decided when they are written: what happened between request and commit counts.
+@Suite("Commands of accounts")
+struct AccountCommandTests {
+    private let room: ChannelName
+    private let ada: UserID
+    private let bob: UserID
+    private let eve: UserID
+
+    init() throws {
+        room = try ChannelName("room")
+        (ada, bob, eve) = (try UserID("ada"), try UserID("bob"), try UserID("eve"))
+    }
+
+    private func made(_ settings: ChannelSettings = ChannelSettings(visibility: .private))
+        async throws -> AccountsUnderTest
+    {
+        let test = try await AccountsUnderTest()
+        try await test.accounts.setChannel(
+            room, settings, by: Principal(user: ada), at: now, head: 0)
+        return test
+    }
+
+    @Test("an owner who was removed a moment before changes no members and no settings any more")
+    func removedOwner() async throws {
+        let test = try await made()
+        let accounts = test.accounts
+        try await accounts.setMember(bob, role: .owner, joined: 0, in: room, at: now)
+        #expect(try await accounts.removeMember(ada, from: room))
+        await expectError(.refused) {
+            try await accounts.perform(
+                SetMember(eve, .member, in: room, by: Principal(user: ada)), at: now)
+        }
+        await expectError(.refused) {
+            try await accounts.perform(
+                RemoveMember(bob, from: room, by: Principal(user: ada)), at: now)
+        }
+        await expectError(.refused) {
+            try await accounts.perform(
+                SetChannel(room, ChannelSettings(title: "mine"), by: Principal(user: ada)), at: now)
+        }
+        #expect(try await accounts.members(of: room, after: nil, limit: 9).map(\.user) == [bob])
+        await test.remove()
+    }
+
+    @Test("a member joins at the head of the moment in which the membership is written")
+    func joined() async throws {
+        let test = try await made()
+        let head = Mutex<Int64>(7)
+        let outcome = try await test.accounts.perform(
+            SetMember(bob, .member, in: room, by: Principal(user: ada)), at: now,
+            heads: { _ in
+                head.withLock { head in
+                    head += 1
+                    return head
+                }
+            })
+        #expect(outcome.member.joined == 8 && outcome.isNew)
+        #expect(head.withLock { $0 } == 8, "asked once")
+        let again = try await test.accounts.perform(
+            SetMember(bob, .owner, in: room, by: Principal(user: ada)), at: now,
+            heads: { _ in throw RepriseError(.closed, "nobody asks") })
+        #expect(again.member.joined == 8 && again.member.role == .owner && !again.isNew)
+        await test.remove()
+    }
+
+    @Test(
+        "who reads a channel may join it, not as an owner, and may leave it; nobody else's membership is theirs to change"
+    )
+    func oneself() async throws {
+        let test = try await made(ChannelSettings())
+        let accounts = test.accounts
+        let who = Principal(user: eve)
+        await expectError(.refused) {
+            try await accounts.perform(SetMember(eve, .owner, in: room, by: who), at: now)
+        }
+        await expectError(.refused) {
+            try await accounts.perform(SetMember(bob, .member, in: room, by: who), at: now)
+        }
+        try await accounts.perform(SetMember(eve, .member, in: room, by: who), at: now)
+        await expectError(.refused) {
+            try await accounts.perform(SetMember(eve, .owner, in: room, by: who), at: now)
+        }
+        await expectError(.refused) {
+            try await accounts.perform(RemoveMember(ada, from: room, by: who), at: now)
+        }
+        #expect(try await accounts.perform(RemoveMember(eve, from: room, by: who), at: now))
+        #expect(try await !accounts.perform(RemoveMember(eve, from: room, by: who), at: now))
+        #expect(try await accounts.memberCount(of: room) == 1)
+        await test.remove()
+    }
+
+    /// Writes, and is refused then.
+    private struct Halfway: AccountCommand {
+        let room: ChannelName
+        let failure: RepriseError?
+
+        func apply(in view: AccountsView) throws {
+            try view.db.execute(
+                sql: "UPDATE channels SET title = 'half' WHERE name = ?", arguments: [room.text])
+            if let failure { throw failure }
+        }
+
+        func change(_: Void) -> AccessChange? { nil }
+    }
+
+    @Test("a refused command leaves nothing of what it wrote, and those beside it are stored")
+    func refused() async throws {
+        let test = try await made()
+        let accounts = test.accounts
+        let full = RepriseError(.full, "There is no room.")
+        async let first: Void = accounts.perform(Halfway(room: room, failure: full), at: now)
+        async let second = accounts.perform(
+            SetMember(bob, .member, in: room, by: Principal(user: ada)), at: now)
+        await expectError(.full) { try await first }
+        #expect(try await second.isNew)
+        #expect(try await accounts.channel(room)?.settings.title == nil)
+        try await accounts.perform(Halfway(room: room, failure: nil), at: now)
+        #expect(try await accounts.channel(room)?.settings.title == "half", "it does write")
+        await test.remove()
+    }
+}
