@@ -12,8 +12,9 @@ struct Reconciler: Sendable {
     enum Step {
         /// Ask this; nil: other answers are outstanding.
         case ask(Machine.Question?)
-        /// Everything is as planned, and is guaranteed up to this time.
-        case finished(guaranteedUntil: WallTime?)
+        /// Everything is as planned, and is guaranteed up to this time; `mayHaveRung`: what was
+        /// removed may have been shown before.
+        case finished(guaranteedUntil: WallTime?, mayHaveRung: Bool)
         /// It ended early; this part of the store was not read.
         case failed(String, unread: Machine.Reading)
     }
@@ -38,6 +39,8 @@ struct Reconciler: Sendable {
         var pending: [NotificationRequest] = []
         var delivered: [DeliveredNotification] = []
         var aim = ReconciliationAim()
+        /// When the first of the requests to be removed rings.
+        var removedRings: WallTime?
         /// The remaining changes, the next one last.
         var changes: [ReconciliationChange] = []
         var decisions: [ReconciliationRecord.Decision] = []
@@ -191,6 +194,7 @@ struct Reconciler: Sendable {
             in: now.zone)
         work.changes = plan.changes(
             to: work.aim, from: work.pending, at: now.wall, in: now.zone)
+        work.removedRings = plan.firstRing(of: work.changes, among: work.pending, in: now.zone)
         let gone = plan.gone(work.delivered, inUse: inUse)
         if !gone.isEmpty { work.changes.append(.removeDelivered(gone)) }
         work.stage = .changing
@@ -267,7 +271,9 @@ struct Reconciler: Sendable {
         diagnostics.tally.reconciliations += 1
         diagnostics.reconciledAt = now.wall
         diagnostics.cause = work.cause
-        return .finished(guaranteedUntil: work.aim.guaranteedUntil)
+        return .finished(
+            guaranteedUntil: work.aim.guaranteedUntil,
+            mayHaveRung: work.removedRings.map { $0 <= now.wall } ?? false)
     }
 }
 

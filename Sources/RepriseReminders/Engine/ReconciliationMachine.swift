@@ -318,10 +318,15 @@ package struct ReconciliationMachine: Sendable {
     private mutating func answered(_ answer: Answer, at now: Moment) -> [Action] {
         switch reconciler.answered(answer, at: now, &clock, &diagnostics) {
         case .ask(let question): return question.map { [.ask(number, $0)] } ?? []
-        case .finished(let guaranteedUntil):
+        case .finished(let guaranteedUntil, let mayHaveRung):
             failures = 0
             let over = Action.reconciled(number, isComplete: true)
-            return refresh(by: guaranteedUntil, at: now) + [over] + begin(at: now)
+            let actions = refresh(by: guaranteedUntil, at: now) + [over]
+            guard mayHaveRung, wanted == nil else { return actions + begin(at: now) }
+            // The system may have shown it after it was asked what stands there.
+            wanted = Wanted(cause: .rang, reading: .nothing)
+            againAt = now.uptime + settings.reconciling.base
+            return actions
         case .failed(let why, let unread): return failed(why, unread, at: now)
         }
     }

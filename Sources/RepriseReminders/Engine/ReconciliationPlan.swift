@@ -159,11 +159,7 @@ struct ReconciliationPlan: Sendable {
     private func isRinging(
         _ request: NotificationRequest, at now: WallTime, in zone: TimeZone
     ) -> Bool {
-        guard case .calendar(let components, repeats: false) = request.trigger else { return false }
-        var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = components.timeZone ?? zone
-        guard let date = calendar.date(from: components) else { return false }
-        let at = WallTime(milliseconds: Int64((date.timeIntervalSince1970 * 1_000).rounded()))
+        guard let at = ring(of: request, in: zone) else { return false }
         let age = at.duration(to: now)
         guard age >= .zero, age < .seconds(ReminderEngineLimits.ringingSeconds),
             let info = info(request)
@@ -173,6 +169,26 @@ struct ReconciliationPlan: Sendable {
             return false
         }
         return entity.reminders.contains { $0.id == info.reminder }
+    }
+
+    /// When the system shows it; nil: at no moment of the calendar.
+    private func ring(of request: NotificationRequest, in zone: TimeZone) -> WallTime? {
+        guard case .calendar(let components, repeats: false) = request.trigger else { return nil }
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = components.timeZone ?? zone
+        return calendar.date(from: components).map {
+            WallTime(milliseconds: Int64(($0.timeIntervalSince1970 * 1_000).rounded()))
+        }
+    }
+
+    /// When the first of the requests that `changes` remove rings.
+    func firstRing(
+        of changes: [ReconciliationChange], among pending: [NotificationRequest], in zone: TimeZone
+    ) -> WallTime? {
+        guard case .removePending(let removals)? = changes.last else { return nil }
+        let ids = Set(removals.map(\.id))
+        return pending.lazy.filter { ids.contains($0.id) }.compactMap { ring(of: $0, in: zone) }
+            .min()
     }
 
     private func removal(_ request: NotificationRequest, _ aim: ReconciliationAim)

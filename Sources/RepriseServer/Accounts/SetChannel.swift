@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 package import RepriseWire
 
 /// Makes a channel or changes it; its maker is its owner, and has joined at its head.

@@ -1,5 +1,5 @@
 import GRDB
-package import RepriseCore
+import RepriseCore
 package import RepriseWire
 
 /// Adds a member, who has joined at the channel's head; or changes an existing member's role and

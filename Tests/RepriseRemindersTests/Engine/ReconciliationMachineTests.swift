@@ -103,6 +103,36 @@ struct ReconciliationMachineTests {
         #expect(added.first?.contains(#""reminder":"soon""#) == true)
     }
 
+    @Test(
+        "A request that rings while it is being removed is looked for once more, a second later",
+        arguments: [(9, true), (10, true), (11, false)])
+    func rangMeanwhile(second: Int, isLookedFor: Bool) throws {
+        var machine = Machine()
+        _ = machine.take(.started, at: moment(0))
+        let actions = machine.take(.storeLoaded, at: moment(0))
+        let due = moment(0).wall.advanced(by: .seconds(second))
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .gmt
+        let components = calendar.dateComponents(
+            [.year, .month, .day, .hour, .minute, .second],
+            from: Date(timeIntervalSince1970: Double(due.milliseconds) / 1_000))
+        let orphan = NotificationRequest(
+            id: "reprise.reminder.orphan", content: NotificationContent(title: "Gone"),
+            trigger: .calendar(components, repeats: false))
+        // It is pending at second 8, and its removal is done at second 10.
+        let asked = play(
+            &machine, actions, at: moment(8), entities: [walk], pending: [orphan],
+            changing: moment(10))
+        #expect(asked.contains(.removePending([orphan.id])))
+        #expect(machine.isSettled == !isLookedFor)
+        guard isLookedFor else { return }
+        #expect(machine.due == .seconds(11))
+        let again = machine.take(.timerFired, at: moment(11))
+        #expect(again.contains(.ask(2, .delivered)))
+        _ = play(&machine, again, at: moment(11), entities: [walk])
+        #expect(machine.isSettled && machine.number == 2)
+    }
+
     @Test("What happens during a reconciliation leads to one more, that reads these entities alone")
     func coalesces() {
         var (machine, actions) = started()

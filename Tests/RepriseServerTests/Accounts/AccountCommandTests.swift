@@ -116,11 +116,13 @@ struct AccountCommandTests {
         let test = try await made()
         let accounts = test.accounts
         let full = RepriseError(.full, "There is no room.")
-        async let first: Void = accounts.perform(Halfway(room: room, failure: full), at: now)
-        async let second = accounts.perform(
-            SetMember(bob, .member, in: room, by: Principal(user: ada)), at: now)
-        await expectError(.full) { try await first }
-        #expect(try await second.isNew)
+        let first = Task { try await accounts.perform(Halfway(room: room, failure: full), at: now) }
+        let second = Task {
+            try await accounts.perform(
+                SetMember(bob, .member, in: room, by: Principal(user: ada)), at: now)
+        }
+        await expectError(.full) { try await first.value }
+        #expect(try await second.value.isNew)
         #expect(try await accounts.channel(room)?.settings.title == nil)
         try await accounts.perform(Halfway(room: room, failure: nil), at: now)
         #expect(try await accounts.channel(room)?.settings.title == "half", "it does write")

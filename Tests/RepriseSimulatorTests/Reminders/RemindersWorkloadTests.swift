@@ -15,8 +15,14 @@ struct RemindersWorkloadTests {
             detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
-    /// A person snoozes a reminder whose schedule then names no day between start and end.
-    @Test("seeds that once violated an invariant do no more", arguments: [22_962_000_002 as UInt64])
+    @Test(
+        "seeds that once violated an invariant do no more",
+        arguments: [
+            // A person snoozes a reminder whose schedule then names no day between start and end.
+            22_962_000_002 as UInt64,
+            // A reminder rings after the system was asked what stands, and before it is removed.
+            97_000_010_008, 97_000_024_570,
+        ])
     func formerly(seed: UInt64) {
         let detection = workload.detection(seeds: seed..<seed + 1)
         #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
