@@ -194,6 +194,7 @@ package final class Accounts: Sendable {
     ///   - command: the change.
     ///   - time: now.
     ///   - heads: the channels' heads; nil asks the log.
+    /// - Returns: what it came to.
     /// - Throws: what ``AccountCommand/validate()`` and ``AccountCommand/apply(in:)`` throw; the
     ///   disk's errors.
     @discardableResult
