@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import Synchronization
 
@@ -13,28 +14,49 @@ extension EntryStore {
     /// `WallClockGuard` says what stops until the calendar is trusted again.
     func observeClocks(_ db: Database) throws {
         let clockReading = configuration.timekeeper.clockReading()
-        let (correction, hidden, isNews) = writerState.withLock { writerState in
+        let (correction, hidden, isOld, trust) = writerState.withLock { writerState in
             let correction = writerState.clock.correction(to: clockReading)
             let hidden = writerState.clock.hiddenStep(to: clockReading)
             let before = writerState.clock.mayExpire
             writerState.clock.observe(clockReading)
             writerState.now = clockReading.wall
             let isOld = clockReading.uptime - writerState.sighted > .seconds(3_600)
-            return (correction, hidden, isOld || writerState.clock.mayExpire != before)
+            let trust = writerState.clock.mayExpire
+            return (correction, hidden, isOld, trust == before ? nil : trust)
         }
         let jumped = correction > Self.step || correction < .zero - Self.step
-        if jumped { try moveWhatIsDue(by: correction, in: db) }
+        if jumped {
+            try moveWhatIsDue(by: correction, in: db)
+            tell(
+                .notice, "The calendar was set: waits keep their length.",
+                ["by": "\(correction)"], db)
+        }
         if hidden > .zero { try moveRetention(by: hidden, in: db) }
-        if jumped || hidden > .zero || isNews { try writeClockReading(db) }
+        if let trust { tellTrust(trust, db) }
+        if jumped || hidden > .zero || isOld || trust != nil { try writeClockReading(db) }
+    }
+
+    private func tellTrust(_ isTrusted: Bool, _ db: Database) {
+        if isTrusted {
+            tell(.notice, "The calendar is trusted again: what is over expires.", [:], db)
+        } else {
+            tell(
+                .notice,
+                "The calendar is doubted: nothing expires until the server says the time, or for a day.",
+                [:], db)
+        }
     }
 
     /// The server reported its time.
     func serverTimeReceived(_ time: WallTime, in db: Database) throws {
         let clockReading = configuration.timekeeper.clockReading()
-        writerState.withLock { writerState in
+        let (before, after) = writerState.withLock { writerState in
+            let before = writerState.clock.mayExpire
             writerState.clock.serverTimeReceived(time, now: clockReading)
             writerState.due(writerState.now)  // look at what may now be expired
+            return (before, writerState.clock.mayExpire)
         }
+        if before != after { tellTrust(after, db) }
         try writeClockReading(db)
     }
 

@@ -110,7 +110,7 @@ final class EntryStore: Sendable {
     }
 
     /// Logs what a transaction has done, once it is committed.
-    private func tell(
+    func tell(
         _ level: Logger.Level, _ message: Logger.Message,
         _ values: @autoclosure () throws -> [String: String?], _ db: Database
     ) rethrows {

@@ -204,6 +204,33 @@ struct ClientStreamsTests {
         await client.close()
     }
 
+    @Test("A calendar that was set is told, and so is from when and until when it is doubted")
+    func calendar() async throws {
+        let output = Seen<String>()
+        let clock = ManualClock()
+        var configuration = configuration()
+        configuration.clock = clock
+        configuration.kinds = [EntryKind("mail")]
+        configuration.logger = Logger(label: "test") { _ in KeepingLog(lines: output) }
+        configuration.logger.logLevel = .notice
+        let client = RepriseClient(configuration)
+        let journal = try await client.journal
+        #expect(try await client.diagnostics().isCalendarDoubted == false)
+        clock.jumpWall(by: .seconds(3 * 86_400))
+        try await journal.record(NewEntry(id: EntryID("letter"), kind: "mail", payload: []))
+        #expect(try await client.diagnostics().isCalendarDoubted)
+        await journal.serverTimeReceived(clock.now)
+        #expect(try await client.diagnostics().isCalendarDoubted == false)
+        let told = output.all.filter { $0.contains("calendar") }.map { $0.prefix(30) }
+        #expect(
+            told
+                == [
+                    "notice The calendar was set: w", "notice The calendar is doubted",
+                    "notice The calendar is trusted",
+                ].map { $0.prefix(30) })
+        await client.close()
+    }
+
     @Test("A timeline has the facts of a silent logger, and none of its decisions")
     func level() async throws {
         var configuration = configuration()

@@ -14,6 +14,9 @@ public struct ClientDiagnostics: Sendable {
     public internal(set) var deadLetters: [DeadLetter]
     /// What became of everything that the account has accepted.
     public internal(set) var ledger: LedgerSum
+    /// Whether the device's calendar was set by more than a day, and the server has not said the
+    /// time since: nothing expires meanwhile, and nothing is pruned.
+    public internal(set) var isCalendarDoubted: Bool
 }
 
 extension RepriseClient {
@@ -32,7 +35,8 @@ extension RepriseClient {
             channels: await account.channels.channelDiagnostics,
             waiting: try await account.channels.outbox.waiting(),
             deadLetters: try await account.channels.outbox.deadLetters(),
-            ledger: try await account.ledger())
+            ledger: try await account.ledger(),
+            isCalendarDoubted: !account.journal.mayExpire)
     }
 
     /// The unsent messages and dead letters of all channels of the current account.
