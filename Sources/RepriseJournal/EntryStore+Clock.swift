@@ -103,6 +103,7 @@ extension EntryStore {
             arguments: [step.milliseconds])
         try db.execute(
             sql: "UPDATE quarantine SET due = due + ?", arguments: [step.milliseconds])
+        for schema in schemas { try schema.retentionMoved(db, step) }
     }
 
     private func moveWhatIsDue(by correction: Duration, in db: Database) throws {

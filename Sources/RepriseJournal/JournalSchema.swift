@@ -23,6 +23,9 @@ public struct JournalSchema: Sendable {
     let ledger: @Sendable (Database) throws -> LedgerSum
     let prune: @Sendable (Database, WallTime) throws -> Bool
     let calendarMoved: @Sendable (Database, Duration) throws -> Void
+    /// Moves what says when finished data leaves, because the calendar went forward by so much
+    /// while the device was off, and may be wrong.
+    package var retentionMoved: @Sendable (Database, Duration) throws -> Void = { _, _ in }
     /// Adopts a feature's data of another journal, before the entries.
     package var adopt: @Sendable (_ source: Journal, _ target: Journal) async throws -> Void = {
         _, _ in

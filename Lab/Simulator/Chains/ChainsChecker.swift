@@ -30,9 +30,14 @@ final class ChainsChecker {
         func task(_ name: String) -> Task? { tasks.first { $0.name == name } }
 
         /// Whether every step before this one is done.
-        func isReached(_ step: Int) -> Bool {
-            tasks.allSatisfy {
-                $0.step >= step || $0.state == .succeeded && $0.compensation == .none
+        ///
+        /// One commit may do it and begin to take it back: `before` says what was.
+        func isReached(_ step: Int, before: Picture?) -> Bool {
+            tasks.allSatisfy { task in
+                task.step >= step
+                    || task.state == .succeeded
+                        && [task.compensation, before?.task(task.name)?.compensation ?? .none]
+                            .contains(.none)
             }
         }
     }
@@ -134,7 +139,7 @@ final class ChainsChecker {
         }
         if row.state.isEnd {
             violated(.once, "\(key) takes effect after its outcome, \(row.state)")
-        } else if !picture.isReached(row.step) {
+        } else if !picture.isReached(row.step, before: picture) {
             violated(.order, "\(key) takes effect before the outcomes of the steps before it")
         } else if row.state != .intended {
             violated(.recorded, "\(key) takes effect without an intent")
@@ -212,14 +217,15 @@ final class ChainsChecker {
     }
 
     private func compare(_ seq: Int64, _ new: Picture?) {
-        let old = pictures[seq]
-        guard let new else {
-            // After its retention it leaves.
-            if let old, !old.state.isEnd || old.state == .failed && !mayHaveLeft {
-                violated(.recorded, "\(old.id) was \(old.state) and is gone")
+        var old = pictures[seq]
+        if let former = old, former.id != new?.id {
+            // After its retention it leaves, and another one may get its row's number.
+            if !former.state.isEnd || former.state == .failed && !mayHaveLeft {
+                violated(.recorded, "\(former.id) was \(former.state) and is gone")
             }
-            return
+            old = nil
         }
+        guard let new else { return }
         pictures[seq] = new
         seqs[new.id] = seq
         guard old != new else { return }
@@ -320,7 +326,7 @@ final class ChainsChecker {
             )
         }
         let isBegun = task.state == .intended || task.state == .held || task.state == .succeeded
-        if isBegun, was == .blocked, !new.isReached(task.step), !new.state.isEnd {
+        if isBegun, was == .blocked, !new.isReached(task.step, before: old), !new.state.isEnd {
             violated(
                 .order, "\(task.name) of \(new.id) is \(task.state) before the steps before it")
         }

@@ -286,6 +286,26 @@ struct ChainFaultTests {
     }
 
     @Test(
+        "What has ended stays for its retention, though the calendar jumps while the device is off")
+    func hiddenJump() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let chain = EngineTests.script()
+        let first = try await fixture.open([chain])
+        let id = try await first.start(chain, input: Script(steps: [[.init(line: "a")]]))
+        try await first.wait(id, for: .succeeded)
+        await fixture.close()
+        fixture.time?.jumpWall(by: .seconds(400 * 86_400))
+        fixture.time?.restart()
+        let second = try await fixture.open([chain])
+        for _ in 0..<2 * 24 {
+            fixture.time?.advance(by: .seconds(3_600))
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        #expect(try await second.status(id)?.state == .succeeded)
+        await fixture.close()
+    }
+
+    @Test(
         "What cannot be a chain is refused with a code, and nothing is started",
         .limit("chains.tasks", "chains.names", "chains.input"))
     func refused() async throws {

@@ -18,6 +18,19 @@ struct ChainsWorkloadTests {
     }
 
     @Test(
+        "what a hundred thousand seeds came upon: the checker took two chains or two moments for one",
+        arguments: [
+            // One commit ends a wait and begins to take the step before it back.
+            96_000_000_084 as UInt64,
+            // A chain leaves, and the next one gets its row's number.
+            96_000_021_198, 96_000_040_816, 96_000_061_399, 96_000_080_361,
+        ])
+    func formerly(seed: UInt64) {
+        let outcome = workload.run(workload.schedule(seed: seed))
+        #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
+    }
+
+    @Test(
         "a wrong driver is detected",
         arguments: [
             (Mutation.chainStepBeforeOutcome, Promise.order, 4),
