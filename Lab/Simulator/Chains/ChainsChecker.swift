@@ -153,11 +153,11 @@ final class ChainsChecker {
         commits += 1
         let looksAtLedger = commits % Self.ledgerCommits == 0
         guard !touched.isEmpty || looksAtLedger else { return }
-        let seqs = touched.sorted()
+        let changed = touched.sorted()
         touched = []
         try read { transaction in
             let db = try shipping(transaction).db
-            for seq in seqs { compare(seq, try Self.read(seq, db)) }
+            try compare(changed, db)
             if looksAtLedger { try checkLedger(transaction) }
         }
     }
@@ -174,9 +174,7 @@ final class ChainsChecker {
         let db = try shipping(transaction).db
         let found = try Int64.fetchAll(
             db.cachedStatement(sql: "SELECT seq FROM chain ORDER BY seq"))
-        for seq in Set(found).union(pictures.keys).sorted() {
-            compare(seq, try Self.read(seq, db))
-        }
+        try compare(Set(found).union(pictures.keys).sorted(), db)
         failures = [:]
         for picture in pictures.values {
             for task in picture.tasks {
@@ -216,8 +214,18 @@ final class ChainsChecker {
             })
     }
 
-    private func compare(_ seq: Int64, _ new: Picture?) {
-        var old = pictures[seq]
+    /// A commit changes several: all are known before each is judged.
+    private func compare(_ changed: [Int64], _ db: Database) throws {
+        let found = try changed.map { (seq: $0, old: pictures[$0], new: try Self.read($0, db)) }
+        for case (let seq, _, let new?) in found {
+            pictures[seq] = new
+            seqs[new.id] = seq
+        }
+        for one in found { compare(one.old, one.new) }
+    }
+
+    private func compare(_ former: Picture?, _ new: Picture?) {
+        var old = former
         if let former = old, former.id != new?.id {
             // After its retention it leaves, and another one may get its row's number.
             if !former.state.isEnd || former.state == .failed && !mayHaveLeft {
@@ -225,10 +233,7 @@ final class ChainsChecker {
             }
             old = nil
         }
-        guard let new else { return }
-        pictures[seq] = new
-        seqs[new.id] = seq
-        guard old != new else { return }
+        guard let new, old != new else { return }
         simulation.trace(name, "\(new.id) is \(new.state): \(Self.text(new))")
         checkChain(old, new)
         for task in new.tasks { check(task, old?.task(task.name), old, new) }

@@ -22,6 +22,8 @@ struct ChainsWorkloadTests {
         arguments: [
             // One commit ends a wait and begins to take the step before it back.
             96_000_000_084 as UInt64,
+            // One commit ends a chain and begins another of its name.
+            96_000_000_689,
             // A chain leaves, and the next one gets its row's number.
             96_000_021_198, 96_000_040_816, 96_000_061_399, 96_000_080_361,
         ])
