@@ -130,7 +130,8 @@ final class ChainsDevice {
     // MARK: What the app says
 
     func opened(_ app: SimulatedChainsApp) {
-        for other in apps where other !== app { other.isFormer = true }
+        // One that was overtaken before it had opened anything is the owner now.
+        for other in apps { other.isFormer = other !== app }
         owner = app
         look(isEnd: false)
     }
