@@ -14,8 +14,8 @@ public struct ClientDiagnostics: Sendable {
     public internal(set) var deadLetters: [DeadLetter]
     /// What became of everything that the account has accepted.
     public internal(set) var ledger: LedgerSum
-    /// Whether the device's calendar was set by more than a day, and the server has not said the
-    /// time since: nothing expires meanwhile, and nothing is pruned.
+    /// Whether the device's calendar was set by more than a day: nothing expires and nothing is
+    /// pruned until the server says the time, or a day has passed.
     public internal(set) var isCalendarDoubted: Bool
 }
 

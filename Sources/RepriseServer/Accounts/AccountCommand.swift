@@ -9,8 +9,9 @@ package import RepriseWire
 /// commands in the same order come to the same rows.
 ///
 /// ```swift
-/// let joined = try await accounts.perform(
-///     SetMember(user: bob, role: .member, channel: room, by: ada), at: clock.wall())
+/// let set = try await accounts.perform(
+///     SetMember(bob, .member, in: channel, by: principal), at: clock.wall())
+/// if set.isNew { greet(set.member) }
 /// ```
 package protocol AccountCommand: Sendable {
     associatedtype Outcome: Sendable
@@ -38,7 +39,7 @@ extension AccountCommand {
 /// A change that caches of grants and of counts have to hear of.
 package struct AccessChange: Hashable, Sendable {
     package var channel: ChannelName
-    /// Whose grant has changed: of one user, of all for nil.
+    /// Whose grants have changed.
     package var grants: Grants
     /// The user who has become a member, or is none any more.
     package var member: UserID?
