@@ -378,8 +378,10 @@ final class ChainsChecker {
         case .paused where paused.contains(picture.id): return
         case .suspended where !ChainsScript.canGoOn(picture.version, with: version): return
         case .queued:
+            // A later one that was retried meanwhile may have the name, and is judged itself.
             let isBehind = pictures.contains {
-                $0.key < seq && $0.value.name == picture.name && !$0.value.state.isEnd
+                $0.value.name == picture.name
+                    && ($0.key < seq ? !$0.value.state.isEnd : Self.goesOn($0.value))
             }
             if isBehind, picture.name != nil { return }
         case .running, .paused, .suspended, .failing, .cancelling, .quarantined: break

@@ -24,6 +24,8 @@ struct ChainsWorkloadTests {
             96_000_000_084 as UInt64,
             // One commit ends a chain and begins another of its name.
             96_000_000_689,
+            // A chain that was retried has the name for which an earlier one waits, and is paused.
+            96_000_015_944,
             // A process that another overtook before it had opened the journal opens it then.
             96_000_027_595,
             // A chain leaves, and the next one gets its row's number.
