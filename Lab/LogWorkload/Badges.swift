@@ -17,9 +17,9 @@ struct Badges {
         for _ in 0..<11 {
             let (log, accounts) = (
                 try SQLiteMessageLog.open(at: folder),
-                try Accounts.open(at: folder, implicitChannels: false)
+                try Accounts.open(at: folder, implicitChannels: false, heads: { _ in 0 })
             )
-            let counts = UnreadCounts(positions: accounts.positions, log: log)
+            let counts = UnreadCounts(accounts: accounts, log: log)
             let began = ContinuousClock.now
             let count = try await counts.count(of: try UserID("ada"))
             ours.append(ContinuousClock.now - began)
@@ -35,7 +35,7 @@ struct Badges {
 
     /// Into the file: ten thousand requests would take longer than all that is measured.
     private func fill() async throws {
-        let accounts = try Accounts.open(at: folder, implicitChannels: false)
+        let accounts = try Accounts.open(at: folder, implicitChannels: false, heads: { _ in 0 })
         await accounts.close()
         let queue = try DatabaseQueue(path: folder + "/accounts.sqlite")
         let count = channels

@@ -7,7 +7,7 @@ import RepriseWire
 /// `user read`.
 enum Moving {
     static func run(in folder: String) async throws {
-        let accounts = try Accounts.open(at: folder, implicitChannels: true)
+        let accounts = try Accounts.open(at: folder, implicitChannels: true, heads: { _ in .max })
         let channel = try ChannelName("room")
         Writing.say("ready\n")
         await withTaskGroup(of: Void.self) { group in
@@ -23,7 +23,7 @@ enum Moving {
         else { return }
         while true {
             read += 1
-            let move = PositionMove(channel: channel, user: user, device: nil, read: read)
+            let move = MovePosition(channel: channel, user: user, device: nil, read: read)
             guard let position = try? await accounts.move(move) else { continue }
             Writing.say("\(user) \(position.read)\n")
         }

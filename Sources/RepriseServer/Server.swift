@@ -108,7 +108,7 @@ public struct Server: Service {
             accessControl = try await AccessControl(configuration, clock: clock, logger: logger)
             accounts = try Accounts.open(
                 at: configuration.data, implicitChannels: configuration.implicitChannels,
-                heads: { try log.head(of: $0) })
+                clock: clock, heads: { try log.head(of: $0) })
             do {
                 if let log = opened as? SQLiteMessageLog {
                     try accounts.belong(

@@ -9,8 +9,7 @@ package import RepriseWire
 /// commands in the same order come to the same rows.
 ///
 /// ```swift
-/// let set = try await accounts.perform(
-///     SetMember(bob, .member, in: channel, by: principal), at: clock.wall())
+/// let set = try await accounts.perform(SetMember(bob, .member, in: channel, by: principal))
 /// if set.isNew { greet(set.member) }
 /// ```
 package protocol AccountCommand: Sendable {
@@ -28,26 +27,34 @@ package protocol AccountCommand: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, `.full`.
     func apply(in view: AccountsView) throws -> Outcome
 
-    /// Whose access and membership an outcome has changed.
-    func change(_ outcome: Outcome) -> AccessChange?
+    /// What others have to hear of once an outcome is durable.
+    func effects(of outcome: Outcome) -> AccountEffects
 }
 
 extension AccountCommand {
     package func validate() throws {}
+
+    package func effects(of outcome: Outcome) -> AccountEffects { AccountEffects() }
 }
 
-/// A change that caches of grants and of counts have to hear of.
-package struct AccessChange: Hashable, Sendable {
-    package var channel: ChannelName
-    /// Whose grants have changed.
-    package var grants: Grants
-    /// The user who has become a member, or is none any more.
-    package var member: UserID?
+/// What others have to hear of once a command is durable.
+package struct AccountEffects: Hashable, Sendable {
+    package struct AccessChange: Hashable, Sendable {
+        package var channel: ChannelName
+        /// Nil if everybody's grants have changed.
+        package var user: UserID?
+    }
 
-    package enum Grants: Hashable, Sendable {
-        case none
-        case one(UserID)
-        case all
+    /// Whose grants have changed.
+    package var access: AccessChange?
+    /// Whose unread messages are others now.
+    package var unread: Reader?
+    /// The number of pushes that were queued for a user's other devices.
+    package var dismissals = 0
+
+    package struct Reader: Hashable, Sendable {
+        package var user: UserID
+        package var channel: ChannelName
     }
 }
 
@@ -62,6 +69,8 @@ package struct AccountsView {
     /// Whether a channel that nobody made is public.
     package let implicitChannels: Bool
     let heads: ChannelHeads
+    /// Queues dismissals after a read, in the same transaction.
+    let pushes: PushQueue
 
     package func head(of channel: ChannelName) throws -> Int64 { try heads(channel) }
 

@@ -25,7 +25,9 @@ package final class Accounts: Sendable {
     private let implicitChannels: Bool
     private let heads: ChannelHeads
     private let database: AccountsDatabase
+    private let clock: any Timekeeper
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
+    private let unreadMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
 
     /// Opens the accounts in a folder, or creates them.
     ///
@@ -33,27 +35,31 @@ package final class Accounts: Sendable {
     ///   - path: the data folder.
     ///   - implicitChannels: whether a channel that nobody made is public. Such a channel has no
     ///     record and no owner.
-    ///   - heads: the log beside them: at which sequence a member joins.
+    ///   - clock: timestamps changes.
+    ///   - heads: the log beside them: at which sequence a member joins, and how far one can read.
     /// - Returns: the accounts, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`.
     package static func open(
-        at path: String, implicitChannels: Bool, heads: @escaping ChannelHeads = { _ in 0 }
+        at path: String, implicitChannels: Bool, clock: any Timekeeper = SystemTimekeeper(),
+        heads: @escaping ChannelHeads
     ) throws -> Accounts {
-        Accounts(try AccountsDatabase.open(at: path), implicitChannels, heads)
+        Accounts(try AccountsDatabase.open(at: path), implicitChannels, clock, heads)
     }
 
     private init(
-        _ database: AccountsDatabase, _ implicitChannels: Bool, _ heads: @escaping ChannelHeads
+        _ database: AccountsDatabase, _ implicitChannels: Bool, _ clock: any Timekeeper,
+        _ heads: @escaping ChannelHeads
     ) {
         self.database = database
+        self.clock = clock
         self.heads = heads
         self.implicitChannels = implicitChannels
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
         forms = CatalogueStore(database)
         pushQueue = PushQueue(database)
-        positions = PositionStore(database, pushQueue)
+        positions = PositionStore(database)
     }
 
     /// Calls `body` after each durable change of grants: with a user if only that user's access
@@ -63,6 +69,14 @@ package final class Accounts: Sendable {
     /// of grants must register before its first lookup, or it misses a change in between.
     package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {
         accessChanged.withLock { $0 = body }
+    }
+
+    /// Calls `body` when a user's position or membership in a channel has changed; it must not
+    /// block.
+    ///
+    /// Called when the change is durable, before its call returns.
+    package func onUnreadMoved(_ body: @escaping @Sendable (UserID, ChannelName) -> Void) {
+        unreadMoved.withLock { $0 = body }
     }
 
     /// Verifies that these accounts belong to the log beside them: in another one their positions
@@ -192,22 +206,23 @@ package final class Accounts: Sendable {
     ///
     /// - Parameters:
     ///   - command: the change.
-    ///   - time: now.
+    ///   - time: when it happens; nil is now.
     ///   - heads: the channels' heads; nil asks the log.
     /// - Returns: what it came to.
     /// - Throws: what ``AccountCommand/validate()`` and ``AccountCommand/apply(in:)`` throw; the
     ///   disk's errors.
     @discardableResult
     package func perform<Command: AccountCommand>(
-        _ command: Command, at time: WallTime, heads: ChannelHeads? = nil
+        _ command: Command, at time: WallTime? = nil, heads: ChannelHeads? = nil
     ) async throws -> Command.Outcome {
         try command.validate()
-        let heads = heads ?? self.heads
+        let (time, heads) = (time ?? clock.wall(), heads ?? self.heads)
         return try await database.write(
-            committed: { self.committed(command.change($0)) }
-        ) { [implicitChannels] db in
+            committed: { self.committed(command.effects(of: $0)) }
+        ) { [implicitChannels, pushQueue] db in
             let view = AccountsView(
-                db: db, time: time, implicitChannels: implicitChannels, heads: heads)
+                db: db, time: time, implicitChannels: implicitChannels, heads: heads,
+                pushes: pushQueue)
             var outcome: Command.Outcome?
             try db.inSavepoint {
                 outcome = try command.apply(in: view)
@@ -218,14 +233,13 @@ package final class Accounts: Sendable {
         }
     }
 
-    private func committed(_ change: AccessChange?) {
-        guard let change else { return }
-        let accessChanged = accessChanged.withLock { $0 }
-        switch change.grants {
-        case .none: break
-        case .one(let user): accessChanged?(change.channel, user)
-        case .all: accessChanged?(change.channel, nil)
+    private func committed(_ effects: AccountEffects) {
+        if let access = effects.access {
+            accessChanged.withLock { $0 }?(access.channel, access.user)
         }
-        if let user = change.member { positions.membershipChanged(of: user, in: change.channel) }
+        if let unread = effects.unread {
+            unreadMoved.withLock { $0 }?(unread.user, unread.channel)
+        }
+        pushQueue.queuedDismissals(effects.dismissals)
     }
 }

@@ -1,72 +1,12 @@
 import GRDB
 import RepriseCore
 package import RepriseWire
-import Synchronization
 
 /// How far users have read and devices have received channels.
 package final class PositionStore: Sendable {
     private let database: AccountsDatabase
-    private let pushQueue: PushQueue
-    private let unreadMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
 
-    init(_ database: AccountsDatabase, _ pushQueue: PushQueue) {
-        self.database = database
-        self.pushQueue = pushQueue
-    }
-
-    /// Moves positions forward; a move back changes nothing, and costs no commit.
-    ///
-    /// A device's delivered position counts only while it is registered: see
-    /// ``DeviceRegistry/saw(_:of:at:)``.
-    ///
-    /// - Parameter move: within the channel's head.
-    /// - Returns: the user's position, durably.
-    /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/waitingWrites``; the
-    ///   disk's errors: then it may be stored or not, and repeating the call is harmless.
-    package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
-        let (position, dismissals) = try await database.write { [pushQueue] db in
-            let former = try Self.position(of: move.user, in: move.channel, db)
-            let position = try Self.move(move, db)
-            let dismissals = try pushQueue.queueDismissals(
-                after: move, formerRead: former?.read ?? 0, db)
-            return (position, dismissals)
-        }
-        if move.read != nil { unreadMoved.withLock { $0 }?(move.user, move.channel) }
-        pushQueue.queuedDismissals(dismissals)
-        return position
-    }
-
-    private static func move(
-        _ move: PositionMove, _ db: Database
-    ) throws -> ServerFrame.Position {
-        let former =
-            try position(of: move.user, in: move.channel, db)
-            ?? ServerFrame.Position(user: move.user, read: 0, delivered: 0)
-        let position = ServerFrame.Position(
-            user: move.user, read: max(former.read, move.read ?? 0),
-            delivered: max(former.delivered, move.delivered ?? 0))
-        if position != former {
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO positions (channel, user, read, delivered) VALUES (?, ?, ?, ?)
-                    ON CONFLICT DO UPDATE SET read = excluded.read, delivered = excluded.delivered
-                    """
-            ).execute(arguments: [
-                move.channel.text, move.user.text, position.read, position.delivered,
-            ])
-        }
-        if let device = move.device, let delivered = move.delivered, delivered > 0 {
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO device_positions (user, device, channel, delivered)
-                    SELECT user, id, ?, ? FROM devices WHERE user = ? AND id = ?
-                    ON CONFLICT DO UPDATE SET delivered = excluded.delivered
-                    WHERE excluded.delivered > delivered
-                    """
-            ).execute(arguments: [move.channel.text, delivered, move.user.text, device.text])
-        }
-        return position
-    }
+    init(_ database: AccountsDatabase) { self.database = database }
 
     /// The positions of a channel's users: `first` before the others, even at 0, then sorted by
     /// name.
@@ -97,19 +37,6 @@ package final class PositionStore: Sendable {
                     ]
                 ).map(ServerFrame.Position.init(row:))
         }
-    }
-
-    /// Calls `body` when a user's position or membership in a channel has changed; it must not
-    /// block.
-    ///
-    /// Called when the change is durable, before its call returns.
-    package func onUnreadMoved(_ body: @escaping @Sendable (UserID, ChannelName) -> Void) {
-        unreadMoved.withLock { $0 = body }
-    }
-
-    /// A user has joined or left a channel; the change is durable.
-    func membershipChanged(of user: UserID, in channel: ChannelName) {
-        unreadMoved.withLock { $0 }?(user, channel)
     }
 
     /// The channels of users, each with the last message before the first that can be unread; at
@@ -179,6 +106,7 @@ package final class PositionStore: Sendable {
         try row.bind(user.text)
         return try row.step() ? row.integer(0) : nil
     }
+
     /// The delivery states of a message, sorted by member; members who joined after it are left
     /// out.
     package func deliveries(
@@ -217,7 +145,7 @@ package final class PositionStore: Sendable {
         }
     }
 
-    private static func position(
+    static func position(
         of user: UserID, in channel: ChannelName, _ db: Database
     ) throws -> ServerFrame.Position? {
         let select = try db.cachedStatement(

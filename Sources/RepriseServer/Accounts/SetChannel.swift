@@ -52,9 +52,12 @@ package struct SetChannel: AccountCommand {
         return Outcome(record: record, isNew: former == nil, affectsAccess: affectsAccess)
     }
 
-    package func change(_ outcome: Outcome) -> AccessChange? {
-        AccessChange(
-            channel: name, grants: outcome.affectsAccess ? .all : .none,
-            member: outcome.isNew ? who.user : nil)
+    package func effects(of outcome: Outcome) -> AccountEffects {
+        var effects = AccountEffects()
+        if outcome.affectsAccess { effects.access = .init(channel: name, user: nil) }
+        if outcome.isNew, let user = who.user {
+            effects.unread = .init(user: user, channel: name)
+        }
+        return effects
     }
 }

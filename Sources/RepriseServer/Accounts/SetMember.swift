@@ -62,9 +62,8 @@ package struct SetMember: AccountCommand {
         return Outcome(member: member, isNew: true, affectsAccess: true)
     }
 
-    package func change(_ outcome: Outcome) -> AccessChange? {
-        outcome.affectsAccess
-            ? AccessChange(channel: channel, grants: .one(user), member: user) : nil
+    package func effects(of outcome: Outcome) -> AccountEffects {
+        outcome.affectsAccess ? AccountEffects(membershipOf: user, in: channel) : AccountEffects()
     }
 }
 
@@ -95,8 +94,15 @@ package struct RemoveMember: AccountCommand {
         return true
     }
 
-    package func change(_ wasMember: Bool) -> AccessChange? {
-        wasMember ? AccessChange(channel: channel, grants: .one(user), member: user) : nil
+    package func effects(of wasMember: Bool) -> AccountEffects {
+        wasMember ? AccountEffects(membershipOf: user, in: channel) : AccountEffects()
+    }
+}
+
+extension AccountEffects {
+    fileprivate init(membershipOf user: UserID, in channel: ChannelName) {
+        access = AccessChange(channel: channel, user: user)
+        unread = Reader(user: user, channel: channel)
     }
 }
 

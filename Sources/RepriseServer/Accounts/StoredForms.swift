@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 package import RepriseCore
-package import RepriseWire
+import RepriseWire
 
 /// A stored catalogue of forms.
 package struct StoredForms: Hashable, Sendable {
@@ -14,16 +14,13 @@ package struct StoredForms: Hashable, Sendable {
     /// When it became the current one.
     package let time: WallTime
 
-    /// - Parameters:
-    ///   - catalogue: checked.
-    ///   - time: now.
-    package init(_ catalogue: FormsCatalogue, at time: WallTime) {
-        version = catalogue.version
-        bytes = catalogue.bytes
+    init(version: String, bytes: [UInt8], time: WallTime) {
+        self.version = version
+        self.bytes = bytes
         self.time = time
         // One version has one content, so the hash need not be collision-resistant.
-        let text = String(decoding: catalogue.bytes, as: UTF8.self)
-        tag = "\"\(catalogue.version)-\(EntryID.hash(of: text, prefix: "").text)\""
+        let hash = EntryID.hash(of: String(decoding: bytes, as: UTF8.self), prefix: "")
+        tag = "\"\(version)-\(hash.text)\""
     }
 
     init(row: Row) {

@@ -6,8 +6,8 @@ package protocol ChannelAccounts: Sendable {
     /// A principal's grant in a channel.
     func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant
 
-    /// Moves positions forward; durable when it returns.
-    func move(_ move: PositionMove) async throws -> ServerFrame.Position
+    /// Moves positions forward, at most to the head; durable when it returns.
+    func move(_ move: MovePosition) async throws -> ServerFrame.Position
 
     /// The positions of a channel's users: `first` before the others.
     func positions(
@@ -21,12 +21,12 @@ package protocol ChannelAccounts: Sendable {
     func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void)
 
     /// A device has connected.
-    func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws
+    func sawDevice(_ id: EntryID, of user: UserID) async throws
 }
 
 extension Accounts: ChannelAccounts {
-    package func move(_ move: PositionMove) async throws -> ServerFrame.Position {
-        try await positions.move(move)
+    package func move(_ move: MovePosition) async throws -> ServerFrame.Position {
+        try await perform(move).position
     }
 
     package func positions(
@@ -35,8 +35,8 @@ extension Accounts: ChannelAccounts {
         try await positions.all(of: channel, first: first, limit: limit)
     }
 
-    package func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {
-        try await devices.saw(id, of: user, at: time)
+    package func sawDevice(_ id: EntryID, of user: UserID) async throws {
+        try await perform(SawDevice(id, of: user))
     }
 }
 

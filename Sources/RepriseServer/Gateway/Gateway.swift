@@ -210,15 +210,14 @@ package final class Gateway: Sendable {
         guard let accounts else { return }
         Task {
             do {
-                try await accounts.sawDevice(device, of: user, at: clock.wall())
+                try await accounts.sawDevice(device, of: user)
             } catch {
                 logger.warning("a device could not be noted", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    /// Makes a receipt durable, clamped to the head, and notifies subscribers; or notifies `shard`
-    /// that it failed.
+    /// Makes a receipt durable and notifies subscribers; or notifies `shard` that it failed.
     func move(
         _ receipt: ClientFrame.Receipt, of user: UserID, on device: EntryID?, by id: UInt64,
         through shard: Shard
@@ -226,12 +225,10 @@ package final class Gateway: Sendable {
         guard let accounts else { return shard.post(.moveFailed(id, receipt)) }
         Task {
             do {
-                let head = try await log.state(of: receipt.channel).head
                 let position = try await accounts.move(
-                    PositionMove(
-                        channel: receipt.channel, user: user, device: device,
-                        read: receipt.read.map { min($0, head) },
-                        delivered: receipt.delivered.map { min($0, head) }))
+                    MovePosition(
+                        channel: receipt.channel, user: user, device: device, read: receipt.read,
+                        delivered: receipt.delivered))
                 let members = try await accounts.memberCount(of: receipt.channel)
                 hub.moved(
                     by: id,

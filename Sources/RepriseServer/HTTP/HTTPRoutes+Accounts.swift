@@ -11,7 +11,7 @@ extension HTTPRoutes {
         on(.put, "/v1/devices/:device", in: router) { try await setDevice($0) }
         on(.delete, "/v1/devices/:device", in: router) { call in
             let id = try call.id("device")
-            _ = try await services.accounts.devices.remove(id, of: try call.me())
+            try await services.accounts.perform(RemoveDevice(id, of: try call.me()))
             return Response(status: .noContent)
         }
     }
@@ -33,12 +33,11 @@ extension HTTPRoutes {
             let token = try object.optional("pushToken").map { _ in
                 try PushToken(named: try object.string("pushToken"))
             }
-            return RegisteredDevice(
-                id: id, platform: platform, pushToken: token,
-                subscription: try subscription(object), lastSeen: services.clock.wall())
-        } _: { device in
-            try await services.accounts.devices.set(device, of: user)
-            return try Response(DeviceAnswer(device))
+            return SetDevice(
+                id, of: user, platform: platform, pushToken: token,
+                subscription: try subscription(object))
+        } _: { (device: SetDevice) in
+            try Response(DeviceAnswer(try await services.accounts.perform(device)))
         }
     }
 }

@@ -46,7 +46,7 @@ extension HTTPRoutes {
             try ChannelSettings($0)
         } _: { settings in
             let set = try await services.accounts.perform(
-                SetChannel(name, settings, by: call.who), at: services.clock.wall())
+                SetChannel(name, settings, by: call.who))
             return try await response(set.record, to: call.who, set.isNew ? .created : .ok)
         }
     }

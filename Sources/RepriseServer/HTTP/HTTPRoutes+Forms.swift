@@ -57,10 +57,10 @@ extension HTTPRoutes {
 
     private func set(
         _ catalogue: FormsCatalogue, of company: ChannelName,
-        if condition: CatalogueStore.Condition
+        if condition: SetCatalogue.Condition
     ) async throws -> Response {
-        let change = try await services.accounts.forms.set(
-            StoredForms(catalogue, at: services.clock.wall()), of: company, if: condition)
+        let change = try await services.accounts.perform(
+            SetCatalogue(catalogue, of: company, if: condition))
         services.formsDone(.stored)
         let answer = CatalogueAnswer(
             company: company.text, version: change.current.version, forms: catalogue.forms.count)
@@ -84,7 +84,7 @@ extension HTTPRoutes {
         try ChannelName(try call.query("company") ?? "default")
     }
 
-    private static func condition(_ request: Request) -> CatalogueStore.Condition {
+    private static func condition(_ request: Request) -> SetCatalogue.Condition {
         if let tags = EntityTags(request.headers[values: .ifMatch]) {
             return .oneOf(tags.isAny ? nil : tags.strong)
         }

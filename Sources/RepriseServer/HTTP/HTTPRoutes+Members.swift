@@ -41,7 +41,7 @@ extension HTTPRoutes {
             try $0.word("role") ?? .member
         } _: { (role: Member.Role) in
             let set = try await services.accounts.perform(
-                SetMember(user, role, in: channel, by: call.who), at: services.clock.wall())
+                SetMember(user, role, in: channel, by: call.who))
             return try Response(MemberAnswer(set.member), status: set.isNew ? .created : .ok)
         }
     }
@@ -49,8 +49,7 @@ extension HTTPRoutes {
     private func removeMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
-        try await services.accounts.perform(
-            RemoveMember(user, from: channel, by: call.who), at: services.clock.wall())
+        try await services.accounts.perform(RemoveMember(user, from: channel, by: call.who))
         return Response(status: .noContent)
     }
 }

@@ -42,13 +42,13 @@ extension HTTPRoutes {
             let until = try object.number("until", in: 0...WireLimits.greatestSequence)
             return Mute(subject, until: until.map { WallTime(milliseconds: $0) })
         } _: { mute in
-            try await services.accounts.mutes.set(mute, of: user, at: services.clock.wall())
+            try await services.accounts.perform(SetMute(mute, of: user))
             return try Response(MuteAnswer(mute))
         }
     }
 
     private func unmute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
-        try await services.accounts.mutes.remove(subject, of: try call.me())
+        try await services.accounts.perform(RemoveMute(subject, of: try call.me()))
         return Response(status: .noContent)
     }
 
@@ -68,7 +68,8 @@ extension HTTPRoutes {
             let device = try object.optional("device").map { _ in try object.id("device") }
             return (device, hours)
         } _: { (device: EntryID?, hours: QuietHours) in
-            guard try await services.accounts.mutes.setQuietHours(hours, of: user, on: device)
+            guard
+                try await services.accounts.perform(SetQuietHours(hours, of: user, on: device))
             else {
                 throw HTTPFailure(.notFound, "notFound", "No such device is registered.")
             }
@@ -78,7 +79,8 @@ extension HTTPRoutes {
 
     private func removeQuietHours(_ call: HTTPRouteCall) async throws -> Response {
         let device = try call.query("device").map { try EntryID($0) }
-        try await services.accounts.mutes.setQuietHours(nil, of: try call.me(), on: device)
+        try await services.accounts.perform(
+            SetQuietHours(nil, of: try call.me(), on: device))
         return Response(status: .noContent)
     }
 

@@ -41,13 +41,8 @@ extension HTTPRoutes {
         return try await withObject(call) {
             _ = try await readingGrant(call, in: channel)
         } read: {
-            try Self.receipt($0, PositionMove(channel: channel, user: user, device: nil))
-        } _: { asked in
-            // Positions are clamped to the head, also for a client that counts wrongly.
-            let head = try await services.log.state(of: channel).head
-            var move = asked
-            move.read = asked.read.map { min($0, head) }
-            move.delivered = asked.delivered.map { min($0, head) }
+            try Self.receipt($0, MovePosition(channel: channel, user: user, device: nil))
+        } _: { (move: MovePosition) in
             let position = try await services.accounts.move(move)
             try await services.moved(channel, position)
             return try Response(PositionAnswer(position))
@@ -55,8 +50,8 @@ extension HTTPRoutes {
     }
 
     private static func receipt(
-        _ object: Envelope, _ empty: PositionMove
-    ) throws -> PositionMove {
+        _ object: Envelope, _ empty: MovePosition
+    ) throws -> MovePosition {
         var move = empty
         let range = 0...WireLimits.greatestSequence
         move.read = try object.number("read", in: range)

@@ -41,7 +41,7 @@ struct Pushing: Sendable {
         self.providers = providers
         self.webPushKey = webPushKey
         self.logger = logger
-        let unread = UnreadCounts(positions: accounts.positions, log: log)
+        let unread = UnreadCounts(accounts: accounts, log: log)
         let dispatchers = providers.map {
             PushDispatcher(
                 $0, queue: accounts.pushQueue, unread: unread, log: log, metrics: metrics,
@@ -58,7 +58,7 @@ struct Pushing: Sendable {
         }
         accounts.pushQueue.onQueued(
             PushQueued(
-                services: Set(providers.map(\.service)), clock: clock,
+                services: Set(providers.map(\.service)),
                 told: { _, _ in for dispatcher in dispatchers { dispatcher.othersQueued() } }))
     }
 

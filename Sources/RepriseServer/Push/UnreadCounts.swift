@@ -11,7 +11,7 @@ import Synchronization
 /// lags behind the disk: a new process, a restored log or a new epoch begins empty and counts.
 ///
 /// ```swift
-/// let counts = UnreadCounts(positions: accounts.positions, log: log)
+/// let counts = UnreadCounts(accounts: accounts, log: log)
 /// await counts.prepare(users)  // one batch, before many users are counted
 /// let badge = try await counts.count(of: user)
 /// ```
@@ -34,7 +34,7 @@ package actor UnreadCounts {
         let through: Int64
     }
 
-    private let positions: PositionStore
+    private let accounts: Accounts
     private let log: any MessageLog
     private let limit: Int
     private let readAtOnce: Int
@@ -49,19 +49,19 @@ package actor UnreadCounts {
     package private(set) var recounts = 0
 
     /// - Parameters:
-    ///   - positions: the users' positions, and events when they change.
+    ///   - accounts: the users' positions, and events when they change.
     ///   - log: the messages.
     ///   - limit: the most channels cached, of all users together.
     ///   - readAtOnce: the number of channels beyond which one read takes no further user.
     package init(
-        positions: PositionStore, log: any MessageLog, limit: Int = PushLimits.badgeKept,
+        accounts: Accounts, log: any MessageLog, limit: Int = PushLimits.badgeKept,
         readAtOnce: Int = PushLimits.badgeStarts
     ) {
-        self.positions = positions
+        self.accounts = accounts
         self.log = log
         self.limit = limit
         self.readAtOnce = readAtOnce
-        positions.onUnreadMoved { [weak self] user, channel in self?.note(user, channel) }
+        accounts.onUnreadMoved { [weak self] user, channel in self?.note(user, channel) }
     }
 
     private nonisolated func note(_ user: UserID, _ channel: ChannelName) {
@@ -123,7 +123,7 @@ package actor UnreadCounts {
         // Later changes are noted; earlier ones are in what is read.
         let jobs = users.map(job)
         do {
-            let starts = try await positions.unreadStarts(
+            let starts = try await accounts.positions.unreadStarts(
                 jobs.map { ($0.user, $0.channels) }, atMost: readAtOnce)
             // Users beyond the limit; their changes are no longer noted.
             for job in jobs.dropFirst(starts.count) { forget(job.user) }

@@ -110,7 +110,7 @@ struct AccountBoundTests {
                 head: 0)
         }
         await expectError(.malformed) {
-            try await test.accounts.devices.set(
+            try await test.accounts.setDevice(
                 RegisteredDevice(id: EntryID("d"), platform: "i\0os", lastSeen: now),
                 of: UserID("ada"))
         }

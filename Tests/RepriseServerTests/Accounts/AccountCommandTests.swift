@@ -97,6 +97,28 @@ struct AccountCommandTests {
         await test.remove()
     }
 
+    @Test("a receipt goes to the head of the moment in which it is written, and no further")
+    func clamped() async throws {
+        let test = try await made()
+        let accounts = test.accounts
+        try await accounts.sawDevice(try EntryID("phone"), of: ada)
+        let far = MovePosition(
+            channel: room, user: ada, device: try EntryID("phone"), read: .max, delivered: 9)
+        for (head, read, delivered) in [(7, 7, 7), (8, 8, 8), (12, 12, 9)]
+        as [(Int64, Int64, Int64)] {
+            let moved = try await accounts.perform(far, at: now, heads: { _ in head })
+            #expect(moved.position == .init(user: ada, read: read, delivered: delivered))
+            #expect(
+                try await accounts.devices.delivered(to: try EntryID("phone"), of: ada, in: room)
+                    == delivered)
+        }
+        let back = MovePosition(channel: room, user: ada, device: nil, read: 3)
+        let moved = try await accounts.perform(
+            back, at: now, heads: { _ in throw RepriseError(.closed, "nobody asks") })
+        #expect(moved.position.read == 12)
+        await test.remove()
+    }
+
     /// Writes, and is refused then.
     private struct Halfway: AccountCommand {
         let room: ChannelName
@@ -107,8 +129,6 @@ struct AccountCommandTests {
                 sql: "UPDATE channels SET title = 'half' WHERE name = ?", arguments: [room.text])
             if let failure { throw failure }
         }
-
-        func change(_: Void) -> AccessChange? { nil }
     }
 
     @Test("a refused command leaves nothing of what it wrote, and those beside it are stored")

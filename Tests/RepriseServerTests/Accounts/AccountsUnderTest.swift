@@ -57,6 +57,21 @@ let now = WallTime(milliseconds: 1_800_000_000_000)
 
 func principal(_ name: String) throws -> Principal { Principal(user: try UserID(name)) }
 
+extension Accounts {
+    /// Beside no log: every channel has a long one.
+    static func open(at path: String, implicitChannels: Bool) throws -> Accounts {
+        try open(at: path, implicitChannels: implicitChannels, heads: { _ in 1_000_000 })
+    }
+
+    @discardableResult
+    func setDevice(_ device: RegisteredDevice, of user: UserID) async throws -> RegisteredDevice {
+        try await perform(
+            SetDevice(
+                device.id, of: user, platform: device.platform, pushToken: device.pushToken,
+                subscription: device.subscription), at: device.lastSeen)
+    }
+}
+
 /// Changes at a head that the test says, by the server unless it says by whom.
 extension Accounts {
     @discardableResult

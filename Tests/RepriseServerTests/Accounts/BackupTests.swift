@@ -32,7 +32,7 @@ struct BackupTests {
             while !Task.isCancelled {
                 let head = try await log.append([message(room)]).last?.event?.seq ?? 0
                 _ = try await accounts.move(
-                    PositionMove(channel: room, user: ada, device: nil, read: head, delivered: head)
+                    MovePosition(channel: room, user: ada, device: nil, read: head, delivered: head)
                 )
             }
         }
@@ -72,12 +72,12 @@ struct BackupTests {
         try await accounts.setChannel(
             room, ChannelSettings(), by: .open, at: now, head: 2)
         let device = EntryID.random()
-        try await accounts.sawDevice(device, of: ada, at: now)
+        try await accounts.sawDevice(device, of: ada)
         try await accounts.setMember(ada, role: .member, joined: 5, in: room, at: now)
         _ = try await accounts.move(
-            PositionMove(channel: room, user: ada, device: device, read: 9, delivered: 1))
+            MovePosition(channel: room, user: ada, device: device, read: 9, delivered: 1))
         _ = try await accounts.move(
-            PositionMove(
+            MovePosition(
                 channel: try ChannelName("empty"), user: ada, device: device, delivered: 4))
         await accounts.close()
         await log.close()

@@ -20,8 +20,8 @@ struct PositionTests {
 
     private func move(
         _ user: UserID, device: EntryID? = nil, read: Int64? = nil, delivered: Int64? = nil
-    ) -> PositionMove {
-        PositionMove(channel: room, user: user, device: device, read: read, delivered: delivered)
+    ) -> MovePosition {
+        MovePosition(channel: room, user: user, device: device, read: read, delivered: delivered)
     }
 
     @Test("only move forward, each by itself; a user's delivered is the furthest of the devices'")
@@ -29,7 +29,7 @@ struct PositionTests {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts
         let (phone, tablet) = (EntryID.random(), EntryID.random())
-        for device in [phone, tablet] { try await accounts.sawDevice(device, of: ada, at: now) }
+        for device in [phone, tablet] { try await accounts.sawDevice(device, of: ada) }
         for (device, read, delivered, expected) in [
             (phone, 3, 5, (3, 5)), (tablet, 2, 4, (3, 5)), (tablet, nil, 9, (3, 9)),
             (phone, 4, nil, (4, 9)), (phone, 1, 1, (4, 9)), (phone, nil, nil, (4, 9)),
@@ -129,14 +129,14 @@ struct PositionTests {
         let ids = (0...AccountLimits.devices).map { _ in EntryID.random() }
         for (number, id) in ids.enumerated() {
             let time = WallTime(milliseconds: now.milliseconds + Int64(number))
-            try await accounts.sawDevice(id, of: ada, at: time)
+            try await accounts.perform(SawDevice(id, of: ada), at: time)
             _ = try await accounts.move(move(ada, device: id, delivered: 3))
         }
         #expect(try await accounts.devices.all(of: ada).map(\.id) == ids.dropFirst().reversed())
         #expect(try await accounts.devices.delivered(to: ids[0], of: ada, in: room) == 0)
         #expect(try await accounts.devices.delivered(to: ids[1], of: ada, in: room) == 3)
-        #expect(try await accounts.devices.remove(ids[1], of: ada))
-        #expect(try await accounts.devices.remove(ids[1], of: ada) == false)
+        #expect(try await accounts.perform(RemoveDevice(ids[1], of: ada)))
+        #expect(try await accounts.perform(RemoveDevice(ids[1], of: ada)) == false)
         await test.remove()
     }
 
@@ -147,14 +147,14 @@ struct PositionTests {
         let token = try PushToken("very-secret")
         let phone = EntryID.random()
         for user in [ada, bob] {
-            try await accounts.devices.set(
+            try await accounts.setDevice(
                 RegisteredDevice(id: phone, platform: "ios", pushToken: token, lastSeen: now),
                 of: user)
         }
         #expect(try await accounts.devices.all(of: ada).map(\.pushToken) == [nil])
         let device = try #require(try await accounts.devices.all(of: bob).first)
         #expect(device.pushToken == token)
-        try await accounts.sawDevice(phone, of: bob, at: now)
+        try await accounts.sawDevice(phone, of: bob)
         #expect(try await accounts.devices.all(of: bob).first?.pushToken == token)
         var dumped = ""
         dump(device, to: &dumped)

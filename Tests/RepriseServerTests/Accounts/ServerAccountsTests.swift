@@ -51,10 +51,10 @@ struct ServerAccountsTests {
         let member = try await test.accounts.setMember(
             bob, role: .member, joined: 3, in: room, at: now)
         let position = try await test.accounts.move(
-            PositionMove(channel: room, user: bob, device: nil, read: 4, delivered: 5))
+            MovePosition(channel: room, user: bob, device: nil, read: 4, delivered: 5))
         let device = RegisteredDevice(
             id: .random(), platform: "ios", pushToken: try PushToken("secret"), lastSeen: now)
-        try await test.accounts.devices.set(device, of: bob)
+        try await test.accounts.setDevice(device, of: bob)
         try await test.reopen()
         #expect(try await test.accounts.channel(room) == made)
         #expect(try await test.accounts.member(bob, in: room) == member)
@@ -178,7 +178,7 @@ struct ServerAccountsTests {
         try await accounts.removeMember(bob, from: room)
         try await accounts.removeMember(bob, from: room)
         #expect(test.changes() == [Change(channel: room, user: bob)])
-        _ = try await accounts.move(PositionMove(channel: room, user: ada, device: nil, read: 1))
+        _ = try await accounts.move(MovePosition(channel: room, user: ada, device: nil, read: 1))
         #expect(test.changes() == [])
         await test.remove()
     }
@@ -193,7 +193,7 @@ struct ServerAccountsTests {
         await test.close()
         await expectError(.closed) {
             _ = try await accounts.move(
-                PositionMove(channel: room, user: ada, device: nil, read: 1))
+                MovePosition(channel: room, user: ada, device: nil, read: 1))
         }
         let path = test.folder.path + "/accounts.sqlite"
         for (sql, code) in [

@@ -21,6 +21,7 @@ struct ReceiptTests {
     func receipt() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 4)
+            accounts.change { $0.head = 4 }
             let (ada, ben) = (
                 try await server.client(as: "ada"), try await server.client(as: "ben")
             )

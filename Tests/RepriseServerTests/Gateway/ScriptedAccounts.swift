@@ -21,6 +21,8 @@ final class ScriptedAccounts: ChannelAccounts {
         var moveDelay: Duration?
         var failures = 0
         var moveFailures = 0
+        /// Every channel's head, which no position exceeds.
+        var head: Int64 = .max
         /// How long the answer to a move to this message is on its way, once it is durable.
         var answerDelays: [Int64: Duration] = [:]
         /// How long positions are on their way, once they are read.
@@ -61,7 +63,7 @@ final class ScriptedAccounts: ChannelAccounts {
         }
     }
 
-    func move(_ move: PositionMove) async throws -> ServerFrame.Position {
+    func move(_ move: MovePosition) async throws -> ServerFrame.Position {
         if let delay = state.withLock({ $0.moveDelay }) { try await Task.sleep(for: delay) }
         let (position, delay) = try state.withLock { state in
             guard state.moveFailures == 0 else {
@@ -72,8 +74,9 @@ final class ScriptedAccounts: ChannelAccounts {
             let place = Place(channel: move.channel, user: move.user)
             var position =
                 state.positions[place] ?? .init(user: move.user, read: 0, delivered: 0)
-            position.read = max(position.read, move.read ?? 0)
-            position.delivered = max(position.delivered, move.delivered ?? 0)
+            position.read = max(position.read, min(move.read ?? 0, state.head))
+            position.delivered = max(
+                position.delivered, min(move.delivered ?? 0, state.head))
             state.positions[place] = position
             return (position, move.read.flatMap { state.answerDelays[$0] })
         }
@@ -106,7 +109,7 @@ final class ScriptedAccounts: ChannelAccounts {
         state.withLock { $0.changed = body }
     }
 
-    func sawDevice(_ id: EntryID, of user: UserID, at time: WallTime) async throws {
+    func sawDevice(_ id: EntryID, of user: UserID) async throws {
         state.withLock { _ = $0.devices.insert(id) }
     }
 }

@@ -47,7 +47,8 @@ func withAPI(
     let committer = Committer(log: log, limits: queue) { _ in }
     let running = Task { await committer.run() }
     let router = Router()
-    let accounts = try Accounts.open(at: folder.path, implicitChannels: implicitChannels)
+    let accounts = try Accounts.open(
+        at: folder.path, implicitChannels: implicitChannels, heads: { try log.head(of: $0) })
     var services = HTTPServices(log: log, committer: committer, accounts: accounts)
     configure(&services)
     HTTPRoutes(services, limits: limits).add(to: router)

@@ -383,7 +383,8 @@ final class OpenAPIExchanges {
         defer { folder.remove() }
         let log = try SQLiteMessageLog.open(at: folder.path)
         issuer = try TokenIssuer(key: try await DevelopmentKey.open(in: folder.path))
-        let accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        let accounts = try Accounts.open(
+            at: folder.path, implicitChannels: false, heads: { try log.head(of: $0) })
         let committer = Committer(log: log) { _ in }
         let storing = Task { await committer.run() }
         var services = HTTPServices(

@@ -68,7 +68,7 @@ struct ErasureTests {
         let id = try EntryID("phone")
         let old = String(repeating: "ab", count: 32)
         for token in [old, String(repeating: "cd", count: 32)] {
-            try await test.accounts.devices.set(
+            try await test.accounts.setDevice(
                 RegisteredDevice(
                     id: id, platform: "ios", pushToken: try PushToken(token), lastSeen: now),
                 of: ada)

@@ -29,13 +29,13 @@ struct PushBoundTests {
         }
         try other.close()
         let accounts = test.accounts
-        try await accounts.mutes.set(Mute(.user(try UserID("ada"))), of: Self.bob, at: now)
+        try await accounts.perform(SetMute(Mute(.user(try UserID("ada"))), of: Self.bob), at: now)
         await expectError(.full) {
-            try await accounts.mutes.set(Mute(.user(try UserID("eve"))), of: Self.bob, at: now)
+            try await accounts.perform(SetMute(Mute(.user(try UserID("eve"))), of: Self.bob), at: now)
         }
         let until = now.advanced(by: .seconds(60))
-        try await accounts.mutes.set(
-            Mute(.user(try UserID("ada")), until: until), of: Self.bob, at: now)
+        try await accounts.perform(
+            SetMute(Mute(.user(try UserID("ada")), until: until), of: Self.bob), at: now)
         #expect(try await accounts.mutes.all(of: Self.bob, at: now).count == 10_000)
         await test.remove()
     }
@@ -130,7 +130,7 @@ struct PushBoundTests {
         let provider = HeldProvider()
         let dispatcher = PushDispatcher(
             provider, queue: push.accounts.pushQueue,
-            unread: UnreadCounts(positions: push.accounts.positions, log: push.log),
+            unread: UnreadCounts(accounts: push.accounts, log: push.log),
             log: push.log, metrics: push.metrics, clock: push.clock, logger: RunningServer.logger)
         let running = Task { await dispatcher.run() }
         let deadline = ContinuousClock.now + .seconds(20)

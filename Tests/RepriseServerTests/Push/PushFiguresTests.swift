@@ -36,7 +36,7 @@ struct PushFiguresTests {
                         let user = try UserID("user-\(number)")
                         try await accounts.setMember(
                             user, role: .member, joined: 0, in: room, at: clock.wall())
-                        try await accounts.devices.set(
+                        try await accounts.setDevice(
                             RegisteredDevice(
                                 id: try EntryID("phone"), platform: "ios",
                                 pushToken: try PushToken("aa\(100_000 + number)"),

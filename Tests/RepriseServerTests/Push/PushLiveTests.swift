@@ -103,12 +103,12 @@ struct PushLiveTests {
         try await accounts.setMember(
             bob, role: .member, joined: 0, in: channel("room"), at: now)
         apns.install("aabb")
-        try await accounts.devices.set(
+        try await accounts.setDevice(
             RegisteredDevice(
                 id: try EntryID("phone"), platform: "ios", pushToken: try PushToken("aabb"),
                 lastSeen: now), of: bob)
         let browser = web.subscribe("b1")
-        try await accounts.devices.set(
+        try await accounts.setDevice(
             RegisteredDevice(
                 id: try EntryID("web"), platform: "web",
                 subscription: try WebPushSubscription(

@@ -48,22 +48,24 @@ struct PushSettingsTests {
                 try await push.register("phone-\(name)", of: name, token: "aa0\(number)")
             }
             let time = push.clock.wall()
-            try await push.accounts.mutes.set(Mute(.channel(channel("room"))), of: bob, at: time)
-            try await push.accounts.mutes.set(
-                Mute(.user(try UserID("ada")), until: time.advanced(by: .seconds(60))), of: eve,
+            try await push.accounts.perform(
+                SetMute(Mute(.channel(channel("room"))), of: bob), at: time)
+            try await push.accounts.perform(
+                SetMute(
+                    Mute(.user(try UserID("ada")), until: time.advanced(by: .seconds(60))), of: eve),
                 at: time)
             let seconds = time.milliseconds / 1_000 % 86_400
             let minute = Int(seconds / 60)
             let hours = try QuietHours(
                 start: minute, end: (minute + 60) % 1_440, zone: "UTC")
-            try await push.accounts.mutes.setQuietHours(hours, of: try UserID("kim"))
+            try await push.accounts.perform(SetQuietHours(hours, of: try UserID("kim")))
             // A device's own come before its user's.
             let lee = try UserID("lee")
-            try await push.accounts.mutes.setQuietHours(hours, of: lee)
+            try await push.accounts.perform(SetQuietHours(hours, of: lee))
             let other = try QuietHours(
                 start: (minute + 120) % 1_440, end: (minute + 180) % 1_440, zone: "UTC")
-            try await push.accounts.mutes.setQuietHours(
-                other, of: lee, on: try EntryID("phone-lee"))
+            try await push.accounts.perform(
+                SetQuietHours(other, of: lee, on: try EntryID("phone-lee")))
             try await push.publish("m1", from: "ada")
             try await push.until(pushes: 4)
             try await push.untilQueueIsEmpty()

@@ -20,7 +20,7 @@ final class PushUnderTest {
         self.provider = provider
         folder = try TemporaryFolder()
         log = try Self.openLog(folder, clock)
-        accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        accounts = try Self.openAccounts(folder, clock)
         dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
     }
 
@@ -33,17 +33,24 @@ final class PushUnderTest {
         return try SQLiteMessageLog.open(at: folder.path, configuration)
     }
 
+    private static func openAccounts(
+        _ folder: TemporaryFolder, _ clock: ManualClock
+    ) throws -> Accounts {
+        try Accounts.open(
+            at: folder.path, implicitChannels: false, clock: clock, heads: { _ in 1_000_000 })
+    }
+
     private static func dispatcher(
         _ provider: RecordingProvider, _ accounts: Accounts, _ log: SQLiteMessageLog,
         _ metrics: ServerMetrics, _ clock: ManualClock
     ) -> PushDispatcher {
         let dispatcher = PushDispatcher(
             provider, queue: accounts.pushQueue,
-            unread: UnreadCounts(positions: accounts.positions, log: log), log: log,
+            unread: UnreadCounts(accounts: accounts, log: log), log: log,
             metrics: metrics, clock: clock, logger: RunningServer.logger)
         accounts.pushQueue.onQueued(
             PushQueued(
-                services: [provider.service], clock: clock,
+                services: [provider.service],
                 told: { _, _ in dispatcher.othersQueued() }))
         return dispatcher
     }
@@ -74,7 +81,7 @@ final class PushUnderTest {
     ) throws {
         self.provider = provider
         log = try Self.openLog(folder, clock, isRestored: isRestored)
-        accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        accounts = try Self.openAccounts(folder, clock)
         dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
     }
 
@@ -101,7 +108,7 @@ final class PushUnderTest {
     func register(
         _ device: String, of user: String, token: String? = nil
     ) async throws {
-        try await accounts.devices.set(
+        try await accounts.setDevice(
             RegisteredDevice(
                 id: try EntryID(device), platform: "ios",
                 pushToken: try PushToken(token ?? "aa" + device.utf8.map { "\($0)" }.joined()),
@@ -132,7 +139,7 @@ final class PushUnderTest {
         in name: String = "room"
     ) async throws {
         _ = try await accounts.move(
-            PositionMove(
+            MovePosition(
                 channel: channel(name), user: try UserID(user),
                 device: try device.map { try EntryID($0) }, read: read, delivered: delivered))
     }

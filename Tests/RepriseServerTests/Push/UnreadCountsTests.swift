@@ -32,14 +32,14 @@ struct UnreadCountsTests {
         var seeded = SeededGenerator()
         let push = try PushUnderTest()
         for room in Self.rooms { try await push.make(room, members: Self.people) }
-        var counts = UnreadCounts(positions: push.accounts.positions, log: push.log, limit: limit)
+        var counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: limit)
         var ids: [(room: String, id: String)] = []
         for step in 0..<450 {
             if step % 150 == 149 {
                 await push.kill()
                 try push.reopen(isRestored: step % 300 == 299)
                 counts = UnreadCounts(
-                    positions: push.accounts.positions, log: push.log, limit: limit)
+                    accounts: push.accounts, log: push.log, limit: limit)
             }
             try await Self.change(push, step, &ids, &seeded)
             for name in Self.people where Bool.random(using: &seeded) {
@@ -99,7 +99,7 @@ struct UnreadCountsTests {
     func concurrent() async throws {
         let push = try PushUnderTest()
         for room in Self.rooms { try await push.make(room, members: Self.people) }
-        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log)
+        let counts = UnreadCounts(accounts: push.accounts, log: push.log)
         let (log, accounts) = (push.log, push.accounts)
         let users = try Self.people.map { try UserID($0) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -113,7 +113,7 @@ struct UnreadCountsTests {
                                 channel: room, id: .random(), from: users[number % 3], body: [0x31])
                         ])
                         _ = try await accounts.move(
-                            PositionMove(
+                            MovePosition(
                                 channel: room, user: users[step % 3], device: nil,
                                 read: Int64(step / 2)))
                     }
@@ -158,7 +158,7 @@ struct UnreadCountsTests {
             (0..<9_000).map {
                 NewMessage(channel: channel("room-\($0)"), id: .random(), body: [0x31])
             })
-        let counts = UnreadCounts(positions: accounts.positions, log: log)
+        let counts = UnreadCounts(accounts: accounts, log: log)
         let clock = ContinuousClock()
         var began = clock.now
         let all = try await counts.count(of: bob)
@@ -197,7 +197,7 @@ struct UnreadCountsTests {
             #expect(
                 try await push.accounts.positions.unreadStarts(asked, atMost: limit).count == found)
         }
-        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log, readAtOnce: 6)
+        let counts = UnreadCounts(accounts: push.accounts, log: push.log, readAtOnce: 6)
         await counts.prepare(Set(users))
         #expect(await counts.recounts == 3)
         for user in users { #expect(try await counts.count(of: user) == 6) }
@@ -213,7 +213,7 @@ struct UnreadCountsTests {
         let people = (0..<40).map { "user-\($0)" }
         try await push.make(members: people)
         try await push.publish("m1")
-        let counts = UnreadCounts(positions: push.accounts.positions, log: push.log, limit: 20)
+        let counts = UnreadCounts(accounts: push.accounts, log: push.log, limit: 20)
         for name in people {
             #expect(try await counts.count(of: try UserID(name)) == 1)
             #expect(await counts.keptChannels <= 20)

@@ -73,8 +73,8 @@ extension DuePush {
             isChannelMuted: row.integer(19) != 0, isSenderMuted: row.integer(20) != 0,
             quietHours: row.isNull(21)
                 ? nil
-                : try? QuietHours(
-                    start: Int(row.integer(21)), end: Int(row.integer(22)), zone: row.text(23)),
+                : QuietHours(
+                    unchecked: Int(row.integer(21)), to: Int(row.integer(22)), zone: row.text(23)),
             title: row.optional(18))
     }
 

@@ -7,16 +7,13 @@ import Synchronization
 /// The observer of queued pushes, and what queueing one needs.
 package struct PushQueued: Sendable {
     package var services: Set<PushService>
-    package var clock: any Timekeeper
     /// Called after the commit; must not block.
     package var told: @Sendable (PushService, Int) -> Void
 
     package init(
-        services: Set<PushService>, clock: any Timekeeper,
-        told: @escaping @Sendable (PushService, Int) -> Void
+        services: Set<PushService>, told: @escaping @Sendable (PushService, Int) -> Void
     ) {
         self.services = services
-        self.clock = clock
         self.told = told
     }
 }
@@ -143,12 +140,12 @@ package final class PushQueue: Sendable {
     ///
     /// - Returns: the number of queued pushes.
     func queueDismissals(
-        after move: PositionMove, formerRead: Int64, _ db: Database
+        on device: EntryID?, after former: Int64, _ position: ServerFrame.Position,
+        in channel: ChannelName, at now: WallTime, _ db: Database
     ) throws -> Int {
-        guard let read = move.read, read > formerRead, let queued = queued.withLock({ $0 }),
-            queued.services.contains(.apns)
+        guard position.read > former,
+            queued.withLock({ $0?.services.contains(.apns) ?? false })
         else { return 0 }
-        let now = queued.clock.wall()
         var count = 0
         for kind in [PushHint.Kind.dismiss, .badge] {
             try db.cachedStatement(
@@ -163,8 +160,8 @@ package final class PushQueue: Sendable {
                     """
             ).execute(arguments: [
                 now.advanced(by: PushLimits.dismissAfter).milliseconds, kind.rawValue,
-                move.channel.text, read, now.advanced(by: PushLimits.life).milliseconds,
-                move.channel.text, move.user.text, move.device?.text ?? "", formerRead,
+                channel.text, position.read, now.advanced(by: PushLimits.life).milliseconds,
+                channel.text, position.user.text, device?.text ?? "", former,
             ])
             count += db.changesCount
         }

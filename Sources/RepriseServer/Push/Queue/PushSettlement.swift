@@ -48,7 +48,7 @@ struct PushSettlement {
         case .pushed where entry.kind == .alert: try notePushed(entry)
         case .dead(let since):
             try settled.address.map {
-                try DeviceRegistry.removeAddress(
+                try RegisteredDevice.removeAddress(
                     $0, of: entry.user, on: entry.device, since: since, db)
             }
         case .pushed, .dropped: break
