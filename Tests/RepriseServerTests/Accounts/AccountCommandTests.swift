@@ -105,7 +105,8 @@ struct AccountCommandTests {
         let far = MovePosition(
             channel: room, user: ada, device: try EntryID("phone"), read: .max, delivered: 9)
         for (head, read, delivered) in [(7, 7, 7), (8, 8, 8), (12, 12, 9)]
-        as [(Int64, Int64, Int64)] {
+            as [(Int64, Int64, Int64)]
+        {
             let moved = try await accounts.perform(far, at: now, heads: { _ in head })
             #expect(moved.position == .init(user: ada, read: read, delivered: delivered))
             #expect(

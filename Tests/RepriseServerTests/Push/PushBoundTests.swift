@@ -31,7 +31,8 @@ struct PushBoundTests {
         let accounts = test.accounts
         try await accounts.perform(SetMute(Mute(.user(try UserID("ada"))), of: Self.bob), at: now)
         await expectError(.full) {
-            try await accounts.perform(SetMute(Mute(.user(try UserID("eve"))), of: Self.bob), at: now)
+            try await accounts.perform(
+                SetMute(Mute(.user(try UserID("eve"))), of: Self.bob), at: now)
         }
         let until = now.advanced(by: .seconds(60))
         try await accounts.perform(
