@@ -10,10 +10,12 @@ import Synchronization
 /// A line is one `write` to a pipe, so that a kill leaves whole lines only. What was submitted but
 /// never acknowledged may be stored or not; what was acknowledged must be.
 enum Writing {
-    /// Seals `idsPerRun` ids together; nil is as many as a server does.
+    /// Seals `idsPerRun` ids together, and moves half as many messages; nil is as many as a server
+    /// does.
     static func run(in folder: String, idsPerRun: Int?) async throws {
         var configuration = SQLiteMessageLog.Configuration()
         configuration.idsPerRun = idsPerRun ?? configuration.idsPerRun
+        configuration.arrivalsPerTurn = idsPerRun.map { $0 / 2 } ?? configuration.arrivalsPerTurn
         let log = try SQLiteMessageLog.open(at: folder, configuration)
         let committer = Committer(log: log) { _ in }
         let running = Task { await committer.run() }

@@ -63,7 +63,7 @@ struct ServeEndingTests {
         settings.busyMode = .timeout(5)
         let log = try DatabaseQueue(path: server.data + "/messages.sqlite", configuration: settings)
         defer { try? log.close() }
-        return try await log.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM messages") }
+        return try await log.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM all_messages") }
             ?? 0
     }
 

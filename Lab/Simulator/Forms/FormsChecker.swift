@@ -10,6 +10,8 @@ final class FormsChecker {
     final class Clearing {
         fileprivate let outcome: Outcome
         fileprivate let covers: Set<EntryID>
+        /// What was recorded when it was done: the app may have had to ask again and again.
+        fileprivate var ended: Set<EntryID> = []
         fileprivate(set) var isDone = false
         var isWaiting = false
 
@@ -193,8 +195,8 @@ final class FormsChecker {
     private func checkDurable(_ id: EntryID, _ showing: String) {
         // What is being cleared at this moment may be gone from the journal and not yet from the
         // screen.
-        guard let journal = journal(), !clearings.contains(where: { $0.covers.contains(id) })
-        else { return }
+        let isCleared = clearings.contains { !$0.isDone || $0.ended.contains(id) }
+        guard let journal = journal(), !isCleared else { return }
         do {
             try journal.read { transaction in
                 if try !transaction.showings().contains(where: { $0.id == showing }) {
@@ -223,6 +225,7 @@ final class FormsChecker {
 
     func cleared(_ clearing: Clearing) {
         clearing.isDone = true
+        clearing.ended = Set(ids.filter { isAcknowledged($0) })
         grants = []
     }
 

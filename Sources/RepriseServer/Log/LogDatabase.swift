@@ -13,6 +13,7 @@ final class LogDatabase: Sendable {
     private let folder: LogFolder
     private let pool: DatabasePool
     private let memory = Mutex<LogMemory?>(nil)
+    private let arrivals = ArrivalIndex()
 
     /// Opens the log in a folder, or creates both.
     static func open(
@@ -46,7 +47,10 @@ final class LogDatabase: Sendable {
         if configuration.isRestored {
             try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
         }
-        reading = LogReading(epoch: try pool.read { try LogSchema.epoch($0) })
+        reading = try pool.read { [arrivals] db in
+            _ = try Arrivals(db, arrivals)
+            return LogReading(epoch: try LogSchema.epoch(db), arrivals: arrivals)
+        }
     }
 
     private static func makeDurable(
@@ -69,9 +73,7 @@ final class LogDatabase: Sendable {
                 let value = try pool.write { db in
                     var changed =
                         try current.take()
-                        ?? LogMemory(
-                            db, idsPerRun: configuration.idsPerRun,
-                            awaited: configuration.awaitedMessages)
+                        ?? LogMemory(db, arrivals, configuration)
                     let value = try body(&changed, db)
                     current = changed
                     return value

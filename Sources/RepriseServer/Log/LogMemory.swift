@@ -19,80 +19,50 @@ struct LogMemory: Sendable {
         var isChanged = false
     }
 
-    /// The two statements that run per message.
+    /// The statements that run per message.
     private struct Insertions {
         var id: FastStatement
-        private var message: FastStatement
-        /// For edits, deletions and buried messages: prepared at the first.
-        private var change: FastStatement?
+        var arrival: FastStatement
+        private var placed: FastStatement?
 
-        init(_ ids: KnownIDs, _ db: Database) throws {
+        init(_ ids: KnownIDs, _ arrivals: Arrivals, _ db: Database) throws {
             id = try ids.insertion(db)
-            message = try FastStatement(
-                db,
-                """
-                INSERT INTO messages (channel, seq, prev, id, time, sender, body)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """)
+            arrival = try arrivals.insertion(db)
         }
 
-        mutating func insert(_ event: ServerFrame.Event, _ key: Int64, _ db: Database) throws {
-            guard event.change == nil, !event.isDeleted else {
-                return try insertChange(event, key, db)
-            }
-            try Self.bind(event, key, to: &message)
-            try message.bind(event.body)
-            try message.run()
-        }
-
-        private mutating func insertChange(
-            _ event: ServerFrame.Event, _ key: Int64, _ db: Database
-        ) throws {
-            var row = try change ?? Self.changeInsertion(db)
-            try Self.bind(event, key, to: &row)
-            try row.bind(event.body)
-            switch event.change {
-            case .edits?: try row.bind(StoredChange.edit)
-            case .deletes?: try row.bind(StoredChange.deletion)
-            case nil: try row.bindNull()
-            }
-            try row.bind(event.change?.target)
-            try row.bind(event.isDeleted ? 1 : nil)
+        /// Stores a message where its channel's are.
+        mutating func place(_ event: ServerFrame.Event, _ key: Int64, _ db: Database) throws {
+            var row =
+                try placed
+                ?? FastStatement(
+                    db,
+                    """
+                    INSERT INTO messages
+                    (channel, seq, prev, id, time, sender, body, change, target, deleted)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    """)
+            try row.bind(event, key)
             try row.run()
-            change = row
-        }
-
-        private static func changeInsertion(_ db: Database) throws -> FastStatement {
-            try FastStatement(
-                db,
-                """
-                INSERT INTO messages
-                (channel, seq, prev, id, time, sender, body, change, target, deleted)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
-        }
-
-        private static func bind(
-            _ event: ServerFrame.Event, _ key: Int64, to row: inout FastStatement
-        ) throws {
-            try row.bind(key)
-            try row.bind(event.seq)
-            try row.bind(event.prev == event.seq - 1 ? nil : event.prev)
-            try row.bind(event.id.text)
-            try row.bind(event.time.milliseconds)
-            if let from = event.from { try row.bind(from.text) } else { try row.bindNull() }
+            placed = row
         }
     }
 
     private var channels: [ChannelName: Channel] = [:]
+    /// The channels of the current batch whose messages go to their channel at once.
+    private var dense: Set<ChannelName> = []
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
+    private(set) var arrivals: Arrivals
     private var awaited: AwaitedMessages
     private var owners: [UserID: Int64] = [:]
 
-    init(_ db: Database, idsPerRun: Int, awaited most: Int) throws {
-        ids = try KnownIDs(db, runLength: idsPerRun)
-        awaited = try AwaitedMessages(db, most: most)
+    /// - Parameter index: for readers; it learns what is in the database.
+    init(_ db: Database, _ index: ArrivalIndex, _ configuration: SQLiteMessageLog.Configuration)
+        throws
+    {
+        ids = try KnownIDs(db, runLength: configuration.idsPerRun)
+        awaited = try AwaitedMessages(db, most: configuration.awaitedMessages)
+        arrivals = try Arrivals(db, index, turn: configuration.arrivalsPerTurn)
     }
 
     /// Stores a batch in the open transaction.
@@ -103,7 +73,8 @@ struct LogMemory: Sendable {
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         var newest = now
-        var inserting = try Insertions(ids, db)
+        var inserting = try Insertions(ids, arrivals, db)
+        dense = Self.dense(batch)
         for message in batch {
             let result = try append(message, now: now, &inserting, db)
             if let event = result.event { newest = max(newest, event.time) }
@@ -111,7 +82,23 @@ struct LogMemory: Sendable {
         }
         try writeHeads(db)
         try ids.seal(newest: newest, db)
+        try arrivals.advance(db)
         return results
+    }
+
+    /// The channels with so many messages in a batch that they are stored together.
+    private static func dense(_ batch: [NewMessage]) -> Set<ChannelName> {
+        guard batch.count >= Arrivals.dense else { return [] }
+        var counts: [ChannelName: Int] = [:]
+        for message in batch { counts[message.channel, default: 0] += 1 }
+        return Set(counts.lazy.filter { $0.value >= Arrivals.dense }.map(\.key))
+    }
+
+    /// Moves messages to their channels: see `Arrivals/move(_:through:atMost:_:)`.
+    mutating func move(
+        _ channel: Int64? = nil, through last: Int64 = .max, atMost most: Int, _ db: Database
+    ) throws -> Int {
+        try arrivals.move(channel, through: last, atMost: most, db)
     }
 
     /// Forgets ids; see `KnownIDs/forget(_:_:)`.
@@ -132,7 +119,9 @@ struct LogMemory: Sendable {
         let decision = try AppendRules.decide(
             message, in: known?.head.key,
             known: { try ids.known($0, db) }, awaits: { awaited.contains($0) },
-            target: { try StoredChange.target(at: $0, db) })
+            target: {
+                try arrivals.target($0.seq, in: $0.channel, db) ?? StoredChange.target(at: $0, db)
+            })
         switch decision {
         case .answer(let result): return result
         case .arrived(let position):
@@ -160,6 +149,7 @@ struct LogMemory: Sendable {
             try insert(event, channel.head.key, &inserting, db)
             if case .deletes(let target) = change {
                 channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
+                channel.head.bytes -= try arrivals.blank(target, in: channel.head.key, db)
             }
             return .stored(event)
         case .bury(let id):
@@ -184,7 +174,12 @@ struct LogMemory: Sendable {
         _ event: ServerFrame.Event, owner: Int64?, _ key: Int64, _ inserting: inout Insertions,
         _ db: Database
     ) throws {
-        try inserting.insert(event, key, db)
+        if dense.contains(event.channel) {
+            _ = try arrivals.move(key, db)
+            try inserting.place(event, key, db)
+        } else {
+            try arrivals.insert(event, key, with: &inserting.arrival)
+        }
         let known = AppendRules.Known(.init(channel: key, seq: event.seq), owner: owner)
         try ids.insert(event.id, known, with: &inserting.id)
     }

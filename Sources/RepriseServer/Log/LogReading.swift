@@ -5,6 +5,7 @@ import RepriseWire
 /// Reads pages, each in one read transaction.
 struct LogReading {
     let epoch: Epoch
+    let arrivals: ArrivalIndex
 
     /// The channel's state and key; nil if it has no messages yet.
     func state(
@@ -41,33 +42,26 @@ struct LogReading {
             return LogPage(events: [], gone: [], state: nothing, through: 0)
         }
         var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
-        var rows = try FastStatement(
-            db,
-            """
-            SELECT seq, prev, id, time, body, sender, change, target, deleted FROM messages
-            WHERE channel = ? AND seq > ? ORDER BY seq
-            """)
+        var rows = try MessageRows(of: key, head: state.head, arrivals, db)
         defer { rows.reset() }
         for range in missing where tiling.begin(range) {
-            rows.reset()
-            try rows.bind(key)
-            try rows.bind(tiling.position)
+            try rows.begin(after: tiling.position)
             while tiling.needsRow {
-                guard try rows.step() else {
+                guard let row = try rows.next() else {
                     tiling.rowsEnded()
                     break
                 }
-                let seq = rows.integer(0)
-                let prev = rows.isNull(1) ? seq - 1 : rows.integer(1)
-                guard tiling.accepts(prev: prev, bytes: rows.byteCount(4)) else { break }
+                let seq = row.integer(0)
+                let prev = row.isNull(1) ? seq - 1 : row.integer(1)
+                guard tiling.accepts(prev: prev, bytes: row.byteCount(4)) else { break }
                 tiling.add(
                     ServerFrame.Event(
                         channel: channel, seq: seq, prev: prev,
-                        id: EntryID(unchecked: rows.text(2)),
-                        time: WallTime(milliseconds: rows.integer(3)),
-                        from: rows.isNull(5) ? nil : UserID(unchecked: rows.text(5)),
-                        change: StoredChange.change(rows, at: 6), isDeleted: !rows.isNull(8),
-                        body: rows.bytes(4)))
+                        id: EntryID(unchecked: row.text(2)),
+                        time: WallTime(milliseconds: row.integer(3)),
+                        from: row.isNull(5) ? nil : UserID(unchecked: row.text(5)),
+                        change: StoredChange.change(row, at: 6), isDeleted: !row.isNull(8),
+                        body: row.bytes(4)))
             }
             if tiling.isFull { break }
         }
@@ -82,7 +76,7 @@ struct LogReading {
     /// thousand channels would cost as much as running them.
     func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
         var states = try FastStatement(db, Self.stateOfChannel)
-        var rows = try FastStatement(db, Self.unreadInRange)
+        var rows = try UnreadRows(arrivals, db)
         defer { rows.reset() }
         return try asked.map { question in
             guard let (state, key) = try state(of: question.channel, &states) else {
@@ -91,7 +85,7 @@ struct LogReading {
             let start = Self.unreadStart(question, state)
             guard state.head > start else { return Unread(count: 0, head: state.head) }
             let range = CountedUnread.Count(after: start, through: state.head, count: 0)
-            let (count, _) = try unread(of: question.user, in: key, range, &rows)
+            let (count, _) = try rows.count(of: question.user, in: key, range, head: state.head)
             return Unread(count: count, head: state.head)
         }
     }
@@ -111,11 +105,11 @@ struct LogReading {
         }
         let start = Self.unreadStart(question, state)
         guard state.head > start else { return (Unread(count: 0, head: state.head), nil) }
-        var rows = try FastStatement(db, Self.unreadInRange)
+        var rows = try UnreadRows(arrivals, db)
         defer { rows.reset() }
         let count =
             try known.flatMap {
-                try moved($0, to: start, state, of: question.user, in: key, &rows, db)
+                try moved($0, to: start, state, of: question.user, in: key, &rows)
             } ?? counted(from: start, state, of: question.user, in: key, &rows)
         let unread = Unread(
             count: min(count.count, WireLimits.unreadCounted), head: state.head)
@@ -130,10 +124,10 @@ struct LogReading {
     /// a later start.
     private func counted(
         from start: Int64, _ state: LogChannelState, of user: UserID, in key: Int64,
-        _ rows: inout FastStatement
+        _ rows: inout UnreadRows
     ) throws -> CountedUnread.Count {
         var all = CountedUnread.Count(after: start, through: state.head, count: 0)
-        let (count, first) = try unread(of: user, in: key, all, &rows)
+        let (count, first) = try rows.count(of: user, in: key, all, head: state.head)
         all.count = count
         if count >= WireLimits.unreadCounted {
             all.after = first - 1
@@ -146,7 +140,7 @@ struct LogReading {
     /// impossible, or costs more than a full count.
     private func moved(
         _ known: CountedUnread.Count, to start: Int64, _ state: LogChannelState, of user: UserID,
-        in key: Int64, _ rows: inout FastStatement, _ db: Database
+        in key: Int64, _ rows: inout UnreadRows
     ) throws -> CountedUnread.Count? {
         guard known.through <= state.head, known.isMost || start >= known.after else { return nil }
         var count = known
@@ -154,58 +148,25 @@ struct LogReading {
             let work = max(start - known.after, 0) + state.head - known.through
             // Trimmed messages cannot be scanned any more.
             guard work < state.head - start, state.floor <= known.after,
-                try !hasDeletion(in: key, behind: known.through, db)
+                try !rows.hasDeletion(in: key, behind: known.through, head: state.head)
             else { return nil }
             if start > known.after {
                 let read = CountedUnread.Count(
                     after: known.after, through: min(start, known.through), count: 0)
-                count.count -= try unread(of: user, in: key, read, &rows, atMost: .max).count
+                count.count -=
+                    try rows.count(of: user, in: key, read, head: state.head, atMost: .max).count
             }
         }
         let fresh = CountedUnread.Count(
             after: max(known.through, start), through: state.head, count: 0)
-        count.count += try unread(of: user, in: key, fresh, &rows, atMost: .max).count
+        count.count +=
+            try rows.count(of: user, in: key, fresh, head: state.head, atMost: .max).count
         if start > count.after {
             count.after = start
             count.isMost = false
         }
         count.through = state.head
         return count
-    }
-
-    private func hasDeletion(in key: Int64, behind seq: Int64, _ db: Database) throws -> Bool {
-        var row = try FastStatement(
-            db,
-            """
-            SELECT 1 FROM messages WHERE channel = ? AND seq > ? AND change = \(StoredChange.deletion)
-            LIMIT 1
-            """)
-        defer { row.reset() }
-        try row.bind(key)
-        try row.bind(seq)
-        return try row.step()
-    }
-
-    private static let unreadInRange = """
-        SELECT count(*), min(seq) FROM (
-          SELECT seq FROM messages WHERE channel = ? AND seq > ? AND seq <= ?
-          AND change IS NULL AND deleted IS NULL AND sender IS NOT ?
-          ORDER BY seq DESC LIMIT ?)
-        """
-
-    /// - Returns: the count, and the first unread message; 0 if none.
-    private func unread(
-        of user: UserID, in key: Int64, _ range: CountedUnread.Count, _ rows: inout FastStatement,
-        atMost limit: Int64 = WireLimits.unreadCounted
-    ) throws -> (count: Int64, first: Int64) {
-        rows.reset()
-        try rows.bind(key)
-        try rows.bind(range.after)
-        try rows.bind(range.through)
-        try rows.bind(user.text)
-        try rows.bind(limit)
-        guard try rows.step() else { return (0, 0) }
-        return (rows.integer(0), rows.integer(1))
     }
 
     /// The most messages scanned for a count.

@@ -10,6 +10,8 @@ import RepriseWire
 ///   index over rows in order of arrival reads a tenth as fast. `prev` is null where it is
 ///   `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the message `target`;
 ///   `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
+/// - `arrivals`, `arrivals2`: the newest messages, before they are in `messages`: see `Arrivals`.
+///   `all_messages` is a view of all three, for tools: what was moved is in it once.
 /// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
 /// - `recent_ids`, `recent_ids2`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see
 ///   `AwaitedMessages`.
@@ -50,7 +52,39 @@ enum LogSchema {
                     ALTER TABLE ids ADD COLUMN owner INTEGER;
                     """)
         }
+        migrator.registerMigration("6 arrivals", migrate: addArrivals)
         return migrator
+    }
+
+    @Sendable
+    private static func addArrivals(_ db: Database) throws {
+        let columns = "channel, seq, prev, id, time, sender, change, target, deleted, body"
+        var view = "CREATE VIEW all_messages AS SELECT \(columns) FROM messages"
+        for table in Arrivals.Table.allCases.map(\.name) {
+            try db.execute(
+                sql: """
+                    CREATE TABLE \(table) (
+                      n INTEGER PRIMARY KEY,
+                      channel INTEGER NOT NULL,
+                      seq INTEGER NOT NULL,
+                      prev INTEGER,
+                      id TEXT NOT NULL,
+                      time INTEGER NOT NULL,
+                      sender TEXT,
+                      change INTEGER,
+                      target INTEGER,
+                      deleted INTEGER,
+                      body BLOB NOT NULL
+                    );
+                    """)
+            // Without the copies of what was moved.
+            view += """
+                 UNION ALL SELECT \(columns) FROM \(table) AS a WHERE seq > (
+                SELECT max(floor, coalesce((SELECT max(seq) FROM messages WHERE channel = key), 0))
+                FROM channels WHERE key = a.channel)
+                """
+        }
+        try db.execute(sql: view)
     }
 
     /// The epoch that was minted when the log was created, or restored.
@@ -88,6 +122,7 @@ enum LogSchema {
             throw DatabaseError(
                 resultCode: .SQLITE_CORRUPT, message: "messages without their channel")
         }
+        if try db.tableExists("arrivals") { _ = try Arrivals(db, ArrivalIndex()) }
     }
 
     /// Voids all positions.

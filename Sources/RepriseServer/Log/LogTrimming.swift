@@ -7,6 +7,8 @@ enum LogTrimming {
     /// The most messages removed in one transaction: the writer waits no longer than for an
     /// ordinary batch.
     private static let messages: Int64 = 4_096
+    /// The most messages moved in one transaction.
+    private static let gathered = 1_024
     /// The most channels per read.
     private static let channels = 1_024
 
@@ -19,6 +21,7 @@ enum LogTrimming {
         let key = try Int64.fetchOne(
             db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
         guard let key else { return false }
+        _ = try memory.move(key, atMost: Int(messages), db)
         // The floor is the sequence of the last removed message, so that no range spans it.
         let taken = try Row.fetchOne(
             db,
@@ -31,12 +34,25 @@ enum LogTrimming {
         try db.execute(
             sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
         let count = Int64(db.changesCount)
+        try memory.arrivals.blank(key, through: last, db)
         try db.execute(
             sql: """
                 UPDATE channels SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
                 """, arguments: [last, count, bytes, key])
         memory.trimmed(name, by: count, bytes: bytes)
         return count == messages
+    }
+
+    /// Moves a part of the newest messages to their channels, where ``due(_:_:_:_:_:)`` looks.
+    ///
+    /// - Parameter last: the row up to which; nil for all that are there.
+    /// - Returns: where to go on; nil if nothing is left to move.
+    static func gather(
+        through last: Int64?, _ memory: inout LogMemory, _ db: Database
+    ) throws -> Int64? {
+        let last = last ?? memory.arrivals.lastRow
+        let count = try memory.move(through: last, atMost: gathered, db)
+        return count == gathered ? last : nil
     }
 
     /// A channel's extent.

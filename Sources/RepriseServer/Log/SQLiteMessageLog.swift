@@ -25,6 +25,8 @@ package final class SQLiteMessageLog: MessageLog {
         package var idLife: Duration = .seconds(30 * 86_400)
         /// The ids kept in memory before they are sorted into a run: see `KnownIDs`.
         package var idsPerRun = KnownIDs.runLength
+        /// The messages after which the tables for the newest change places: see `Arrivals`.
+        package var arrivalsPerTurn = Arrivals.turn
         /// The most buried messages awaited: see `AwaitedMessages`.
         package var awaitedMessages = AwaitedMessages.most
         /// Whether the folder was restored from a backup, and lacks later messages.
@@ -165,6 +167,7 @@ package final class SQLiteMessageLog: MessageLog {
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
         var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
+        if last != nil { try await gather() }
         while let key = last {
             let kept = try await database.read { try LogTrimming.kept(behind: key, $0) }
             guard !kept.isEmpty else { break }
@@ -178,6 +181,13 @@ package final class SQLiteMessageLog: MessageLog {
         {
             while try await commit({ memory, db in try memory.forget(run, db) }) {}
         }
+    }
+
+    private func gather() async throws {
+        var last: Int64?
+        repeat {
+            last = try await commit { [last] in try LogTrimming.gather(through: last, &$0, $1) }
+        } while last != nil
     }
 
     package func close() async {

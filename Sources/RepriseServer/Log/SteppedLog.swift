@@ -43,6 +43,7 @@ package struct SteppedLog: Sendable {
     /// `trim(_:now:)`.
     package func trim(_ policy: RetentionPolicy, now: WallTime) throws {
         var last: Int64? = policy.keepsAll ? nil : 0
+        if last != nil { try gather() }
         while let key = last {
             let kept = try database.readNow { try LogTrimming.kept(behind: key, $0) }
             for channel in try database.readNow({ try LogTrimming.due(kept, policy, [:], now, $0) })
@@ -62,6 +63,7 @@ package struct SteppedLog: Sendable {
     /// Whether `trim(_:now:)` would change anything.
     package func trims(_ policy: RetentionPolicy, now: WallTime) throws -> Bool {
         if !policy.keepsAll {
+            try gather()
             let due = try database.readNow { db in
                 try LogTrimming.due(try LogTrimming.kept(behind: 0, db), policy, [:], now, db)
             }
@@ -69,6 +71,13 @@ package struct SteppedLog: Sendable {
         }
         let limit = now.advanced(by: .zero - database.configuration.idLife)
         return try database.readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
+    }
+
+    private func gather() throws {
+        var last: Int64?
+        repeat {
+            last = try database.commit { try LogTrimming.gather(through: last, &$0, $1) }
+        } while last != nil
     }
 
     /// Every relevant row, in order, as text: equal for two logs that stored the same.
@@ -82,7 +91,7 @@ package struct SteppedLog: Sendable {
                 """,
                 """
                 SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,
-                change, target, deleted, hex(body) FROM messages ORDER BY channel, seq
+                change, target, deleted, hex(body) FROM all_messages ORDER BY channel, seq
                 """,
                 """
                 SELECT 'recent', id, channel, seq FROM

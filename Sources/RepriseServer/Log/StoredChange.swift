@@ -13,19 +13,23 @@ enum StoredChange {
         return row.integer(column) == edit ? .edits(target) : .deletes(target)
     }
 
-    /// The message at a position; nil if it was trimmed.
+    static let targetColumns = "sender, change, target, deleted"
+
+    /// The message at a position in `messages`; nil if it is not there.
     static func target(
         at position: AppendRules.Position, _ db: Database
     ) throws -> AppendRules.Target? {
         var row = try FastStatement(
             db,
-            """
-            SELECT sender, change, target, deleted FROM messages WHERE channel = ? AND seq = ?
-            """)
+            "SELECT \(targetColumns) FROM messages WHERE channel = ? AND seq = ?")
         defer { row.reset() }
         try row.bind(position.channel)
         try row.bind(position.seq)
-        guard try row.step() else { return nil }
+        return try row.step() ? target(row) : nil
+    }
+
+    /// Reads ``targetColumns``.
+    static func target(_ row: FastStatement) -> AppendRules.Target {
         let kind: AppendRules.Target.Kind =
             switch change(row, at: 1) {
             case .edits?: .edit
@@ -37,7 +41,7 @@ enum StoredChange {
             isDeleted: !row.isNull(3))
     }
 
-    /// Erases the bodies of a message and of its edits.
+    /// Erases the bodies of a message and of its edits, as far as they are in `messages`.
     ///
     /// - Returns: the number of bytes erased.
     static func blank(_ target: Int64, in channel: Int64, _ db: Database) throws -> Int64 {

@@ -115,10 +115,20 @@ final class SQLiteStore: LogUnderTestStore {
         return true
     }
 
-    /// Changes the closed file behind the log's back.
+    /// Changes the closed file behind the log's back; all messages are in `messages` then.
     func change(_ sql: String) throws {
         let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
-        try queue.write { try $0.execute(sql: sql) }
+        try queue.write { db in
+            for table in ["arrivals", "arrivals2"] {
+                try db.execute(
+                    sql: """
+                        INSERT INTO messages SELECT * FROM all_messages AS a WHERE NOT EXISTS (
+                        SELECT 1 FROM messages WHERE channel = a.channel AND seq = a.seq);
+                        DELETE FROM \(table);
+                        """)
+            }
+            try db.execute(sql: sql)
+        }
         try queue.close()
     }
 

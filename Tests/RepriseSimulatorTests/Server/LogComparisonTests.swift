@@ -110,7 +110,10 @@ struct LogComparisonTests {
             var found: String?
             let store = ComparedLogStore(
                 model: ModelLogStore(LogModel(epoch: epoch, idsPerRun: 16), mutation: mutation),
-                real: try SQLiteLogStore(in: folder, epoch: epoch) { $0.idsPerRun = 16 },
+                real: try SQLiteLogStore(in: folder, epoch: epoch) {
+                    $0.idsPerRun = 16
+                    $0.arrivalsPerTurn = 8
+                },
                 differs: { found = found ?? "seed \(seed): \($0)" })
             var operations = try Operations(seed: seed, store: store)
             for _ in 0..<count where found == nil { try operations.step() }
