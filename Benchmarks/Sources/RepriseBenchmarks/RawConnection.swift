@@ -95,7 +95,7 @@ final class RawConnection: ChannelInboundHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         let request = """
-            GET /v1/connect HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+            GET /v1/connect HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: reprise.v1\r\n\
             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n
             """
