@@ -57,6 +57,23 @@ public struct JournalSchema: Sendable {
         self.prune = prune
         self.calendarMoved = calendarMoved
     }
+
+    /// Moves moments in milliseconds, by table and column; none leaves what 64 bits hold.
+    package static func move(
+        _ moments: KeyValuePairs<String, [String]>, _ db: Database, by step: Duration
+    ) throws {
+        let far: Int64 = 4_000_000_000_000_000_000
+        let step = max(min(step.milliseconds, far), -far)
+        for (table, columns) in moments {
+            for column in columns {
+                try db.execute(
+                    sql: """
+                        UPDATE \(table) SET \(column) = MAX(MIN(\(column), \(far)), -\(far)) + ?
+                        WHERE \(column) IS NOT NULL
+                        """, arguments: [step])
+            }
+        }
+    }
 }
 
 extension JournalSchema {

@@ -1,5 +1,6 @@
 package import GRDB
 package import RepriseCore
+import RepriseJournal
 
 /// The feature's tables in the journal.
 package enum NoticeTables {
@@ -75,6 +76,11 @@ package enum NoticeTables {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX noticesTapByTime ON noticesTap (at);
         """
+
+    /// Keeps what was decided as long as if the calendar had not been set.
+    static func move(_ db: Database, by step: Duration) throws {
+        try JournalSchema.move(["noticesMessage": ["decided"], "noticesTap": ["at"]], db, by: step)
+    }
 
     /// Removes a batch of rows past their retention whose notification is gone.
     ///

@@ -98,15 +98,20 @@ public final class Notices: Sendable {
 
     /// The tables of this feature, for `Journal.open` and for reading the ledger of a foreign
     /// journal.
-    public static let schema = JournalSchema(
-        name: "notices",
-        migrations: [
-            { db in
-                try db.execute(sql: NoticeTables.first)
-                try db.execute(sql: SettingTables.first)
-            }
-        ],
-        prune: { db, now in try NoticeTables.prune(db, at: now) })
+    public static let schema = {
+        var schema = JournalSchema(
+            name: "notices",
+            migrations: [
+                { db in
+                    try db.execute(sql: NoticeTables.first)
+                    try db.execute(sql: SettingTables.first)
+                }
+            ],
+            prune: { db, now in try NoticeTables.prune(db, at: now) },
+            calendarMoved: { db, step in try NoticeTables.move(db, by: step) })
+        schema.retentionMoved = { db, step in try NoticeTables.move(db, by: step) }
+        return schema
+    }()
 }
 
 /// The names of this feature's kinds of entries.

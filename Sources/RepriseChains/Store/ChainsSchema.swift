@@ -18,7 +18,7 @@ extension Chains {
             prune: { db, now in try ChainTables.prune(db, at: now) },
             calendarMoved: { db, step in try ChainTables.move(db, by: step) })
         schema.retentionMoved = { db, step in
-            try ChainTables.move(["chain": ["leaves"]], db, by: step)
+            try JournalSchema.move(["chain": ["leaves"]], db, by: step)
         }
         schema.adopt = { source, target in
             try await ChainAdoption.adopt(from: source, into: target)
@@ -208,24 +208,7 @@ enum ChainTables {
 
     /// Waits keep their length when the calendar is set.
     static func move(_ db: Database, by step: Duration) throws {
-        try move(
+        try JournalSchema.move(
             ["chain": ["due", "deadline", "leaves"], "chainTask": ["deadline"]], db, by: step)
-    }
-
-    /// Moves columns by table.
-    static func move(
-        _ moments: KeyValuePairs<String, [String]>, _ db: Database, by step: Duration
-    ) throws {
-        let far: Int64 = 4_000_000_000_000_000_000
-        let step = max(min(step.milliseconds, far), -far)
-        for (table, columns) in moments {
-            for column in columns {
-                try db.execute(
-                    sql: """
-                        UPDATE \(table) SET \(column) = MAX(MIN(\(column), \(far)), -\(far)) + ?
-                        WHERE \(column) IS NOT NULL
-                        """, arguments: [step])
-            }
-        }
     }
 }

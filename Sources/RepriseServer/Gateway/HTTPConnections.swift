@@ -76,7 +76,7 @@ final class HTTPConnections: Sendable {
         }
         guard isWelcome else {
             warning.warn(
-                "too many HTTP connections: one more was closed",
+                "too many HTTP connections: one more was closed; behind a proxy raise connectionsPerAddress",
                 ["address": "\(address?.ipAddress ?? "?")"])
             return nil
         }
