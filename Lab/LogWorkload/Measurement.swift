@@ -30,6 +30,7 @@ struct Measurement {
         _ log: SQLiteMessageLog, _ channels: [ChannelName], batch: Int
     ) async throws {
         var (commits, busy) = ([Duration](), 0.0)
+        let written = Self.writtenBytes()
         for turn in 0..<count / batch {
             let messages = (0..<batch).map {
                 NewMessage(
@@ -46,9 +47,20 @@ struct Measurement {
             "\($1) \(milliseconds(commits[Int(Double(commits.count - 1) * $0)]))"
         }
         print("\(batch) a commit: \(times.joined(separator: ", ")) ms")
+        if let written, let now = Self.writtenBytes() {
+            print("written: \((now - written) / (count / batch) / 1_024) KiB a commit")
+        }
         print("processor time: \(busy / Double(count) * 1e6) µs a message")
         print(
             "append, \(batch) a commit: \(rate(count / batch * batch, spent.inSeconds)) messages/s")
+    }
+
+    /// What this process has written to files; nil if the system does not say.
+    private static func writtenBytes() -> Int? {
+        let lines = try? String(contentsOfFile: "/proc/self/io", encoding: .utf8).split(
+            separator: "\n")
+        let line = lines?.first { $0.hasPrefix("wchar: ") }
+        return line.flatMap { Int($0.dropFirst(7)) }
     }
 
     private func milliseconds(_ duration: Duration) -> Double {

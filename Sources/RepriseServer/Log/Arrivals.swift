@@ -257,6 +257,26 @@ struct Arrivals: Sendable {
         return freed
     }
 
+    /// Removes a channel's oldest messages that are only here: from now on they are erased copies.
+    mutating func remove(
+        _ channel: Int64, through last: Int64, atMost most: Int, _ db: Database
+    ) throws -> LogTrimming.Removed? {
+        var removed: LogTrimming.Removed?
+        for place in unmoved(channel).prefix(while: { $0.seq <= last }).prefix(max(most, 0)) {
+            var size = try FastStatement(
+                db, "SELECT length(body) FROM \(place.table.name) WHERE n = ?")
+            defer { size.reset() }
+            try size.bind(place.row)
+            let bytes = try size.step() ? size.integer(0) : 0
+            size.reset()
+            _ = try blank(place, db)
+            let former = removed ?? (0, 0, 0)
+            removed = (place.seq, former.count + 1, former.bytes + bytes)
+        }
+        if let removed { moved[channel] = removed.last }
+        return removed
+    }
+
     /// Erases the copies of messages that were removed from `messages`.
     func blank(_ channel: Int64, through last: Int64, _ db: Database) throws {
         for place in index[channel].prefix(while: { $0.seq <= last }) { _ = try blank(place, db) }

@@ -17,6 +17,8 @@ struct LogMemory: Sendable {
         var head: AppendRules.Head
         /// Whether the head row must still be written in this transaction.
         var isChanged = false
+        /// Whether its messages of this transaction go to `messages` at once.
+        var isDense = false
     }
 
     /// The statements that run per message.
@@ -52,7 +54,7 @@ struct LogMemory: Sendable {
     private var dense: Set<ChannelName> = []
     private var changed: [ChannelName] = []
     private(set) var ids: KnownIDs
-    private(set) var arrivals: Arrivals
+    var arrivals: Arrivals
     private var awaited: AwaitedMessages
     private var owners: [UserID: Int64] = [:]
 
@@ -90,15 +92,13 @@ struct LogMemory: Sendable {
     private static func dense(_ batch: [NewMessage]) -> Set<ChannelName> {
         guard batch.count >= Arrivals.dense else { return [] }
         var counts: [ChannelName: Int] = [:]
-        for message in batch { counts[message.channel, default: 0] += 1 }
+        var rest = batch[...]
+        while let name = rest.first?.channel {
+            let others = rest.drop { $0.channel == name }
+            counts[name, default: 0] += rest.count - others.count
+            rest = others
+        }
         return Set(counts.lazy.filter { $0.value >= Arrivals.dense }.map(\.key))
-    }
-
-    /// Moves messages to their channels: see `Arrivals/move(_:through:atMost:_:)`.
-    mutating func move(
-        _ channel: Int64? = nil, through last: Int64 = .max, atMost most: Int, _ db: Database
-    ) throws -> Int {
-        try arrivals.move(channel, through: last, atMost: most, db)
     }
 
     /// Forgets ids; see `KnownIDs/forget(_:_:)`.
@@ -130,6 +130,10 @@ struct LogMemory: Sendable {
         case .store, .bury: break
         }
         var channel = try known ?? create(message.channel, now: now, db)
+        if !channel.isChanged {
+            channel.isDense = dense.contains(message.channel)
+            if channel.isDense { _ = try arrivals.move(channel.head.key, db) }
+        }
         let result = try store(message, decision, &channel, now: now, &inserting, db)
         if !channel.isChanged { changed.append(message.channel) }
         channel.isChanged = true
@@ -146,7 +150,7 @@ struct LogMemory: Sendable {
         case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
             let event = try channel.head.take(message, change, now: now)
-            try insert(event, channel.head.key, &inserting, db)
+            try insert(event, in: channel, &inserting, db)
             if case .deletes(let target) = change {
                 channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
                 channel.head.bytes -= try arrivals.blank(target, in: channel.head.key, db)
@@ -156,26 +160,27 @@ struct LogMemory: Sendable {
             let target = try channel.head.bury(id, by: message, now: now)
             let deletion = try channel.head.take(message, .deletes(target.seq), now: now)
             try insert(
-                target, owner: owner(AppendRules.owner(ofBuriedBy: message)), channel.head.key,
+                target, owner: owner(AppendRules.owner(ofBuriedBy: message)), in: channel,
                 &inserting, db)
-            try insert(deletion, channel.head.key, &inserting, db)
+            try insert(deletion, in: channel, &inserting, db)
             try awaited.insert(.init(channel: channel.head.key, seq: target.seq), db)
             return .buried(target: target, deletion: deletion)
         }
     }
 
     private mutating func insert(
-        _ event: ServerFrame.Event, _ key: Int64, _ inserting: inout Insertions, _ db: Database
+        _ event: ServerFrame.Event, in channel: Channel, _ inserting: inout Insertions,
+        _ db: Database
     ) throws {
-        try insert(event, owner: owner(event.from), key, &inserting, db)
+        try insert(event, owner: owner(event.from), in: channel, &inserting, db)
     }
 
     private mutating func insert(
-        _ event: ServerFrame.Event, owner: Int64?, _ key: Int64, _ inserting: inout Insertions,
-        _ db: Database
+        _ event: ServerFrame.Event, owner: Int64?, in channel: Channel,
+        _ inserting: inout Insertions, _ db: Database
     ) throws {
-        if dense.contains(event.channel) {
-            _ = try arrivals.move(key, db)
+        let key = channel.head.key
+        if channel.isDense {
             try inserting.place(event, key, db)
         } else {
             try arrivals.insert(event, key, with: &inserting.arrival)

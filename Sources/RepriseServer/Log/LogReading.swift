@@ -47,25 +47,28 @@ struct LogReading {
         for range in missing where tiling.begin(range) {
             try rows.begin(after: tiling.position)
             while tiling.needsRow {
-                guard let row = try rows.next() else {
+                guard try rows.step() else {
                     tiling.rowsEnded()
                     break
                 }
-                let seq = row.integer(0)
-                let prev = row.isNull(1) ? seq - 1 : row.integer(1)
-                guard tiling.accepts(prev: prev, bytes: row.byteCount(4)) else { break }
-                tiling.add(
-                    ServerFrame.Event(
-                        channel: channel, seq: seq, prev: prev,
-                        id: EntryID(unchecked: row.text(2)),
-                        time: WallTime(milliseconds: row.integer(3)),
-                        from: row.isNull(5) ? nil : UserID(unchecked: row.text(5)),
-                        change: StoredChange.change(row, at: 6), isDeleted: !row.isNull(8),
-                        body: row.bytes(4)))
+                let seq = rows.row.integer(0)
+                let prev = rows.row.isNull(1) ? seq - 1 : rows.row.integer(1)
+                guard tiling.accepts(prev: prev, bytes: rows.row.byteCount(4)) else { break }
+                tiling.add(Self.event(rows.row, in: channel, seq, prev))
             }
             if tiling.isFull { break }
         }
         return tiling.page
+    }
+
+    private static func event(
+        _ row: FastStatement, in channel: ChannelName, _ seq: Int64, _ prev: Int64
+    ) -> ServerFrame.Event {
+        ServerFrame.Event(
+            channel: channel, seq: seq, prev: prev, id: EntryID(unchecked: row.text(2)),
+            time: WallTime(milliseconds: row.integer(3)),
+            from: row.isNull(5) ? nil : UserID(unchecked: row.text(5)),
+            change: StoredChange.change(row, at: 6), isDeleted: !row.isNull(8), body: row.bytes(4))
     }
 
     /// Counts users' unread messages in channels, each up to

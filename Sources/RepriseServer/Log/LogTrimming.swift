@@ -21,26 +21,39 @@ enum LogTrimming {
         let key = try Int64.fetchOne(
             db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
         guard let key else { return false }
-        _ = try memory.move(key, atMost: Int(messages), db)
+        let sorted = try removeSorted(key, through: through, db)
+        if let sorted { try memory.arrivals.blank(key, through: sorted.last, db) }
+        // The newest are not moved first: that would take space, perhaps of a disk that is full.
+        let arrived = try memory.arrivals.remove(
+            key, through: through, atMost: Int(messages - (sorted?.count ?? 0)), db)
         // The floor is the sequence of the last removed message, so that no range spans it.
-        let taken = try Row.fetchOne(
-            db,
-            sql: """
-                SELECT max(seq), sum(bytes) FROM (SELECT seq, length(body) AS bytes FROM messages
-                WHERE channel = ? AND seq <= ? ORDER BY seq LIMIT ?)
-                """, arguments: [key, through, messages])
-        guard let taken, let last: Int64 = taken[0] else { return false }
-        let bytes: Int64 = taken[1]
-        try db.execute(
-            sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
-        let count = Int64(db.changesCount)
-        try memory.arrivals.blank(key, through: last, db)
+        guard let last = arrived?.last ?? sorted?.last else { return false }
+        let count = (sorted?.count ?? 0) + (arrived?.count ?? 0)
+        let bytes = (sorted?.bytes ?? 0) + (arrived?.bytes ?? 0)
         try db.execute(
             sql: """
                 UPDATE channels SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
                 """, arguments: [last, count, bytes, key])
         memory.trimmed(name, by: count, bytes: bytes)
         return count == messages
+    }
+
+    /// Messages that were removed: the last one's sequence, how many, and the size of their bodies.
+    typealias Removed = (last: Int64, count: Int64, bytes: Int64)
+
+    private static func removeSorted(
+        _ key: Int64, through: Int64, _ db: Database
+    ) throws -> Removed? {
+        let taken = try Row.fetchOne(
+            db,
+            sql: """
+                SELECT max(seq), sum(bytes) FROM (SELECT seq, length(body) AS bytes FROM messages
+                WHERE channel = ? AND seq <= ? ORDER BY seq LIMIT ?)
+                """, arguments: [key, through, messages])
+        guard let taken, let last: Int64 = taken[0] else { return nil }
+        try db.execute(
+            sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
+        return (last, Int64(db.changesCount), taken[1])
     }
 
     /// Moves a part of the newest messages to their channels, where ``due(_:_:_:_:_:)`` looks.
@@ -51,7 +64,7 @@ enum LogTrimming {
         through last: Int64?, _ memory: inout LogMemory, _ db: Database
     ) throws -> Int64? {
         let last = last ?? memory.arrivals.lastRow
-        let count = try memory.move(through: last, atMost: gathered, db)
+        let count = try memory.arrivals.move(through: last, atMost: gathered, db)
         return count == gathered ? last : nil
     }
 
@@ -97,9 +110,13 @@ enum LogTrimming {
         of key: Int64, first count: Int64, _ db: Database
     ) throws -> Int64 {
         guard count > 0 else { return 0 }
+        // With fewer there, the younger ones have not been moved to them yet.
         return try Int64.fetchOne(
-            db, sql: "SELECT seq FROM messages WHERE channel = ? ORDER BY seq LIMIT 1 OFFSET ?",
-            arguments: [key, count - 1]) ?? 0
+            db,
+            sql: """
+                SELECT coalesce((SELECT seq FROM messages WHERE channel = ?1
+                ORDER BY seq LIMIT 1 OFFSET ?2), (SELECT max(seq) FROM messages WHERE channel = ?1))
+                """, arguments: [key, count - 1]) ?? 0
     }
 
     /// The sequence of the channel's last message that is older than `time`; 0 if there is none.

@@ -167,7 +167,13 @@ package final class SQLiteMessageLog: MessageLog {
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
         var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
-        if last != nil { try await gather() }
+        if last != nil {
+            do {
+                try await gather()
+            } catch let error as RepriseError where error.code == .diskFull {
+                // What was moved before is trimmed, which makes room.
+            }
+        }
         while let key = last {
             let kept = try await database.read { try LogTrimming.kept(behind: key, $0) }
             guard !kept.isEmpty else { break }

@@ -85,6 +85,6 @@ struct UnreadRows {
         var rows = try MessageRows(of: channel, head: head, arrivals, db)
         defer { rows.reset() }
         try rows.begin(after: max(after, sorted), isOnlyArrived: true)
-        while let row = try rows.next(), row.integer(0) <= through { body(row) }
+        while try rows.step(), rows.row.integer(0) <= through { body(rows.row) }
     }
 }

@@ -224,4 +224,32 @@ struct ArrivalsTests {
         await expectError(.corrupt) { try await store.reopen() }
         await store.remove()
     }
+
+    @Test(
+        "do not keep a full disk full: they are trimmed where they are, and a policy trims the rest"
+    )
+    func fullDisk() async throws {
+        let store = try SQLiteStore { $0.maximumBytes = 400_000 }
+        try await store.reopen()
+        let body = "\"" + String(repeating: "x", count: 9_000) + "\""
+        await expectError(.diskFull) {
+            while true {
+                _ = try await store.append([message(Self.rooms[0], body: body)])
+                _ = try await store.append((0..<8).map { _ in message(Self.rooms[1], body: body) })
+            }
+        }
+        let heads = try await (
+            store.log.state(of: Self.rooms[0]).head, store.log.state(of: Self.rooms[1]).head
+        )
+        try await store.log.trim(
+            RetentionPolicy(count: 4), now: WallTime(milliseconds: 2_000_000_000_000))
+        #expect(try await store.log.state(of: Self.rooms[1]).floor == heads.1 - 4)
+        let state = try await store.log.trim(Self.rooms[0], through: heads.0 - 1)
+        #expect(state.floor == heads.0 - 1)
+        try await store.reopen()
+        let left = try await store.everything(in: Self.rooms[0])
+        #expect(left.events.map(\.seq) == [heads.0])
+        #expect(try await store.append([message(Self.rooms[0])])[0].event?.seq == heads.0 + 1)
+        await store.remove()
+    }
 }
