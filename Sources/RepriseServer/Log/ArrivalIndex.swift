@@ -2,9 +2,9 @@ import Synchronization
 
 /// Where a channel's messages lie in the tables of `Arrivals`.
 ///
-/// The writer changes it within its transactions, so that for a reader's snapshot it may be ahead or
-/// behind: a reader checks each row that it finds through it, and searches the tables for what is
-/// missing.
+/// The writer changes it within its transactions, so that for a reader's snapshot it may be ahead
+/// or behind: a reader checks each row that it finds through it, and searches the tables for what
+/// is missing.
 final class ArrivalIndex: Sendable {
     struct Place: Sendable {
         let seq: Int64

@@ -191,10 +191,8 @@ struct Arrivals: Sendable {
 
     // MARK: Moving
 
-    /// Moves a channel's messages, or all channels', at most so many.
-    ///
-    /// - Parameter last: the row up to which to move.
-    /// - Returns: the number of messages moved.
+    /// Moves a channel's messages, or all channels', up to a row and at most so many; returns how
+    /// many.
     mutating func move(
         _ channel: Int64? = nil, through last: Int64 = .max, atMost most: Int = .max, _ db: Database
     ) throws -> Int {

@@ -58,7 +58,7 @@ struct LogMemory: Sendable {
     private var awaited: AwaitedMessages
     private var owners: [UserID: Int64] = [:]
 
-    /// - Parameter index: for readers; it learns what is in the database.
+    /// `index` is for readers; it learns what is in the database.
     init(_ db: Database, _ index: ArrivalIndex, _ configuration: SQLiteMessageLog.Configuration)
         throws
     {

@@ -56,10 +56,10 @@ enum LogTrimming {
         return (last, Int64(db.changesCount), taken[1])
     }
 
-    /// Moves a part of the newest messages to their channels, where ``due(_:_:_:_:_:)`` looks.
+    /// Moves a part of the newest messages, up to a row or up to the last one, to their channels,
+    /// where ``due(_:_:_:_:_:)`` looks.
     ///
-    /// - Parameter last: the row up to which; nil for all that are there.
-    /// - Returns: where to go on; nil if nothing is left to move.
+    /// Returns the row to go on with; nil if nothing is left to move.
     static func gather(
         through last: Int64?, _ memory: inout LogMemory, _ db: Database
     ) throws -> Int64? {

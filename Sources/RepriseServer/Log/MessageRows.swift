@@ -17,7 +17,7 @@ struct MessageRows {
     private let head: Int64
     private let index: ArrivalIndex
 
-    /// - Parameter head: the channel's newest sequence in the snapshot of `db`.
+    /// `head` is the channel's newest sequence in the snapshot of `db`.
     init(of channel: Int64, head: Int64, _ index: ArrivalIndex, _ db: Database) throws {
         (self.channel, self.head, self.index, self.db) = (channel, head, index, db)
         row = try Self.sorted(db)
@@ -28,9 +28,8 @@ struct MessageRows {
             db, "SELECT \(columns) FROM messages WHERE channel = ? AND seq > ? ORDER BY seq")
     }
 
-    /// Begins behind a sequence.
-    ///
-    /// - Parameter isOnlyArrived: whether all up to there is in `messages`, and nothing beyond.
+    /// Begins behind a sequence; with `isOnlyArrived` all up to there is in `messages`, and nothing
+    /// beyond.
     mutating func begin(after seq: Int64, isOnlyArrived: Bool = false) throws {
         reset()
         last = seq

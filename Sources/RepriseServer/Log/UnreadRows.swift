@@ -28,8 +28,9 @@ struct UnreadRows {
         last.reset()
     }
 
-    /// - Parameter head: the channel's newest sequence in the snapshot.
-    /// - Returns: the count, and the first unread message that it has; 0 if none.
+    /// Returns the count, and the first unread message that it has; 0 if none.
+    ///
+    /// `head` is the channel's newest sequence in the snapshot.
     mutating func count(
         of user: UserID, in channel: Int64, _ range: CountedUnread.Count, head: Int64,
         atMost limit: Int64 = WireLimits.unreadCounted

@@ -43,7 +43,7 @@ struct StoredFormsTests {
         #expect(try await under.accounts.forms.versions(of: company) == ["1", "3", "2"])
         #expect(try await under.accounts.forms.current(of: company)?.bytes == (try forms(1).bytes))
         let again = try await under.accounts.perform(
-                SetCatalogue(try forms(1), of: company))
+            SetCatalogue(try forms(1), of: company))
         guard case .unchanged(let same) = again else {
             Issue.record("\(again)")
             return await under.remove()
@@ -57,7 +57,7 @@ struct StoredFormsTests {
         let under = try await AccountsUnderTest()
         let accounts = under.accounts
         let first = try await accounts.perform(
-                SetCatalogue(try forms(0), of: company))
+            SetCatalogue(try forms(0), of: company))
         let (company, tag) = (company, first.current.tag)
         let all = try (1...20).map(forms)
         let winners = await withTaskGroup(of: Bool.self) { group in
@@ -83,7 +83,7 @@ struct StoredFormsTests {
         let log = try SQLiteMessageLog.open(at: data.path)
         let accounts = try Accounts.open(at: data.path, implicitChannels: false)
         _ = try await accounts.perform(
-                SetCatalogue(try forms(7), of: company))
+            SetCatalogue(try forms(7), of: company))
         _ = try Backup.make(of: data.path, to: copy.path)
         await accounts.close()
         await log.close()
@@ -110,7 +110,7 @@ struct StoredFormsTests {
         try queue.close()
         accounts = try Accounts.open(at: folder.path, implicitChannels: false)
         _ = try await accounts.perform(
-                SetCatalogue(try forms(1), of: company))
+            SetCatalogue(try forms(1), of: company))
         #expect(try await accounts.forms.current(of: company)?.version == "1")
         #expect(try await accounts.channel(company)?.settings.title == "kept")
         await accounts.close()

@@ -55,7 +55,8 @@ struct FormsWorkloadTests {
 
     @Test("a change of company that had to be asked for again also ends what came meanwhile")
     func changedLater() {
-        let schedule = workload.schedule(seed: 95_000_133_044).reduced(messages: 43, faults: [2, 3])
+        let schedule = workload.schedule(seed: 95_000_133_044).reduced(
+            messages: 43, faults: [2, 3])
         let violation = workload.run(schedule).violation
         #expect(violation == nil, "\(String(describing: violation))")
     }
