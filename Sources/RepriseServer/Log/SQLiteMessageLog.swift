@@ -171,7 +171,7 @@ package final class SQLiteMessageLog: MessageLog {
             do {
                 try await gather()
             } catch let error as RepriseError where error.code == .diskFull {
-                // What was moved before is trimmed, which makes room.
+                // What was moved before is trimmed, which frees space.
             }
         }
         while let key = last {
