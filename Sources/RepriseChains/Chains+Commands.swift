@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 public import RepriseCore
 import RepriseJournal
+import Synchronization
 
 /// The policy at the start of a chain when an open one has its name.
 public enum NameConflict: String, Hashable, Sendable {
@@ -168,31 +169,32 @@ extension Chains {
 
     /// The progress of a chain: the current one first, then each change, until it has ended.
     ///
-    /// Buffers the newest 64 values; older ones are dropped.
+    /// Buffers the newest 64 changes; older ones are dropped.
     ///
     /// - Parameter id: of a chain.
     /// - Returns: a stream; it ends at once if the chain does not exist.
     public func progress(of id: ChainID) -> AsyncStream<ChainProgress> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: ChainProgress.self,
-            bufferingPolicy: .bufferingNewest(CoreLimits.observedChanges))
         // Observed before it is read, so that no change falls between the two.
         let changes = engine.watchers.watch(id.text)
-        let task = Task {
-            if let status = try? await status(id) {
-                let now = ChainProgress(
-                    state: status.state, done: status.done, total: status.total)
-                continuation.yield(now)
-                if !now.state.isEnd {
-                    for await change in changes {
-                        continuation.yield(change)
-                        if change.state.isEnd { break }
-                    }
-                }
-            }
-            continuation.finish()
+        let current = Task { () -> ChainProgress? in
+            guard let status = try? await status(id) else { return nil }
+            return ChainProgress(state: status.state, done: status.done, total: status.total)
         }
-        continuation.onTermination = { _ in task.cancel() }
-        return stream
+        let asked = Mutex(Asked.nothing)
+        return AsyncStream {
+            let next: ChainProgress?
+            switch asked.withLock({ $0 }) {
+            case .nothing: next = await current.value
+            case .first:
+                var iterator = changes.makeAsyncIterator()
+                next = await iterator.next()
+            case .last: next = nil
+            }
+            asked.withLock { $0 = next?.state.isEnd == false ? .first : .last }
+            return next
+        }
     }
+
+    /// What an observer of the progress has got.
+    private enum Asked { case nothing, first, last }
 }
