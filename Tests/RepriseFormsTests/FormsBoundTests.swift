@@ -139,7 +139,7 @@ struct FormsBoundTests {
         let feature = try await FormsFixture(
             in: folder, StandInHost(),
             catalogue: CatalogueSource(server: "http://h", transport: server), timekeeper: time,
-            jitter: { 1 - .ulpOfOne })
+            isJournalTimed: false, jitter: { 1 - .ulpOfOne })
         try await eventually("it is asked for at the start") {
             asked.withLock { $0.moments.count } == 1
         }
@@ -153,7 +153,7 @@ struct FormsBoundTests {
             }
             #expect(asked.withLock { $0.moments.count } == index + 1)
             time.advance(by: .seconds(wait))
-            try await eventually("it is asked for again") {
+            try await eventually("it is asked for again after \(wait) s") {
                 asked.withLock { $0.moments.count } == index + 2
             }
         }
