@@ -19,7 +19,7 @@ struct ServerLog {
                 db,
                 sql: """
                     SELECT c.name, c.head, m.seq, COALESCE(m.prev, m.seq - 1), m.id
-                    FROM channels c LEFT JOIN all_messages m ON m.channel = c.key
+                    FROM heads c LEFT JOIN all_messages m ON m.channel = c.key
                     ORDER BY c.key, m.seq
                     """)
             var position: (channel: String, seq: Int64, head: Int64) = ("", 0, 0)

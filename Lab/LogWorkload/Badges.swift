@@ -74,7 +74,7 @@ struct Badges {
                         """
                 )
                 let channel = try log.makeStatement(
-                    sql: "SELECT key, head FROM channels WHERE name = ?")
+                    sql: "SELECT key, head FROM heads WHERE name = ?")
                 let count = try log.makeStatement(
                     sql: """
                         SELECT count(*) FROM messages WHERE channel = ? AND seq > ?

@@ -16,6 +16,11 @@ import GRDB
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
+        register(in: &migrator)
+        return migrator
+    }
+
+    static func register(in migrator: inout DatabaseMigrator) {
         migrator.registerMigration("1 accounts", migrate: createFirst)
         migrator.registerMigration("2 forms") { db in
             try db.execute(
@@ -50,7 +55,6 @@ enum AccountsSchema {
                     WHERE maker IS NOT NULL;
                     """)
         }
-        return migrator
     }
 
     @Sendable
@@ -110,9 +114,9 @@ enum AccountsSchema {
 
     @Sendable
     private static func createFirst(_ db: Database) throws {
+        try ServerDatabase.accounts.identify(db)
         try db.execute(
             sql: """
-                PRAGMA application_id = \(ServerDatabase.accounts.applicationID);
                 CREATE TABLE channels (
                   name TEXT PRIMARY KEY,
                   visibility TEXT NOT NULL,

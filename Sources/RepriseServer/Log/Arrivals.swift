@@ -75,7 +75,7 @@ struct Arrivals: Sendable {
             db,
             """
             SELECT max(floor, coalesce((SELECT max(seq) FROM messages WHERE channel = key), 0))
-            FROM channels WHERE key = ?
+            FROM heads WHERE key = ?
             """)
         defer { row.reset() }
         try row.bind(channel)

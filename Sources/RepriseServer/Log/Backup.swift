@@ -69,14 +69,15 @@ package enum Backup {
             // The order matters: see **Consistency** above.
             try copy(.log, from: source, isReadOnly: isReadOnly, to: place)
             try copy(.accounts, from: source, isReadOnly: isReadOnly, to: place)
-            try change(.accounts, in: place) { accounts in
-                try ServerDatabase.accounts.prepare(accounts, AccountsSchema.migrator())
-                try cutBack(accounts, to: place)
-            }
             let copied = try change(.log, in: place) { log -> Report in
                 try ServerDatabase.log.prepare(log, LogSchema.migrator(newEpoch: { .random() }))
                 try log.write { try LogSchema.setEpoch(.random(), $0) }
                 return try log.read { try report($0) }
+            }
+            // The log is of this version now.
+            try change(.accounts, in: place) { accounts in
+                try ServerDatabase.accounts.prepare(accounts, AccountsSchema.migrator())
+                try cutBack(accounts, to: place)
             }
             guard let copied else {
                 throw RepriseError(.diskFailed, "The copied log has vanished.")
@@ -153,11 +154,11 @@ package enum Backup {
                 try db.execute(
                     sql: """
                         UPDATE main.\(table) SET \(column) = min(\(column), coalesce(
-                        (SELECT head FROM log.channels WHERE name = \(table).channel), 0))
+                        (SELECT head FROM log.heads WHERE name = \(table).channel), 0))
                         """)
             }
             // A scan beyond the head restarts, and pending pushes of missing messages are dropped.
-            let head = "coalesce((SELECT head FROM log.channels WHERE name = channel), 0)"
+            let head = "coalesce((SELECT head FROM log.heads WHERE name = channel), 0)"
             try db.execute(
                 sql: """
                     UPDATE main.push_walks SET target = NULL, user = '' WHERE target > \(head);
@@ -169,7 +170,7 @@ package enum Backup {
 
     private static func report(_ db: Database) throws -> Report {
         let row = try Row.fetchOne(
-            db, sql: "SELECT count(*), coalesce(sum(count), 0) FROM channels")
+            db, sql: "SELECT count(*), coalesce(sum(count), 0) FROM heads")
         let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 0
         return Report(

@@ -231,8 +231,8 @@ struct KnownIDs: Sendable {
             db,
             sql: """
                 SELECT run FROM id_runs WHERE newest < ? AND NOT EXISTS (
-                  SELECT 1 FROM ids JOIN channels ON channels.key = ids.channel
-                  WHERE ids.run = id_runs.run AND ids.seq > channels.floor)
+                  SELECT 1 FROM ids JOIN heads ON heads.key = ids.channel
+                  WHERE ids.run = id_runs.run AND ids.seq > heads.floor)
                 ORDER BY run LIMIT 1
                 """, arguments: [limit.milliseconds])
     }

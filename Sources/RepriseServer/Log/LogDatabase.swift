@@ -3,33 +3,42 @@ import RepriseCore
 import RepriseWire
 import Synchronization
 
-/// `messages.sqlite`: its folder, connections and the writer's memory.
+/// `messages.sqlite`, or in a cluster `view.sqlite`: its folder, its connections and the writer's
+/// memory.
 ///
-/// Its drivers are `SQLiteMessageLog` and, in simulations, `SteppedLog`. Every failure is a
-/// ``RepriseCore/RepriseError``.
+/// Its drivers are `SQLiteMessageLog`, `ClusterView` and, in simulations, `SteppedLog`. Every
+/// failure is a ``RepriseCore/RepriseError``.
 final class LogDatabase: Sendable {
     let configuration: SQLiteMessageLog.Configuration
     let reading: LogReading
     private let folder: LogFolder
-    private let pool: DatabasePool
+    private let kind: ServerDatabase
+    /// For the accounts of a view.
+    let pool: DatabasePool
     private let memory = Mutex<LogMemory?>(nil)
     private let arrivals = ArrivalIndex()
 
     /// Opens the log in a folder, or creates both.
+    ///
+    /// `kind` is `.log`, or `.view`; without a `migrator` the log is alone in the file.
     static func open(
-        at path: String, _ configuration: SQLiteMessageLog.Configuration
+        at path: String, _ configuration: SQLiteMessageLog.Configuration,
+        kind: ServerDatabase = .log, migrator: DatabaseMigrator? = nil
     ) throws -> LogDatabase {
         if configuration.isRestored { try LogFolder.expectDatabase(in: path, to: "restore") }
-        let folder = try LogFolder(path, .log)
+        let folder = try LogFolder(path, kind)
         do {
-            return try LogDatabase(folder, configuration)
+            return try LogDatabase(
+                folder, kind, configuration,
+                migrator ?? LogSchema.migrator(newEpoch: configuration.newEpoch))
         } catch {
-            throw ServerDatabase.log.typed(error, at: folder.database)
+            throw kind.typed(error, at: folder.database)
         }
     }
 
     private init(
-        _ folder: LogFolder, _ configuration: SQLiteMessageLog.Configuration
+        _ folder: LogFolder, _ kind: ServerDatabase,
+        _ configuration: SQLiteMessageLog.Configuration, _ migrator: DatabaseMigrator
     ) throws {
         var settings = GRDB.Configuration()
         settings.maximumReaderCount = configuration.readers
@@ -37,13 +46,13 @@ final class LogDatabase: Sendable {
         // No other process should write here; a tool that briefly does is waited for.
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
         self.folder = folder
+        self.kind = kind
         self.configuration = configuration
-        let migrator = LogSchema.migrator(newEpoch: configuration.newEpoch)
-        try ServerDatabase.log.inspect(folder.database, migrator, LogSchema.checkChannels)
+        try kind.inspect(folder.database, migrator, LogSchema.checkChannels)
         pool = try DatabasePool(path: folder.database, configuration: settings)
-        try ServerDatabase.log.prepare(pool, migrator)
+        try kind.prepare(pool, migrator)
         folder.begin()
-        try pool.writeWithoutTransaction { try Self.makeDurable($0, configuration) }
+        try pool.writeWithoutTransaction { try Self.makeDurable($0, kind, configuration) }
         if configuration.isRestored {
             try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }
         }
@@ -54,9 +63,9 @@ final class LogDatabase: Sendable {
     }
 
     private static func makeDurable(
-        _ db: Database, _ configuration: SQLiteMessageLog.Configuration
+        _ db: Database, _ kind: ServerDatabase, _ configuration: SQLiteMessageLog.Configuration
     ) throws {
-        try ServerDatabase.log.makeDurable(db)
+        try kind.makeDurable(db)
         guard let bytes = configuration.maximumBytes else { return }
         let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
         try db.execute(sql: "PRAGMA max_page_count = \(max(bytes / pageBytes, 1))")
@@ -82,7 +91,7 @@ final class LogDatabase: Sendable {
                 return value
             }
         } catch {
-            throw ServerDatabase.log.typed(error)
+            throw kind.typed(error)
         }
     }
 
@@ -91,7 +100,7 @@ final class LogDatabase: Sendable {
         do {
             return try pool.read(body)
         } catch {
-            throw ServerDatabase.log.typed(error)
+            throw kind.typed(error)
         }
     }
 
@@ -102,7 +111,7 @@ final class LogDatabase: Sendable {
         do {
             return try await pool.read(body)
         } catch {
-            throw ServerDatabase.log.typed(error)
+            throw kind.typed(error)
         }
     }
 
@@ -110,16 +119,16 @@ final class LogDatabase: Sendable {
     ///   older snapshot.
     func eraseDeleted() throws -> Bool {
         do {
-            return try pool.writeWithoutTransaction {
-                try ServerDatabase.log.emptyWriteAheadLog($0)
+            return try pool.writeWithoutTransaction { [kind] in
+                try kind.emptyWriteAheadLog($0)
             }
         } catch {
-            throw ServerDatabase.log.typed(error)
+            throw kind.typed(error)
         }
     }
 
     func close() {
-        ServerDatabase.log.close(pool)
+        kind.close(pool)
         folder.release()
     }
 

@@ -16,7 +16,7 @@ final class LogFolder: Sendable {
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`,
     /// `.diskFailed`, `.journalOwned`, `.corrupt`.
     init(_ path: String, _ kind: ServerDatabase) throws {
-        if kind.file == ServerDatabase.log.file { try Self.refuseJournal(in: path) }
+        if kind.file != ServerDatabase.accounts.file { try Self.refuseJournal(in: path) }
         try Self.create(path)
         database = path + "/\(kind.file).sqlite"
         guard !Self.isFolder(database) else {

@@ -201,7 +201,7 @@ struct LogMemory: Sendable {
     private mutating func channel(_ name: ChannelName, _ db: Database) throws -> Channel? {
         if let channel = channels[name] { return channel }
         var row = try FastStatement(
-            db, "SELECT key, head, count, time, bytes FROM channels WHERE name = ?")
+            db, "SELECT key, head, count, time, bytes FROM heads WHERE name = ?")
         defer { row.reset() }
         try row.bind(name.text)
         guard try row.step() else { return nil }
@@ -215,7 +215,7 @@ struct LogMemory: Sendable {
 
     private func create(_ name: ChannelName, now: WallTime, _ db: Database) throws -> Channel {
         var row = try FastStatement(
-            db, "INSERT INTO channels (name, head, count, time) VALUES (?, 0, 0, ?)")
+            db, "INSERT INTO heads (name, head, count, time) VALUES (?, 0, 0, ?)")
         try row.bind(name.text)
         try row.bind(now.milliseconds)
         try row.run()
@@ -227,7 +227,7 @@ struct LogMemory: Sendable {
         for name in changed {
             guard let channel = channels[name] else { continue }
             var row = try FastStatement(
-                db, "UPDATE channels SET head = ?, count = ?, bytes = ?, time = ? WHERE key = ?")
+                db, "UPDATE heads SET head = ?, count = ?, bytes = ?, time = ? WHERE key = ?")
             try row.bind(channel.head.seq)
             try row.bind(channel.head.count)
             try row.bind(channel.head.bytes)

@@ -15,7 +15,7 @@ struct LogReading {
         return try state(of: channel, &row)
     }
 
-    private static let stateOfChannel = "SELECT key, head, floor FROM channels WHERE name = ?"
+    private static let stateOfChannel = "SELECT key, head, floor FROM heads WHERE name = ?"
 
     private func state(
         of channel: ChannelName, _ row: inout FastStatement

@@ -5,7 +5,7 @@ import RepriseWire
 /// The tables of the SQLite log.
 ///
 /// - `log`: one row, the epoch and a counter that `MessageLog/probe()` writes.
-/// - `channels`: the head rows. Trimming moves `floor`, `count` and `bytes`, never `head`.
+/// - `heads`: a row per channel. Trimming moves `floor`, `count` and `bytes`, never `head`.
 /// - `messages`: clustered by channel and sequence, because catch-up reads it in that order: an
 ///   index over rows in order of arrival reads a tenth as fast. `prev` is null where it is
 ///   `seq - 1`. `change` is null, 1 for an edit or 2 for a deletion of the message `target`;
@@ -18,6 +18,13 @@ import RepriseWire
 enum LogSchema {
     static func migrator(newEpoch: @escaping @Sendable () -> Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
+        register(in: &migrator, newEpoch: newEpoch)
+        return migrator
+    }
+
+    static func register(
+        in migrator: inout DatabaseMigrator, newEpoch: @escaping @Sendable () -> Epoch
+    ) {
         migrator.registerMigration("1 messages") { try createFirst($0, epoch: newEpoch()) }
         migrator.registerMigration("2 senders and changes", migrate: addSenders)
         migrator.registerMigration("3 awaited") { db in
@@ -53,7 +60,10 @@ enum LogSchema {
                     """)
         }
         migrator.registerMigration("6 arrivals", migrate: addArrivals)
-        return migrator
+        // The accounts have a table `channels`: a view of a cluster holds both.
+        migrator.registerMigration("7 heads") { db in
+            try db.execute(sql: "ALTER TABLE channels RENAME TO heads")
+        }
     }
 
     @Sendable
@@ -100,6 +110,7 @@ enum LogSchema {
     ///
     /// Costs two look-ups a channel.
     static func checkChannels(_ db: Database) throws {
+        let table = try db.tableExists("heads") ? "heads" : "channels"
         let isDamaged = try Bool.fetchOne(
             db,
             sql: """
@@ -111,10 +122,10 @@ enum LogSchema {
                 )
                 SELECT EXISTS (
                     SELECT 1 FROM used WHERE key IS NOT NULL
-                    AND NOT EXISTS (SELECT 1 FROM channels WHERE channels.key = used.key)
+                    AND NOT EXISTS (SELECT 1 FROM \(table) AS c WHERE c.key = used.key)
                 ) OR EXISTS (
-                    SELECT 1 FROM channels AS c NOT INDEXED WHERE NOT EXISTS (
-                        SELECT 1 FROM channels AS i INDEXED BY sqlite_autoindex_channels_1
+                    SELECT 1 FROM \(table) AS c NOT INDEXED WHERE NOT EXISTS (
+                        SELECT 1 FROM \(table) AS i INDEXED BY sqlite_autoindex_\(table)_1
                         WHERE i.name = c.name)
                 )
                 """)
@@ -131,9 +142,9 @@ enum LogSchema {
     }
 
     private static func createFirst(_ db: Database, epoch: Epoch) throws {
+        try ServerDatabase.log.identify(db)
         try db.execute(
             sql: """
-                PRAGMA application_id = \(ServerDatabase.log.applicationID);
                 CREATE TABLE log (
                   one INTEGER PRIMARY KEY CHECK (one = 1),
                   epoch TEXT NOT NULL,

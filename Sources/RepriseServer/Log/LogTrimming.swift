@@ -19,7 +19,7 @@ enum LogTrimming {
         _ name: ChannelName, through: Int64, _ memory: inout LogMemory, _ db: Database
     ) throws -> Bool {
         let key = try Int64.fetchOne(
-            db, sql: "SELECT key FROM channels WHERE name = ?", arguments: [name.text])
+            db, sql: "SELECT key FROM heads WHERE name = ?", arguments: [name.text])
         guard let key else { return false }
         let sorted = try removeSorted(key, through: through, db)
         if let sorted { try memory.arrivals.blank(key, through: sorted.last, db) }
@@ -32,7 +32,7 @@ enum LogTrimming {
         let bytes = (sorted?.bytes ?? 0) + (arrived?.bytes ?? 0)
         try db.execute(
             sql: """
-                UPDATE channels SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
+                UPDATE heads SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
                 """, arguments: [last, count, bytes, key])
         memory.trimmed(name, by: count, bytes: bytes)
         return count == messages
@@ -80,7 +80,7 @@ enum LogTrimming {
     static func kept(behind key: Int64, _ db: Database) throws -> [Kept] {
         try Row.fetchAll(
             db,
-            sql: "SELECT key, name, count, bytes FROM channels WHERE key > ? ORDER BY key LIMIT ?",
+            sql: "SELECT key, name, count, bytes FROM heads WHERE key > ? ORDER BY key LIMIT ?",
             arguments: [key, channels]
         ).map {
             Kept(key: $0["key"], name: try ChannelName($0["name"]), count: $0[2], bytes: $0[3])

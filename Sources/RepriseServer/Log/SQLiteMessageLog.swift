@@ -64,7 +64,7 @@ package final class SQLiteMessageLog: MessageLog {
         SQLiteMessageLog(try LogDatabase.open(at: path, configuration))
     }
 
-    private init(_ database: LogDatabase) {
+    init(_ database: LogDatabase) {
         self.database = database
         writing = DispatchQueue(label: "reprise.log.writer")
         executor = QueueExecutor(writing)
@@ -166,26 +166,36 @@ package final class SQLiteMessageLog: MessageLog {
     package func trim(
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
-        var last: Int64? = policy.keepsAll && overrides == nil ? nil : 0
-        if last != nil {
-            do {
-                try await gather()
-            } catch let error as RepriseError where error.code == .diskFull {
-                // What was moved before is trimmed, which frees space.
+        if !policy.keepsAll || overrides != nil {
+            try await eachDue(policy, now: now, overrides: overrides) { channel, through in
+                _ = try await self.trim(channel, through: through)
             }
-        }
-        while let key = last {
-            let kept = try await database.read { try LogTrimming.kept(behind: key, $0) }
-            guard !kept.isEmpty else { break }
-            let own = try await overrides?(kept.map(\.name)) ?? [:]
-            let due = try await database.read { try LogTrimming.due(kept, policy, own, now, $0) }
-            for channel in due { _ = try await trim(channel.name, through: channel.through) }
-            last = kept.last?.key
         }
         let limit = now.advanced(by: .zero - database.configuration.idLife)
         while let run = try await database.read({ try KnownIDs.forgettableRun(before: limit, $0) })
         {
             while try await commit({ memory, db in try memory.forget(run, db) }) {}
+        }
+    }
+
+    /// Calls `body` for each channel of which messages are to be removed, with the last of them.
+    func eachDue(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?,
+        _ body: (ChannelName, Int64) async throws -> Void
+    ) async throws {
+        do {
+            try await gather()
+        } catch let error as RepriseError where error.code == .diskFull {
+            // What was moved before is trimmed, which frees space.
+        }
+        var last: Int64? = 0
+        while let key = last {
+            let kept = try await database.read { try LogTrimming.kept(behind: key, $0) }
+            guard !kept.isEmpty else { break }
+            let own = try await overrides?(kept.map(\.name)) ?? [:]
+            let due = try await database.read { try LogTrimming.due(kept, policy, own, now, $0) }
+            for channel in due { try await body(channel.name, channel.through) }
+            last = kept.last?.key
         }
     }
 
@@ -208,12 +218,16 @@ package final class SQLiteMessageLog: MessageLog {
     /// SQLite's `synchronous` setting; 2 is FULL.
     package func synchronous() throws -> Int? { try database.synchronous() }
 
-    private func noteChanges(in batch: [NewMessage]) {
+    private func noteChanges(in batch: [NewMessage]) { noteChanges(in: batch.lazy.map(\.channel)) }
+
+    /// Messages were stored in these channels, or removed.
+    func noteChanges(in channels: some Sequence<ChannelName>, hasDeleted: Bool = false) {
+        if hasDeleted { self.hasDeleted.store(true, ordering: .relaxed) }
         changes.withLock { changes in
             var last: ChannelName?
-            for message in batch where message.channel != last {
-                changes.note(message.channel)
-                last = message.channel
+            for channel in channels where channel != last {
+                changes.note(channel)
+                last = channel
             }
         }
     }

@@ -11,6 +11,8 @@ struct ServerDatabase: Sendable {
     let applicationID: Int32
     /// The writer's page cache, in KiB.
     let writerCache: Int
+    /// Whether a commit is on the disk when it returns.
+    var isDurable = true
 
     /// "RPSL" in ASCII.
     static let log = ServerDatabase(
@@ -18,6 +20,12 @@ struct ServerDatabase: Sendable {
     /// "RPAC" in ASCII.
     static let accounts = ServerDatabase(
         name: "accounts", file: "accounts", applicationID: 0x5250_4143, writerCache: 8_192)
+    /// "RPVW" in ASCII.
+    ///
+    /// The journal of a cluster is durable: what a power loss takes is applied again.
+    static let view = ServerDatabase(
+        name: "view", file: "view", applicationID: 0x5250_5657, writerCache: 16_384,
+        isDurable: false)
 
     /// Refuses a foreign, newer or damaged file before it is opened for writing: that alone changes
     /// it, and an operator may need it as it is.
@@ -86,6 +94,14 @@ struct ServerDatabase: Sendable {
         }
     }
 
+    /// Marks a new file; the first migration does it.
+    ///
+    /// A view is marked before what it consists of.
+    func identify(_ db: Database) throws {
+        guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == 0 else { return }
+        try db.execute(sql: "PRAGMA application_id = \(applicationID)")
+    }
+
     /// GRDB's pool sets `synchronous` to NORMAL while it opens; that would lose acknowledged writes
     /// at a power loss.
     func makeDurable(_ db: Database) throws {
@@ -93,14 +109,14 @@ struct ServerDatabase: Sendable {
         // once.
         try db.execute(
             sql: """
-                PRAGMA synchronous = FULL;
+                PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL");
                 PRAGMA secure_delete = ON;
                 PRAGMA cache_size = -\(writerCache);
                 PRAGMA wal_autocheckpoint = 4096
                 """)
         let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous")
         let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
-        guard synchronous == 2, mode == "wal" else {
+        guard synchronous == (isDurable ? 2 : 1), mode == "wal" else {
             throw RepriseError(
                 .diskFailed, "The data folder's file system does not support SQLite's WAL mode.",
                 remedy: "Choose a folder on a local disk.")

@@ -87,7 +87,7 @@ package struct SteppedLog: Sendable {
                 "SELECT 'log', epoch FROM log",
                 """
                 SELECT 'channel', key, name, head, floor, count, bytes, time
-                FROM channels ORDER BY key
+                FROM heads ORDER BY key
                 """,
                 """
                 SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,

@@ -135,13 +135,13 @@ struct ArrivalsTests {
         let wrong = try queue.read { db in
             try [
                 """
-                SELECT count(*) FROM channels WHERE
+                SELECT count(*) FROM heads WHERE
                 (SELECT count(*) FROM all_messages WHERE channel = key) <> count OR
                 (SELECT coalesce(sum(length(body)), 0) FROM all_messages WHERE channel = key) <> bytes
                 """,
                 """
                 SELECT count(*) FROM (SELECT * FROM arrivals UNION ALL SELECT * FROM arrivals2) AS a
-                JOIN channels ON key = a.channel
+                JOIN heads ON key = a.channel
                 WHERE a.seq <= floor AND CAST(body AS TEXT) <> 'null'
                 """,
             ].map { try Int.fetchOne(db, sql: $0) }

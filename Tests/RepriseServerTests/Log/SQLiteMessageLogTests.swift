@@ -109,7 +109,7 @@ struct SQLiteMessageLogTests {
         await log.close()
         try open(folder.path)
         let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
-        try await queue.write { try $0.execute(sql: "DELETE FROM channels WHERE name = 'b'") }
+        try await queue.write { try $0.execute(sql: "DELETE FROM heads WHERE name = 'b'") }
         try queue.close()
         let file = URL(fileURLWithPath: folder.path + "/messages.sqlite")
         let bytes = try Data(contentsOf: file)
