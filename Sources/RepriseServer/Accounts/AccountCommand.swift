@@ -68,7 +68,7 @@ package struct AccountsView {
     package let time: WallTime
     /// Whether a channel that nobody made is public.
     package let implicitChannels: Bool
-    let heads: ChannelHeads
+    let heads: (ChannelName) throws -> Int64
     /// Queues dismissals after a read, in the same transaction.
     let pushes: PushQueue
 

@@ -24,6 +24,8 @@ package final class Accounts: Sendable {
     package let pushQueue: PushQueue
     private let implicitChannels: Bool
     private let heads: ChannelHeads
+    /// Brings a command into the journal of a cluster; nil without one.
+    private let submit: CommandSubmission?
     private let database: AccountsDatabase
     private let clock: any Timekeeper
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
@@ -47,13 +49,16 @@ package final class Accounts: Sendable {
         Accounts(try AccountsDatabase.open(at: path), implicitChannels, clock, heads)
     }
 
-    private init(
-        _ database: AccountsDatabase, _ implicitChannels: Bool, _ clock: any Timekeeper,
-        _ heads: @escaping ChannelHeads
+    /// With `submit`, that decides and writes changes, and these accounts read.
+    init(
+        _ database: AccountsDatabase, _ implicitChannels: Bool,
+        _ clock: any Timekeeper = SystemTimekeeper(), _ heads: @escaping ChannelHeads,
+        submit: CommandSubmission? = nil
     ) {
         self.database = database
         self.clock = clock
         self.heads = heads
+        self.submit = submit
         self.implicitChannels = implicitChannels
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
@@ -206,8 +211,8 @@ package final class Accounts: Sendable {
     ///
     /// - Parameters:
     ///   - command: the change.
-    ///   - time: when it happens; nil is now.
-    ///   - heads: the channels' heads; nil asks the log.
+    ///   - time: when it happens; nil is now. In a cluster its journal says when.
+    ///   - heads: the channels' heads; nil asks the log. In a cluster that is always asked.
     /// - Returns: what it came to.
     /// - Throws: what ``AccountCommand/validate()`` and ``AccountCommand/apply(in:)`` throw; the
     ///   disk's errors.
@@ -216,6 +221,7 @@ package final class Accounts: Sendable {
         _ command: Command, at time: WallTime? = nil, heads: ChannelHeads? = nil
     ) async throws -> Command.Outcome {
         try command.validate()
+        if let submit { return try await perform(command, by: submit) }
         let (time, heads) = (time ?? clock.wall(), heads ?? self.heads)
         return try await database.write(
             committed: { self.committed(command.effects(of: $0)) }
@@ -233,7 +239,22 @@ package final class Accounts: Sendable {
         }
     }
 
-    private func committed(_ effects: AccountEffects) {
+    private func perform<Command: AccountCommand>(
+        _ command: Command, by submit: CommandSubmission
+    ) async throws -> Command.Outcome {
+        guard let command = command as? any JournaledCommand else {
+            throw RepriseError(.internal, "The journal cannot hold a \(Command.self).")
+        }
+        switch try await submit([.account(command)]).first {
+        case .changed(let outcome as Command.Outcome, _)?: return outcome
+        case .refused(let error)?: throw error
+        case .nothing?, .published?, .trimmed?, .changed?, nil:
+            throw RepriseError(.internal, "A change has another outcome than its own.")
+        }
+    }
+
+    /// Tells who observes changes; called when they are durable, in their order.
+    func committed(_ effects: AccountEffects) {
         if let access = effects.access {
             accessChanged.withLock { $0 }?(access.channel, access.user)
         }

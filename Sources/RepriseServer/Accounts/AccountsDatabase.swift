@@ -7,10 +7,17 @@ import RepriseWire
 ///
 /// One writer, so that one transaction can change the tables of several stores. Nothing is cached,
 /// so nothing is ahead of the disk. Every failure is a ``RepriseCore/RepriseError``.
+///
+/// In a cluster it is a part of the view, which the journal's commands alone change.
 final class AccountsDatabase: Sendable {
-    private let folder: LogFolder
+    private struct File {
+        let folder: LogFolder
+        let writer: GroupedWriter
+    }
+
     private let pool: DatabasePool
-    private let writer: GroupedWriter
+    /// Nil in a view.
+    private let file: File?
 
     /// Opens the database in a data folder, or creates it.
     static func open(at path: String) throws -> AccountsDatabase {
@@ -28,14 +35,19 @@ final class AccountsDatabase: Sendable {
         settings.label = "reprise.accounts"
         // No other process should write here; a tool that briefly does is waited for.
         settings.busyMode = .timeout(Double(ServerDatabase.busyMilliseconds) / 1_000)
-        self.folder = folder
         let migrator = AccountsSchema.migrator()
         try ServerDatabase.accounts.inspect(folder.database, migrator)
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try ServerDatabase.accounts.prepare(pool, migrator)
         folder.begin()
         try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
-        writer = GroupedWriter(pool)
+        file = File(folder: folder, writer: GroupedWriter(pool))
+    }
+
+    /// The accounts of a view.
+    init(view pool: DatabasePool) {
+        self.pool = pool
+        file = nil
     }
 
     /// See `Accounts/belong(to:isRestored:)`.
@@ -53,8 +65,7 @@ final class AccountsDatabase: Sendable {
                         """)
             }
             if known != nil {
-                try Backup.cutBack(
-                    pool, to: (folder.database as NSString).deletingLastPathComponent)
+                try Backup.cutBack(pool, to: (pool.path as NSString).deletingLastPathComponent)
             }
             try pool.write { db in
                 try db.execute(
@@ -67,13 +78,17 @@ final class AccountsDatabase: Sendable {
     }
 
     func eraseDeleted() async throws {
-        _ = try await writer.afterCommits { try ServerDatabase.accounts.emptyWriteAheadLog($0) }
+        // Of a view its log does it.
+        _ = try await file?.writer.afterCommits {
+            try ServerDatabase.accounts.emptyWriteAheadLog($0)
+        }
     }
 
     func close() async {
-        await writer.close()
+        guard let file else { return }
+        await file.writer.close()
         ServerDatabase.accounts.close(pool)
-        folder.release()
+        file.folder.release()
     }
 
     func synchronous() throws -> Int? {
@@ -97,6 +112,9 @@ final class AccountsDatabase: Sendable {
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
-        try await writer.write(committed: committed, body)
+        guard let file else {
+            throw RepriseError(.internal, "The view of a cluster is changed by its journal alone.")
+        }
+        return try await file.writer.write(committed: committed, body)
     }
 }

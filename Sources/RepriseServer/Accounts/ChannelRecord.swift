@@ -98,7 +98,7 @@ extension ChannelRecord {
             arguments: [
                 name.text, settings.visibility.rawValue,
                 settings.history.rawValue, retention.count,
-                retention.age.map { $0 / .milliseconds(1) }.map { Int64($0) }, retention.bytes,
+                retention.age?.milliseconds, retention.bytes,
                 settings.title, maker?.text, made.milliseconds,
             ])
     }

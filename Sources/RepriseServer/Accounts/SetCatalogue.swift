@@ -35,7 +35,15 @@ package struct SetCatalogue: AccountCommand {
     package init(
         _ catalogue: FormsCatalogue, of company: ChannelName, if condition: Condition = .none
     ) {
-        (version, bytes) = (catalogue.version, catalogue.bytes)
+        self.init(
+            unchecked: catalogue.bytes, version: catalogue.version, of: company, if: condition)
+    }
+
+    /// The bytes were checked before.
+    init(
+        unchecked bytes: [UInt8], version: String, of company: ChannelName, if condition: Condition
+    ) {
+        (self.bytes, self.version) = (bytes, version)
         (self.company, self.condition) = (company, condition)
     }
 

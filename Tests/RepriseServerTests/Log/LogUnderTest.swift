@@ -12,10 +12,19 @@ import Testing
 /// and it must keep the same promises.
 struct LogUnderTest: Sendable, CustomTestStringConvertible {
     let testDescription: String
+    /// Whether the time of no message is before that of another one's channel.
+    var hasOneTime = false
     /// Makes an empty store and opens it.
     let make: @Sendable (ManualClock) async throws -> any LogUnderTestStore
 
-    static let all = [sqlite]
+    static let all = [sqlite, cluster]
+
+    /// A gateway of two, over a journal that loses, doubles, delays and reorders.
+    static let cluster = LogUnderTest(testDescription: "cluster", hasOneTime: true) { clock in
+        let store = try ClusterStore(clock: clock)
+        try await store.reopen()
+        return store
+    }
 
     static let sqlite = LogUnderTest(testDescription: "SQLite") { clock in
         let store = try SQLiteStore(clock: clock)
@@ -108,8 +117,8 @@ final class SQLiteStore: LogUnderTestStore {
         try change(
             """
             UPDATE messages SET prev = coalesce(prev, seq - 1), seq = seq + \(count)
-            WHERE (channel, seq) = (SELECT key, head FROM channels WHERE name = '\(channel)');
-            UPDATE channels SET head = head + \(count) WHERE name = '\(channel)'
+            WHERE (channel, seq) = (SELECT key, head FROM heads WHERE name = '\(channel)');
+            UPDATE heads SET head = head + \(count) WHERE name = '\(channel)'
             """)
         try await reopen()
         return true

@@ -37,7 +37,7 @@ package struct WebPushSubscription: Hashable, Sendable, CustomStringConvertible 
         self.init(unchecked: endpoint, key: key, secret: secret)
     }
 
-    private init(unchecked endpoint: String, key: [UInt8], secret: [UInt8]) {
+    init(unchecked endpoint: String, key: [UInt8], secret: [UInt8]) {
         self.endpoint = endpoint
         self.key = key
         self.secret = secret

@@ -1,0 +1,258 @@
+import RepriseCore
+import RepriseWire
+
+extension SetChannel: JournaledCommand {
+    package static let tag: UInt8 = 16
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(name.text)
+        writer.write(settings.visibility.rawValue)
+        writer.write(settings.history.rawValue)
+        writer.write(settings.retention.count) { $0.write($1) }
+        writer.write(settings.retention.age) { $0.write($1.milliseconds) }
+        writer.write(settings.retention.bytes) { $0.write($1) }
+        writer.write(settings.title) { $0.write($1) }
+        writer.write(who)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let name = try ChannelName(reader.text())
+        guard let visibility = ChannelSettings.Visibility(rawValue: try reader.text()),
+            let history = ChannelSettings.History(rawValue: try reader.text())
+        else { throw RepriseError(.malformed, "A channel has unknown settings.") }
+        let retention = RetentionPolicy(
+            count: try reader.optional { try $0.integer() },
+            age: try reader.optional { .milliseconds(try $0.integer()) },
+            bytes: try reader.optional { try $0.integer() })
+        let title = try reader.optional { try $0.text() }
+        self.init(
+            name,
+            ChannelSettings(
+                visibility: visibility, history: history, retention: retention, title: title),
+            by: try reader.principal())
+    }
+}
+
+extension SetMember: JournaledCommand {
+    package static let tag: UInt8 = 17
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(user.text)
+        writer.write(role.rawValue)
+        writer.write(channel.text)
+        writer.write(who)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let user = try UserID(reader.text())
+        guard let role = Member.Role(rawValue: try reader.text()) else {
+            throw RepriseError(.malformed, "A member has an unknown role.")
+        }
+        self.init(user, role, in: try ChannelName(reader.text()), by: try reader.principal())
+    }
+}
+
+extension RemoveMember: JournaledCommand {
+    package static let tag: UInt8 = 18
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(user.text)
+        writer.write(channel.text)
+        writer.write(who)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let user = try UserID(reader.text())
+        self.init(user, from: try ChannelName(reader.text()), by: try reader.principal())
+    }
+}
+
+extension MovePosition: JournaledCommand {
+    package static let tag: UInt8 = 19
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(channel.text)
+        writer.write(user.text)
+        writer.write(device?.text) { $0.write($1) }
+        writer.write(read) { $0.write($1) }
+        writer.write(delivered) { $0.write($1) }
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        self.init(
+            channel: try ChannelName(reader.text()), user: try UserID(reader.text()),
+            device: try reader.optional { try EntryID($0.text()) },
+            read: try reader.optional { try $0.integer() },
+            delivered: try reader.optional { try $0.integer() })
+    }
+}
+
+extension SetDevice: JournaledCommand {
+    package static let tag: UInt8 = 20
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(id.text)
+        writer.write(user.text)
+        writer.write(platform) { $0.write($1) }
+        writer.write(pushToken?.text) { $0.write($1) }
+        writer.write(subscription) {
+            $0.write($1.endpoint)
+            $0.write($1.key)
+            $0.write($1.secret)
+        }
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        self.init(
+            try EntryID(reader.text()), of: try UserID(reader.text()),
+            platform: try reader.optional { try $0.text() },
+            pushToken: try reader.optional { try PushToken($0.text()) },
+            subscription: try reader.optional {
+                WebPushSubscription(
+                    unchecked: try $0.text(), key: try $0.bytes(), secret: try $0.bytes())
+            })
+    }
+}
+
+extension RemoveDevice: JournaledCommand {
+    package static let tag: UInt8 = 21
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(id.text)
+        writer.write(user.text)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        self.init(try EntryID(reader.text()), of: try UserID(reader.text()))
+    }
+}
+
+extension SawDevice: JournaledCommand {
+    package static let tag: UInt8 = 22
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(id.text)
+        writer.write(user.text)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        self.init(try EntryID(reader.text()), of: try UserID(reader.text()))
+    }
+}
+
+extension SetMute: JournaledCommand {
+    package static let tag: UInt8 = 23
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(mute.subject)
+        writer.write(mute.until) { $0.write($1) }
+        writer.write(user.text)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let subject = try reader.subject()
+        let mute = Mute(subject, until: try reader.optional { try $0.time() })
+        self.init(mute, of: try UserID(reader.text()))
+    }
+}
+
+extension RemoveMute: JournaledCommand {
+    package static let tag: UInt8 = 24
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(subject)
+        writer.write(user.text)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        self.init(try reader.subject(), of: try UserID(reader.text()))
+    }
+}
+
+extension SetQuietHours: JournaledCommand {
+    package static let tag: UInt8 = 25
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(hours) {
+            $0.write(Int64($1.start))
+            $0.write(Int64($1.end))
+            $0.write($1.zone)
+        }
+        writer.write(user.text)
+        writer.write(device?.text) { $0.write($1) }
+    }
+
+    /// The time zone is not looked up: its gateway did, and another may not know it.
+    package init(from reader: inout BinaryReader) throws {
+        let hours = try reader.optional {
+            let (start, end) = (try $0.integer(), try $0.integer())
+            guard (0..<1_440).contains(start), (0..<1_440).contains(end) else {
+                throw RepriseError(.malformed, "Quiet hours are minutes of a day.")
+            }
+            return QuietHours(unchecked: Int(start), to: Int(end), zone: try $0.text())
+        }
+        self.init(
+            hours, of: try UserID(reader.text()),
+            on: try reader.optional { try EntryID($0.text()) })
+    }
+}
+
+extension SetCatalogue: JournaledCommand {
+    package static let tag: UInt8 = 26
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(version)
+        writer.write(bytes)
+        writer.write(company.text)
+        switch condition {
+        case .none: writer.write(UInt8(0))
+        case .absent: writer.write(UInt8(1))
+        case .oneOf(nil): writer.write(UInt8(2))
+        case .oneOf(let tags?):
+            writer.write(UInt8(3))
+            writer.write(Int64(tags.count))
+            for tag in tags { writer.write(tag) }
+        }
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let (version, bytes) = (try reader.text(), try reader.bytes())
+        let company = try ChannelName(reader.text())
+        let condition: Condition
+        switch try reader.byte() {
+        case 0: condition = .none
+        case 1: condition = .absent
+        case 2: condition = .oneOf(nil)
+        case 3:
+            // Each takes bytes of the entry: a great number ends with them.
+            var tags: [String] = []
+            for _ in 0..<max(try reader.integer(), 0) { tags.append(try reader.text()) }
+            condition = .oneOf(tags)
+        case let other: throw RepriseError(.malformed, "\(other) is no condition.")
+        }
+        self.init(unchecked: bytes, version: version, of: company, if: condition)
+    }
+}
+
+extension BinaryWriter {
+    fileprivate mutating func write(_ subject: Mute.Subject) {
+        switch subject {
+        case .channel(let channel):
+            write(UInt8(0))
+            write(channel.text)
+        case .user(let user):
+            write(UInt8(1))
+            write(user.text)
+        }
+    }
+}
+
+extension BinaryReader {
+    fileprivate mutating func subject() throws -> Mute.Subject {
+        switch try byte() {
+        case 0: .channel(try ChannelName(text()))
+        case 1: .user(try UserID(text()))
+        case let other: throw RepriseError(.malformed, "\(other) is no subject of a mute.")
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import RepriseCore
+package import RepriseWire
+
+/// A change that every gateway applies: intent, ids and who wants it, and nothing that was read
+/// from a view.
+package enum ClusterCommand: Sendable {
+    /// Changes nothing: what follows it is newer.
+    case nop
+    /// Opens a session for its writer, who knows it by the random number.
+    case session(nonce: Int64)
+    case publish(PublishMessages)
+    /// Removes the first of a channel's messages, as many as one transaction may.
+    case trim(ChannelName, through: Int64)
+    case account(any JournaledCommand)
+
+    package var bytes: [UInt8] {
+        var writer = BinaryWriter()
+        switch self {
+        case .nop: writer.write(UInt8(0))
+        case .session(let nonce):
+            writer.write(UInt8(1))
+            writer.write(nonce)
+        case .publish(let publish):
+            writer.write(UInt8(2))
+            publish.write(to: &writer)
+        case .trim(let channel, let through):
+            writer.write(UInt8(3))
+            writer.write(channel.text)
+            writer.write(through)
+        case .account(let command):
+            writer.write(type(of: command).tag)
+            command.write(to: &writer)
+        }
+        return writer.bytes
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for fields that a gateway does not
+    ///   write, `.unknownKind` for an unknown tag, and what the fields' types throw.
+    init(_ reader: inout BinaryReader) throws {
+        switch try reader.byte() {
+        case 0: self = .nop
+        case 1: self = .session(nonce: try reader.integer())
+        case 2: self = .publish(try PublishMessages(from: &reader))
+        case 3:
+            self = .trim(try ChannelName(reader.text()), through: try reader.integer())
+        case let tag:
+            guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
+                throw RepriseError(
+                    .unknownKind,
+                    "The journal has a command \(tag), which this version does not know.",
+                    remedy: "Update this gateway.")
+            }
+            self = .account(try type.init(from: &reader))
+        }
+    }
+
+    /// Each with a tag of its own, from 16.
+    package static let accountCommands: [any JournaledCommand.Type] = [
+        SetChannel.self, SetMember.self, RemoveMember.self, MovePosition.self, SetDevice.self,
+        RemoveDevice.self, SawDevice.self, SetMute.self, RemoveMute.self, SetQuietHours.self,
+        SetCatalogue.self,
+    ]
+}
+
+/// A change of accounts that the journal can hold.
+package protocol JournaledCommand: AccountCommand {
+    /// Never used for another command, also not after this one has gone.
+    static var tag: UInt8 { get }
+    /// Writes its fields.
+    func write(to writer: inout BinaryWriter)
+    /// Reads its fields; it asks nothing of its environment.
+    init(from reader: inout BinaryReader) throws
+}
+
+/// Messages of one user, to be stored in order.
+package struct PublishMessages: Hashable, Sendable {
+    package var who: Principal
+    package var messages: [ClientFrame.Publish]
+
+    package init(_ messages: [ClientFrame.Publish], by who: Principal) {
+        (self.messages, self.who) = (messages, who)
+    }
+
+    func write(to writer: inout BinaryWriter) {
+        writer.write(who)
+        writer.write(Int64(messages.count))
+        for message in messages {
+            writer.write(message.channel.text)
+            writer.write(message.id.text)
+            writer.write(message.after?.text) { $0.write($1) }
+            switch message.change {
+            case nil: writer.write(UInt8(0))
+            case .edits(let target):
+                writer.write(UInt8(1))
+                writer.write(target.text)
+            case .deletes(let target):
+                writer.write(UInt8(2))
+                writer.write(target.text)
+            }
+            writer.write(message.body)
+        }
+    }
+
+    init(from reader: inout BinaryReader) throws {
+        who = try reader.principal()
+        let count = try reader.integer()
+        guard (1...Int64(ClusterLimits.entryCommands)).contains(count) else {
+            throw RepriseError(.malformed, "\(count) messages are published.")
+        }
+        messages = []
+        for _ in 0..<count {
+            let channel = try ChannelName(reader.text())
+            let id = try EntryID(reader.text())
+            let after = try reader.optional { try EntryID($0.text()) }
+            let change: MessageChange<EntryID>?
+            switch try reader.byte() {
+            case 0: change = nil
+            case 1: change = .edits(try EntryID(reader.text()))
+            case 2: change = .deletes(try EntryID(reader.text()))
+            case let other:
+                throw RepriseError(.malformed, "\(other) is no change of a message.")
+            }
+            let body = try reader.bytes()
+            guard body.count <= WireLimits.bodyBytes else {
+                throw RepriseError(.tooLarge, "A body has \(body.count) bytes.")
+            }
+            messages.append(
+                .init(channel: channel, id: id, after: after, change: change, body: body))
+        }
+    }
+}
+
+extension BinaryWriter {
+    /// Without its expiry: it was checked when it came.
+    mutating func write(_ who: Principal) {
+        write(who.user?.text) { $0.write($1) }
+        write(who.isAdmin)
+    }
+}
+
+extension BinaryReader {
+    mutating func principal() throws -> Principal {
+        let user = try optional { try UserID($0.text()) }
+        return Principal(user: user, isAdmin: try bool())
+    }
+}

@@ -1,0 +1,111 @@
+package import RepriseCore
+
+/// An entry of the cluster's journal: commands of one gateway, in order.
+///
+/// | field | bytes |
+/// |---|---|
+/// | format | 1 |
+/// | rules | 8 |
+/// | session, n | 8 each |
+/// | clock | 8, milliseconds since 1970 |
+/// | base: sequence, digest | 8, 32 |
+/// | number of commands | 8 |
+/// | each command: its tag and its fields | 1 and more |
+///
+/// Integers are big-endian. Whatever is unknown, missing or left over is refused: see
+/// ``BinaryReader``.
+package struct ClusterEntry: Sendable {
+    /// The layout of an entry.
+    package static let format: UInt8 = 1
+    /// The rules by which this version applies commands.
+    package static let rules: Int64 = 1
+
+    /// The rules by which its gateway expects it to be applied.
+    package var rules = Self.rules
+    /// Its writer's session: the sequence of the entry that opened it; 0 to open one.
+    package var session: Int64
+    /// Its number in the session, from 1.
+    package var n: Int64
+    /// The time by the writer's clock.
+    package var clock: WallTime
+    /// What its writer had applied when it sent the entry.
+    package var base: JournalPosition
+    package var commands: [ClusterCommand]
+
+    package init(
+        session: Int64, n: Int64, clock: WallTime, base: JournalPosition,
+        commands: [ClusterCommand]
+    ) {
+        self.session = session
+        self.n = n
+        self.clock = clock
+        self.base = base
+        self.commands = commands
+    }
+
+    package var bytes: [UInt8] {
+        Self.bytes(
+            rules: rules, session: session, n: n, clock: clock, base: base,
+            commands: commands.map(\.bytes))
+    }
+
+    /// An entry of commands that are written already.
+    package static func bytes(
+        rules: Int64 = Self.rules, session: Int64, n: Int64, clock: WallTime,
+        base: JournalPosition, commands: [[UInt8]]
+    ) -> [UInt8] {
+        var writer = BinaryWriter()
+        writer.write(format)
+        writer.write(rules)
+        writer.write(session)
+        writer.write(n)
+        writer.write(clock)
+        writer.write(base.sequence)
+        writer.writeRaw(base.digest.bytes)
+        writer.write(Int64(commands.count))
+        for command in commands { writer.writeRaw(command) }
+        return writer.bytes
+    }
+
+    /// The bytes of an entry without commands.
+    package static let headBytes = 1 + 8 + 8 + 8 + 8 + 8 + 32 + 8
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`; `.tooLarge` beyond
+    ///   ``ClusterLimits/entryBytes``; `.unknownKind` for a format or rules of a later version.
+    package init(_ bytes: [UInt8]) throws {
+        guard bytes.count <= ClusterLimits.entryBytes else {
+            throw RepriseError(.tooLarge, "An entry has \(bytes.count) bytes.")
+        }
+        var reader = BinaryReader(bytes)
+        let format = try reader.byte()
+        guard format == Self.format else { throw Self.unknown("format \(format)") }
+        rules = try reader.integer()
+        guard rules > 0 else { throw RepriseError(.malformed, "Rules are numbered from 1.") }
+        guard rules <= Self.rules else { throw Self.unknown("rules \(rules)") }
+        session = try reader.integer()
+        n = try reader.integer()
+        clock = try reader.time()
+        base = JournalPosition(
+            sequence: try reader.integer(), digest: JournalDigest(bytes: try reader.raw(32)))
+        let count = try reader.integer()
+        guard (1...Int64(ClusterLimits.entryCommands)).contains(count) else {
+            throw RepriseError(.malformed, "An entry has \(count) commands.")
+        }
+        commands = []
+        for _ in 0..<count { commands.append(try ClusterCommand(&reader)) }
+        try reader.expectEnd()
+        guard session >= 0, n > 0, base.sequence >= 0 else {
+            throw RepriseError(.malformed, "An entry's numbers are not negative.")
+        }
+        let opening = commands.count { if case .session = $0 { true } else { false } }
+        guard opening == (session == 0 ? 1 : 0), session > 0 || commands.count == 1 else {
+            throw RepriseError(.malformed, "A session is opened by an entry that does only that.")
+        }
+    }
+
+    private static func unknown(_ what: String) -> RepriseError {
+        RepriseError(
+            .unknownKind, "The journal has an entry of \(what), which this version does not know.",
+            remedy: "Update this gateway.")
+    }
+}

@@ -1,0 +1,32 @@
+/// The limits of the cluster's journal.
+///
+/// What decides about entries is the same on every gateway: a change of these is a change of
+/// ``ClusterEntry/rules``.
+package enum ClusterLimits {
+    /// The most bytes of an entry; NATS refuses messages beyond 1 MiB by default.
+    package static let entryBytes = 900 << 10
+    /// The most commands of an entry.
+    package static let entryCommands = 4_096
+    /// The most entries of one gateway that wait for their turn in the journal.
+    package static let entriesInFlight = 4
+    /// How long a gateway waits for an entry of its own before it sends it again.
+    package static let resendAfter: Duration = .seconds(1)
+    /// After this silence a gateway asks the journal what it has missed.
+    package static let silence: Duration = .milliseconds(250)
+    /// How long a caller waits before it is told that the outcome is unknown.
+    package static let answerWithin: Duration = .seconds(15)
+    /// How many sequences an entry's base may lie behind the entry.
+    package static let baseEntries: Int64 = 10_000
+    /// How old an entry's base may be, in the journal's time.
+    package static let baseAge: Duration = .seconds(60)
+    /// How many entries each gateway remembers the digests of.
+    package static let recentEntries = 65_536
+    /// How far the journal's time moves unless a second clock confirms it.
+    package static let timeStep: Duration = .seconds(60)
+    /// How far two clocks that confirm each other may differ.
+    package static let clockDifference: Duration = .seconds(300)
+    /// After this time without an entry, a writer's session is forgotten.
+    package static let sessionLife: Duration = .seconds(86_400)
+    /// The most sessions; beyond them the one that was used least recently is forgotten.
+    package static let sessions = 4_096
+}

@@ -1,0 +1,101 @@
+package import RepriseCore
+package import RepriseWire
+
+/// The log of a gateway in a cluster: reads its view, and writes by the journal.
+package final class ClusterLog: MessageLog {
+    private let view: ClusterView
+    private let submit: CommandSubmission
+
+    /// `submit` is ``ClusterReplica/submit(_:)``.
+    package init(_ view: ClusterView, submit: @escaping CommandSubmission) {
+        self.view = view
+        self.submit = submit
+    }
+
+    /// The grants are decided when the messages are applied; whoever may change others' messages is
+    /// taken for an admin, as is anybody without a name.
+    package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        var runs: [PublishMessages] = []
+        var bytes = 0
+        for message in batch {
+            let who = Principal(
+                user: message.from, isAdmin: message.from == nil || message.mayChangeOthers)
+            bytes += message.body.count
+            if let last = runs.last, last.who == who, bytes <= Self.runBytes,
+                last.messages.count < Self.runMessages
+            {
+                runs[runs.count - 1].messages.append(message.publish)
+            } else {
+                runs.append(PublishMessages([message.publish], by: who))
+                bytes = message.body.count
+            }
+        }
+        guard !runs.isEmpty else { return [] }
+        return try await submit(runs.map { .publish($0) }).flatMap { outcome in
+            guard case .published(let results) = outcome else {
+                throw RepriseError(.internal, "Messages have another outcome than their own.")
+            }
+            return results
+        }
+    }
+
+    /// The most bytes of bodies in a command, unless one has more.
+    private static let runBytes = 256 << 10
+    /// The most messages in a command.
+    private static let runMessages = 256
+
+    package func probe() async throws { _ = try await submit([.nop]) }
+
+    package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
+        while case .trimmed(_, more: true)? =
+            try await submit([.trim(channel, through: through)]).first
+        {}
+        return try await state(of: channel)
+    }
+
+    package func trim(
+        _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
+    ) async throws {
+        guard !policy.keepsAll || overrides != nil else { return }
+        try await view.log.eachDue(policy, now: now, overrides: overrides) { channel, through in
+            _ = try await self.trim(channel, through: through)
+        }
+    }
+
+    // MARK: Reading
+
+    package func state(of channel: ChannelName) async throws -> LogChannelState {
+        try await view.log.state(of: channel)
+    }
+
+    package func head(of channel: ChannelName) throws -> Int64 {
+        try view.log.head(of: channel)
+    }
+
+    package func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) async throws -> LogPage {
+        try await view.log.page(
+            of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
+    }
+
+    package func unread(
+        of user: UserID, in channel: ChannelName, after: Int64
+    ) async throws -> Unread {
+        try await view.log.unread(of: user, in: channel, after: after)
+    }
+
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+        try await view.log.unread(asked)
+    }
+
+    package func changes(
+        since number: Int64, among names: Dictionary<ChannelName, Int64>.Keys
+    ) -> LogChanges {
+        view.log.changes(since: number, among: names)
+    }
+
+    package func eraseDeleted() async throws { try await view.log.eraseDeleted() }
+
+    package func close() async { await view.close() }
+}

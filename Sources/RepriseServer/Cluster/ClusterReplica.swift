@@ -1,0 +1,267 @@
+package import RepriseCore
+
+/// A gateway's part in a cluster: follows the journal, applies it to its view and brings the
+/// gateway's own commands into it.
+///
+/// ```swift
+/// let replica = ClusterReplica(view: view, journal: journal)
+/// async let running: Void = replica.run()
+/// let outcomes = try await replica.submit([.publish(messages)])
+/// ```
+///
+/// What was submitted is answered when it is applied here, after `onApplied`.
+package actor ClusterReplica {
+    private let view: ClusterView
+    private let journal: any ClusterJournal
+    private let clock: any Timekeeper
+    private let onApplied: @Sendable (AppliedEntry) -> Void
+    private var writer: SubmissionMachine<CommandOutcome>
+    private var tail: TailMachine
+    private var answers: [Int64: CheckedContinuation<[CommandOutcome], any Error>] = [:]
+    /// What is dropped is sent again.
+    private let (outgoing, send) = AsyncStream.makeStream(
+        of: [UInt8].self, bufferingPolicy: .bufferingNewest(2 * ClusterLimits.entriesInFlight))
+    private var sleeper: Task<Void, Never>?
+    /// An entry of another past, until this gateway has compared its own with the journal.
+    private var disputed: StoredEntry?
+    private var reading: Task<Void, Never>?
+    private var failure: RepriseError?
+
+    /// Makes a replica; it does nothing before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - view: nobody else may apply to it.
+    ///   - journal: the cluster's.
+    ///   - clock: by it entries are sent again, and it confirms the journal's time.
+    ///   - onApplied: receives each applied entry in order, before its answers; must not block.
+    package init(
+        view: ClusterView, journal: any ClusterJournal,
+        clock: any Timekeeper = SystemTimekeeper(),
+        onApplied: @escaping @Sendable (AppliedEntry) -> Void = { _ in }
+    ) {
+        self.view = view
+        self.journal = journal
+        self.clock = clock
+        self.onApplied = onApplied
+        writer = SubmissionMachine()
+        tail = TailMachine(now: clock.uptime())
+    }
+
+    /// Follows the journal until it is left, or the task is cancelled.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError``: what is applied here is not what the journal holds,
+    ///   an entry cannot be read, or the disk has failed. Callers of ``submit(_:)`` get it too.
+    package func run() async throws {
+        defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let (journal, outgoing) = (journal, outgoing)
+            group.addTask {
+                for await entry in journal.live() { try await self.heard([entry]) }
+            }
+            group.addTask { for await bytes in outgoing { await journal.send(bytes) } }
+            group.addTask {
+                while !Task.isCancelled {
+                    let sleeper = await self.sleep()
+                    await withTaskCancellationHandler {
+                        await sleeper.value
+                    } onCancel: {
+                        sleeper.cancel()
+                    }
+                    try await self.timerFired()
+                }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Brings commands into the journal, in order.
+    ///
+    /// - Parameter commands: at least one.
+    /// - Returns: what each came to, once it is durable and applied here.
+    /// - Throws: as ``CommandSubmission``; `.closed` once ``run()`` has ended.
+    package func submit(_ commands: [ClusterCommand]) async throws -> [CommandOutcome] {
+        if let failure { throw failure }
+        let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
+        return try await withCheckedThrowingContinuation { done in
+            answers[ticket] = done
+            perform(actions)
+            sleeper?.cancel()
+        }
+    }
+
+    private var moment: SubmissionMachine<CommandOutcome>.Moment {
+        .init(now: clock.uptime(), clock: clock.wall(), position: view.position)
+    }
+
+    /// Sleeps until a timer is due, or something else is.
+    private func sleep() -> Task<Void, Never> {
+        let due = min(tail.due, writer.due ?? tail.due)
+        let sleeper = Task { [clock] in _ = try? await clock.sleep(until: due) }
+        if failure != nil { sleeper.cancel() }
+        self.sleeper = sleeper
+        return sleeper
+    }
+
+    private func timerFired() throws {
+        if let failure { throw failure }
+        perform(writer.timerFired(moment))
+        if let disputed { return verify(disputed) }
+        try follow(tail.timerFired(applied: view.position.sequence, now: clock.uptime()))
+    }
+
+    // MARK: Following
+
+    private func heard(_ entries: [StoredEntry]) throws {
+        for entry in entries where disputed == nil {
+            try follow(
+                tail.heard(
+                    entry, view.order(of: entry), applied: view.position.sequence,
+                    now: clock.uptime()))
+        }
+    }
+
+    private func follow(_ action: TailMachine.Action?) throws {
+        guard failure == nil else { return }
+        switch action {
+        case nil: break
+        case .apply(let entry): try apply([entry])
+        case .read(let sequence): read(after: sequence)
+        case .wentBack(let sequence):
+            throw fail(
+                RepriseError(
+                    .corrupt, "The journal has gone back: its entry \(sequence) is another one.",
+                    remedy: "Look at the cluster; remove this gateway's view to make it anew."))
+        }
+    }
+
+    private func read(after sequence: Int64) {
+        reading = Task { [journal] in
+            let found = try? await journal.read(after: sequence)
+            guard !Task.isCancelled else { return }
+            // A failure is kept; the timer's next look ends ``run()``.
+            try? self.wasRead(found?.entries ?? [], last: found?.last)
+        }
+    }
+
+    private func wasRead(_ entries: [StoredEntry], last: Int64?) throws {
+        let next = entries.drop { $0.sequence <= view.position.sequence }
+        if disputed == nil, next.first.map({ view.order(of: $0) }) == .next {
+            try apply(Array(next))
+        } else {
+            try heard(entries)
+        }
+        try follow(
+            tail.read(last: last, applied: view.position.sequence, now: clock.uptime()))
+    }
+
+    /// Applies the next entries, in order.
+    private func apply(_ entries: [StoredEntry], isVerified: Bool = false) throws {
+        guard failure == nil, let first = entries.first else { return }
+        do {
+            for entry in try view.apply(entries, isVerified: isVerified) {
+                onApplied(entry)
+                settle(entry)
+            }
+        } catch let fault as AdmissionMachine.Fault {
+            // Those before it are applied.
+            guard entries.count == 1 else {
+                try apply([first])
+                return disputed == nil ? try apply(Array(entries.dropFirst())) : ()
+            }
+            guard case .otherPast = fault else { throw fail(fault.error) }
+            disputed = first
+            verify(first)
+        } catch let error as RepriseError {
+            throw fail(error)
+        }
+    }
+
+    /// Compares the newest of what is applied with the journal: either this gateway or the writer
+    /// of the entry has another past.
+    private func verify(_ entry: StoredEntry) {
+        let position = view.position
+        let start = max(position.sequence - Self.compared, 0)
+        guard let digest = view.digest(at: start) else {
+            _ = fail(AdmissionMachine.Fault.otherPast(sequence: entry.sequence, base: start).error)
+            return
+        }
+        reading = Task { [journal] in
+            guard let found = try? await journal.read(after: start), !Task.isCancelled else {
+                return
+            }
+            let past = found.entries.prefix { $0.sequence <= position.sequence }
+            guard Int64(past.count) == position.sequence - start else { return }
+            let isOurs = past.reduce(digest) { $0.appending($1) } == position.digest
+            try? self.wasVerified(entry, isOurs: isOurs)
+        }
+    }
+
+    /// How many entries are compared.
+    private static let compared: Int64 = 32
+
+    private func wasVerified(_ entry: StoredEntry, isOurs: Bool) throws {
+        guard disputed == entry else { return }
+        guard isOurs else {
+            throw fail(
+                AdmissionMachine.Fault.otherPast(
+                    sequence: entry.sequence, base: view.position.sequence
+                ).error)
+        }
+        disputed = nil
+        try apply([entry], isVerified: true)
+    }
+
+    private func settle(_ entry: AppliedEntry) {
+        switch entry.verdict {
+        case .opened(let nonce):
+            perform(writer.opened(nonce: nonce, session: entry.sequence, moment))
+        case .accepted, .ignored:
+            perform(
+                writer.applied(entry.n, of: entry.session, entry.verdict, entry.outcomes, moment))
+        }
+    }
+
+    private func perform(_ actions: [SubmissionMachine<CommandOutcome>.Action]) {
+        for action in actions {
+            switch action {
+            case .send(let bytes): send.yield(bytes)
+            case .answer(let ticket, let result):
+                answers.removeValue(forKey: ticket)?.resume(
+                    with: result.mapError { $0 as any Error })
+            }
+        }
+    }
+
+    // MARK: Ending
+
+    private func fail(_ error: RepriseError) -> RepriseError {
+        failure = failure ?? error
+        sleeper?.cancel()
+        return error
+    }
+
+    private func end(with error: RepriseError) {
+        failure = error
+        reading?.cancel()
+        for answer in answers.values { answer.resume(throwing: error) }
+        answers.removeAll()
+        send.finish()
+    }
+}
+
+extension AdmissionMachine.Fault {
+    var error: RepriseError {
+        switch self {
+        case .otherPast(let sequence, _):
+            RepriseError(
+                .corrupt,
+                "The journal does not hold what this gateway applied before entry \(sequence).",
+                remedy: "Look at the cluster; remove this gateway's view to make it anew.")
+        case .unreadable(let sequence, let reason):
+            RepriseError(
+                reason.code, "Entry \(sequence) of the journal cannot be read: \(reason.message)",
+                remedy: reason.remedy)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// The tables of a gateway's view: those of the log and of the accounts, and how far the journal is
+/// applied, which commits with them.
+///
+/// - `applied`: one row: the last entry, and the journal's time.
+/// - `entries`: the newest entries' digests and times.
+/// - `sessions`: see ``AdmissionMachine/Session``.
+enum ClusterSchema {
+    static func migrator(epoch: Epoch) -> DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 view") { db in
+            try ServerDatabase.view.identify(db)
+            try db.execute(
+                sql: """
+                    CREATE TABLE applied (
+                      one INTEGER PRIMARY KEY CHECK (one = 1),
+                      sequence INTEGER NOT NULL,
+                      digest BLOB NOT NULL,
+                      time INTEGER NOT NULL
+                    );
+                    CREATE TABLE entries (
+                      sequence INTEGER PRIMARY KEY,
+                      digest BLOB NOT NULL,
+                      time INTEGER NOT NULL
+                    );
+                    CREATE TABLE sessions (
+                      id INTEGER PRIMARY KEY,
+                      next INTEGER NOT NULL,
+                      time INTEGER NOT NULL
+                    );
+                    """)
+        }
+        LogSchema.register(in: &migrator) { epoch }
+        AccountsSchema.register(in: &migrator)
+        return migrator
+    }
+}
+
+extension AdmissionMachine {
+    /// As it stood after the last commit.
+    init(_ db: Database) throws {
+        guard let row = try Row.fetchOne(db, sql: "SELECT sequence, digest, time FROM applied")
+        else {
+            self.init()
+            return
+        }
+        var sessions: [Int64: Session] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT id, next, time FROM sessions ORDER BY id") {
+            sessions[row[0]] = Session(next: row[1], time: WallTime(milliseconds: row[2]))
+        }
+        let recent = try Row.fetchAll(db, sql: "SELECT digest, time FROM entries ORDER BY sequence")
+        self.init(
+            position: JournalPosition(sequence: row[0], digest: Self.digest(row[1])),
+            time: WallTime(milliseconds: row[2]), sessions: sessions,
+            recent: recent.map {
+                Recent(digest: Self.digest($0[0]), time: WallTime(milliseconds: $0[1]))
+            })
+    }
+
+    private static func digest(_ data: Data) -> JournalDigest { JournalDigest(bytes: Array(data)) }
+
+    /// Writes an entry that was just admitted.
+    func saveEntry(_ db: Database) throws {
+        try db.cachedStatement(
+            sql: "INSERT INTO entries (sequence, digest, time) VALUES (?, ?, ?)"
+        ).execute(arguments: [position.sequence, Data(position.digest.bytes), time.milliseconds])
+    }
+
+    /// Writes what has changed since `former`, once a transaction.
+    func save(since former: AdmissionMachine, _ db: Database) throws {
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO applied (one, sequence, digest, time) VALUES (1, ?, ?, ?)",
+            arguments: [position.sequence, Data(position.digest.bytes), time.milliseconds])
+        try db.execute(
+            sql: "DELETE FROM entries WHERE sequence <= ?",
+            arguments: [position.sequence - Int64(ClusterLimits.recentEntries)])
+        for id in former.sessions.keys where sessions[id] == nil {
+            try db.execute(sql: "DELETE FROM sessions WHERE id = ?", arguments: [id])
+        }
+        for (id, session) in sessions where former.sessions[id] != session {
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO sessions (id, next, time) VALUES (?, ?, ?)",
+                arguments: [id, session.next, session.time.milliseconds])
+        }
+    }
+}

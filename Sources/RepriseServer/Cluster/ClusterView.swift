@@ -1,0 +1,195 @@
+import GRDB
+package import RepriseCore
+package import RepriseWire
+import Synchronization
+
+/// What a gateway has applied of the journal: a log and accounts in one file, `view.sqlite`.
+///
+/// It may be deleted at any time: the journal makes it anew. Log, accounts and the last applied
+/// entry commit together.
+///
+/// ```swift
+/// let view = try ClusterView.open(at: "/var/lib/reprise", epoch: epoch)
+/// for entry in try view.apply(entries) { settle(entry) }
+/// ```
+package final class ClusterView: Sendable {
+    /// The settings of a view: equal on all gateways of a cluster.
+    package struct Configuration: Sendable {
+        /// Whether a channel that nobody made is public.
+        package var implicitChannels = false
+        /// The log's settings; its clock is not asked.
+        package var log = SQLiteMessageLog.Configuration()
+
+        package init() {}
+    }
+
+    fileprivate struct State {
+        var admission: AdmissionMachine
+        var applier: CommandApplier
+    }
+
+    /// For reading; nothing is written to it.
+    package let log: SQLiteMessageLog
+    let accounts: AccountsDatabase
+    private let database: LogDatabase
+    private let state: Mutex<State>
+
+    /// Opens the view in a folder, or makes an empty one.
+    ///
+    /// - Parameters:
+    ///   - path: the folder.
+    ///   - epoch: the journal's.
+    ///   - configuration: the view's settings.
+    /// - Returns: the view, exclusively until ``close()`` or the process's end.
+    /// - Throws: as ``SQLiteMessageLog/open(at:_:)``; `.badConfiguration` if it is of another
+    ///   journal.
+    package static func open(
+        at path: String, epoch: Epoch, _ configuration: Configuration = Configuration()
+    ) throws -> ClusterView {
+        let database = try LogDatabase.open(
+            at: path, configuration.log, kind: .view,
+            migrator: ClusterSchema.migrator(epoch: epoch))
+        do {
+            guard database.reading.epoch == epoch else {
+                throw RepriseError(
+                    .badConfiguration, "The view in \(path) is of another journal.",
+                    remedy: "Remove it: it is made anew from the journal.")
+            }
+            return try ClusterView(database, configuration)
+        } catch {
+            database.close()
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+
+    private init(_ database: LogDatabase, _ configuration: Configuration) throws {
+        self.database = database
+        log = SQLiteMessageLog(database)
+        accounts = AccountsDatabase(view: database.pool)
+        state = Mutex(
+            State(
+                admission: try database.readNow { try AdmissionMachine($0) },
+                applier: CommandApplier(
+                    implicitChannels: configuration.implicitChannels,
+                    pushes: PushQueue(accounts))))
+    }
+
+    /// The last applied entry.
+    package var position: JournalPosition { state.withLock { $0.admission.position } }
+
+    /// The journal's time, and whether it stands still: see ``AdmissionMachine/isTimeHeld``.
+    package var time: (WallTime, isHeld: Bool) {
+        state.withLock { ($0.admission.time, $0.admission.isTimeHeld) }
+    }
+
+    /// See ``AdmissionMachine/order(of:)``.
+    package func order(of entry: StoredEntry) -> AdmissionMachine.Order {
+        state.withLock { $0.admission.order(of: entry) }
+    }
+
+    /// See ``AdmissionMachine/digest(at:)``.
+    package func digest(at sequence: Int64) -> JournalDigest? {
+        state.withLock { $0.admission.digest(at: sequence) }
+    }
+
+    /// Applies the next entries in one transaction: all, or none.
+    ///
+    /// - Parameters:
+    ///   - entries: in order; the first is the next.
+    ///   - isVerified: see ``AdmissionMachine/admit(_:isVerified:)``.
+    /// - Returns: what each came to.
+    /// - Throws: ``AdmissionMachine/Fault``; ``RepriseCore/RepriseError`` of the disk. Then nothing
+    ///   is applied, and the gateway stops or tries again: it must not go on with the next.
+    package func apply(
+        _ entries: [StoredEntry], isVerified: Bool = false
+    ) throws -> [AppliedEntry] {
+        let applied = try state.withLock { state in
+            // Kept only if the transaction commits.
+            var (next, fault) = (state, AdmissionMachine.Fault?.none)
+            do {
+                let applied = try database.commit { memory, db in
+                    var applied: [AppliedEntry] = []
+                    do {
+                        for stored in entries {
+                            applied.append(try next.apply(stored, isVerified, &memory, db))
+                        }
+                    } catch let error as AdmissionMachine.Fault {
+                        fault = error
+                        throw error
+                    }
+                    try next.admission.save(since: state.admission, db)
+                    return applied
+                }
+                state = next
+                return applied
+            } catch {
+                throw fault ?? error
+            }
+        }
+        let changes = applied.flatMap(\.changes)
+        log.noteChanges(
+            in: changes.map(\.channel), hasDeleted: changes.contains(where: \.hasDeleted))
+        return applied
+    }
+
+    /// Every relevant row as text: equal for two views that applied the same.
+    package func dump() throws -> [String] {
+        try log.stepped.dump()
+            + database.readNow { db in
+                try [
+                    "applied", "entries", "sessions", "channels", "members", "positions",
+                    "device_positions", "devices", "mutes", "quiet_hours", "forms",
+                ].flatMap { table in
+                    try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
+                        .sorted()
+                }
+            }
+    }
+
+    package func close() async { await log.close() }
+}
+
+extension ClusterView.State {
+    mutating func apply(
+        _ stored: StoredEntry, _ isVerified: Bool, _ memory: inout LogMemory, _ db: Database
+    ) throws -> AppliedEntry {
+        let admission = try admission.admit(stored, isVerified: isVerified)
+        try self.admission.saveEntry(db)
+        var outcomes: [CommandOutcome] = []
+        if case .accepted = admission.verdict {
+            outcomes = try applier.apply(
+                admission.entry.commands, at: admission.time, &memory, db)
+        }
+        return AppliedEntry(
+            sequence: stored.sequence, session: admission.entry.session, n: admission.entry.n,
+            verdict: admission.verdict, outcomes: outcomes)
+    }
+}
+
+extension AppliedEntry {
+    /// The stored messages, in order: for the subscribers.
+    package var events: [ServerFrame.Event] {
+        outcomes.flatMap { outcome -> [ServerFrame.Event] in
+            guard case .published(let results) = outcome else { return [] }
+            return results.flatMap(\.events)
+        }
+    }
+
+    /// The channels whose messages have changed.
+    var changes: [(channel: ChannelName, hasDeleted: Bool)] {
+        outcomes.flatMap { outcome -> [(channel: ChannelName, hasDeleted: Bool)] in
+            switch outcome {
+            case .published(let results):
+                results.flatMap(\.events).map { event in
+                    if case .deletes = event.change {
+                        (event.channel, true)
+                    } else {
+                        (event.channel, false)
+                    }
+                }
+            case .trimmed(let channel, _): [(channel, true)]
+            case .nothing, .changed, .refused: []
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import GRDB
+import RepriseCore
+import RepriseWire
+
+/// Applies the commands of accepted entries in the open transaction.
+///
+/// Deterministic: what a command comes to depends on the entries before it alone. It ends in an
+/// outcome or a refusal; any other error is of this gateway's disk, and nobody's answer.
+struct CommandApplier {
+    /// The most grants in memory.
+    private static let grantLimit = 65_536
+    /// What a command may be refused with.
+    private static let refusals: Set<RepriseError.Code> = [
+        .refused, .full, .malformed, .tooLarge,
+    ]
+
+    private struct GrantKey: Hashable {
+        let who: Principal
+        let channel: ChannelName
+    }
+
+    let implicitChannels: Bool
+    let pushes: PushQueue
+    /// Of the transactions so far; a change of access ends them.
+    private var grants: [GrantKey: Grant] = [:]
+
+    init(implicitChannels: Bool, pushes: PushQueue) {
+        self.implicitChannels = implicitChannels
+        self.pushes = pushes
+    }
+
+    mutating func apply(
+        _ commands: [ClusterCommand], at time: WallTime, _ memory: inout LogMemory, _ db: Database
+    ) throws -> [CommandOutcome] {
+        var outcomes: [CommandOutcome] = []
+        var rest = commands[...]
+        while let command = rest.first {
+            // Messages that follow each other share what the log does once a batch.
+            let run = rest.prefix { if case .publish = $0 { true } else { false } }
+            guard run.isEmpty else {
+                let runs = run.compactMap { if case .publish(let one) = $0 { one } else { nil } }
+                outcomes += try publish(runs, at: time, &memory, db).map { .published($0) }
+                rest = rest.dropFirst(run.count)
+                continue
+            }
+            outcomes.append(try apply(command, at: time, &memory, db))
+            rest = rest.dropFirst()
+        }
+        return outcomes
+    }
+
+    private mutating func apply(
+        _ command: ClusterCommand, at time: WallTime, _ memory: inout LogMemory, _ db: Database
+    ) throws -> CommandOutcome {
+        switch command {
+        case .nop, .session, .publish: return .nothing
+        case .trim(let channel, let through):
+            return .trimmed(
+                channel, more: try LogTrimming.step(channel, through: through, &memory, db))
+        case .account(let command): return try change(command, at: time, db)
+        }
+    }
+
+    private mutating func change(
+        _ command: some JournaledCommand, at time: WallTime, _ db: Database
+    ) throws -> CommandOutcome {
+        let view = AccountsView(
+            db: db, time: time, implicitChannels: implicitChannels,
+            heads: { try Self.head(of: $0, db) }, pushes: pushes)
+        do {
+            try command.validate()
+            var outcome = CommandOutcome.nothing
+            try db.inSavepoint {
+                let value = try command.apply(in: view)
+                outcome = .changed(value, command.effects(of: value))
+                return .commit
+            }
+            if case .changed(_, let effects) = outcome { forget(effects.access) }
+            return outcome
+        } catch let error as RepriseError where Self.refusals.contains(error.code) {
+            return .refused(error)
+        }
+    }
+
+    private static func head(of channel: ChannelName, _ db: Database) throws -> Int64 {
+        let select = try db.cachedStatement(sql: "SELECT head FROM heads WHERE name = ?")
+        return try Int64.fetchOne(select, arguments: [channel.text]) ?? 0
+    }
+
+    // MARK: Messages
+
+    private mutating func publish(
+        _ runs: [PublishMessages], at time: WallTime, _ memory: inout LogMemory, _ db: Database
+    ) throws -> [[AppendResult]] {
+        var (batch, isAllowed): ([NewMessage], [Bool]) = ([], [])
+        for run in runs {
+            for message in run.messages {
+                let grant = try grant(run.who, in: message.channel, db)
+                isAllowed.append(grant.mayPublish)
+                guard grant.mayPublish else { continue }
+                batch.append(
+                    NewMessage(message, from: run.who.user, mayChangeOthers: grant.mayManage))
+            }
+        }
+        var stored = try memory.append(batch, now: time, db)[...]
+        var allowed = isAllowed[...]
+        return runs.map { run in
+            run.messages.map { _ in
+                allowed.popFirst() == true ? stored.removeFirst() : Self.forbidden
+            }
+        }
+    }
+
+    private static let forbidden = AppendResult.refused(
+        .forbidden, "This user may not publish in this channel.")
+
+    private mutating func grant(
+        _ who: Principal, in channel: ChannelName, _ db: Database
+    ) throws -> Grant {
+        if who.user == nil { return who.isAdmin ? .everything : .nothing }
+        let key = GrantKey(who: who, channel: channel)
+        if let grant = grants[key] { return grant }
+        if grants.count >= Self.grantLimit { grants.removeAll() }
+        let grant = try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
+        grants[key] = grant
+        return grant
+    }
+
+    private mutating func forget(_ change: AccountEffects.AccessChange?) {
+        guard let change else { return }
+        guard let user = change.user else {
+            grants = grants.filter { $0.key.channel != change.channel }
+            return
+        }
+        for isAdmin in [false, true] {
+            let who = Principal(user: user, isAdmin: isAdmin)
+            grants[GrantKey(who: who, channel: change.channel)] = nil
+        }
+    }
+}

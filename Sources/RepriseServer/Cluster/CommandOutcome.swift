@@ -1,0 +1,26 @@
+package import RepriseCore
+package import RepriseWire
+
+/// What a command came to.
+package enum CommandOutcome: Sendable {
+    /// Nothing: of `nop` and `session`.
+    case nothing
+    /// One result for each message.
+    case published([AppendResult])
+    /// Some messages were removed; whether more are to be.
+    case trimmed(ChannelName, more: Bool)
+    /// A command's `Outcome`, and what others have to hear of.
+    case changed(any Sendable, AccountEffects)
+    /// It changed nothing.
+    case refused(RepriseError)
+}
+
+/// An entry that a gateway has applied.
+package struct AppliedEntry: Sendable {
+    package let sequence: Int64
+    package let session: Int64
+    package let n: Int64
+    package let verdict: AdmissionMachine.Verdict
+    /// Of an accepted entry, one for each command.
+    package let outcomes: [CommandOutcome]
+}

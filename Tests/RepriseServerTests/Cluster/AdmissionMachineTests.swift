@@ -1,0 +1,192 @@
+import RepriseCore
+import RepriseServer
+import Testing
+
+@Suite("Which entries of the journal count")
+struct AdmissionMachineTests {
+    /// A journal of which one gateway has applied everything.
+    private struct Journal {
+        var machine = AdmissionMachine()
+        private(set) var last: StoredEntry?
+        private(set) var bases: [JournalPosition] = [.start]
+        var wall = WallTime(milliseconds: 1_800_000_000_000)
+
+        /// Stores an entry and admits it; `base` is of so many entries before.
+        @discardableResult
+        mutating func admit(
+            session: Int64, n: Int64, base age: Int = 0, _ command: ClusterCommand = .nop,
+            clock: WallTime? = nil, isVerified: Bool = false,
+            change: (inout ClusterEntry) -> Void = { _ in }
+        ) throws -> AdmissionMachine.Verdict {
+            var entry = ClusterEntry(
+                session: session, n: n, clock: clock ?? wall, base: bases[bases.count - 1 - age],
+                commands: [command])
+            change(&entry)
+            let stored = StoredEntry(
+                sequence: machine.position.sequence + 1, stamp: wall, bytes: entry.bytes)
+            let verdict = try machine.admit(stored, isVerified: isVerified).verdict
+            last = stored
+            bases.append(machine.position)
+            return verdict
+        }
+
+        /// Opens a session; its id.
+        mutating func open() throws -> Int64 {
+            try admit(session: 0, n: 1, .session(nonce: 1))
+            return machine.position.sequence
+        }
+    }
+
+    @Test("An entry counts once, in its turn")
+    func numbers() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        #expect(try journal.admit(session: session, n: 2) == .ignored(.early))
+        #expect(try journal.admit(session: session, n: 1) == .accepted)
+        #expect(try journal.admit(session: session, n: 1) == .ignored(.duplicate))
+        #expect(try journal.admit(session: session, n: 3) == .ignored(.early))
+        #expect(try journal.admit(session: session, n: 2) == .accepted)
+        #expect(try journal.admit(session: session + 1, n: 1) == .ignored(.unknownSession))
+        #expect(try journal.admit(session: 0, n: 1, .session(nonce: 9)) == .opened(nonce: 9))
+        #expect(try journal.admit(session: journal.machine.position.sequence, n: 1) == .accepted)
+        #expect(try journal.admit(session: session, n: 3) == .accepted)
+    }
+
+    @Test("A base of 10,000 entries or 60 s ago is too old")
+    func stale() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        journal.wall = journal.wall.advanced(by: .milliseconds(60_000))
+        #expect(try journal.admit(session: session, n: 1) == .accepted)
+        #expect(try journal.admit(session: session, n: 2, base: 1) == .accepted)
+        journal.wall = journal.wall.advanced(by: .milliseconds(1))
+        #expect(try journal.admit(session: session, n: 3, base: 2) == .ignored(.stale))
+        #expect(try journal.admit(session: session, n: 3) == .accepted, "its number is not taken")
+
+        for _ in 0..<10_000 { try journal.admit(session: 1_000_000, n: 1) }
+        #expect(try journal.admit(session: session, n: 4, base: 9_999) == .accepted)
+        #expect(try journal.admit(session: session, n: 5, base: 10_000) == .ignored(.stale))
+    }
+
+    @Test("An entry of another past stops the gateway, until it has looked who is wrong")
+    func otherPast() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        let before = journal.machine.position
+        let otherDigest: (inout ClusterEntry) -> Void = { $0.base.digest = .zero }
+        #expect(throws: AdmissionMachine.Fault.otherPast(sequence: 2, base: 1)) {
+            try journal.admit(session: session, n: 1, change: otherDigest)
+        }
+        #expect(throws: AdmissionMachine.Fault.otherPast(sequence: 2, base: 5)) {
+            try journal.admit(session: session, n: 1) { $0.base.sequence = 5 }
+        }
+        #expect(journal.machine.position == before, "nothing has changed")
+        #expect(
+            try journal.admit(session: session, n: 1, isVerified: true, change: otherDigest)
+                == .ignored(.otherPast))
+        #expect(try journal.admit(session: session, n: 1) == .accepted)
+    }
+
+    @Test("What is applied already is compared with what comes again")
+    func order() throws {
+        var journal = Journal()
+        _ = try journal.open()
+        let applied = try #require(journal.last)
+        #expect(journal.machine.order(of: applied) == .applied)
+        var other = applied
+        other.stamp = other.stamp.advanced(by: .milliseconds(1))
+        #expect(journal.machine.order(of: other) == .changed)
+        other = applied
+        other.sequence = 2
+        #expect(journal.machine.order(of: other) == .next)
+        other.sequence = 3
+        #expect(journal.machine.order(of: other) == .ahead)
+    }
+
+    @Test("An entry that cannot be read stops the gateway, and leaves it where it was")
+    func unreadable() throws {
+        var machine = AdmissionMachine()
+        let stored = StoredEntry(sequence: 1, stamp: WallTime(milliseconds: 5), bytes: [9])
+        do {
+            _ = try machine.admit(stored)
+            Issue.record("it was read")
+        } catch {
+            guard case .unreadable(1, let reason) = error else { throw error }
+            #expect(reason.code == .unknownKind)
+        }
+        #expect(machine.position == .start)
+    }
+
+    @Test("Time follows the journal's clock, not back, and far only if a second clock confirms it")
+    func time() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        let start = journal.machine.time
+        #expect(start == journal.wall)
+        journal.wall = start.advanced(by: .seconds(-90))
+        try journal.admit(session: session, n: 1)
+        #expect(journal.machine.time == start)
+        journal.wall = start.advanced(by: .seconds(60))
+        try journal.admit(session: session, n: 2, clock: start)
+        #expect(journal.machine.time == journal.wall, "a step needs no other clock")
+
+        // The leader's clock is a day off.
+        journal.wall = start.advanced(by: .seconds(86_400))
+        try journal.admit(session: session, n: 3, clock: start.advanced(by: .seconds(61)))
+        #expect(journal.machine.time == start.advanced(by: .seconds(60)))
+        #expect(journal.machine.isTimeHeld)
+        // It was right: the cluster was off for a day.
+        try journal.admit(session: session, n: 4, clock: journal.wall.advanced(by: .seconds(300)))
+        #expect(journal.machine.time == journal.wall && !journal.machine.isTimeHeld)
+    }
+
+    @Test("A session is forgotten a day after its last entry, when another begins")
+    func sessionLife() throws {
+        var journal = Journal()
+        let (first, second) = (try journal.open(), try journal.open())
+        journal.wall = journal.wall.advanced(by: .seconds(86_400))
+        #expect(
+            try journal.admit(session: 0, n: 1, base: 0, .session(nonce: 1)) == .ignored(.stale))
+        try journal.admit(session: 5, n: 1)
+        #expect(try journal.admit(session: second, n: 1) == .accepted)
+        journal.wall = journal.wall.advanced(by: .milliseconds(1))
+        #expect(journal.machine.sessions.count == 2)
+        let third = try journal.open()
+        #expect(journal.machine.sessions.keys.sorted() == [second, third])
+        #expect(try journal.admit(session: first, n: 1) == .ignored(.unknownSession))
+    }
+
+    @Test("Of 4,096 sessions the one that was used least recently makes room")
+    func sessionCount() throws {
+        var journal = Journal()
+        let first = try journal.open()
+        for _ in 1..<4_096 { _ = try journal.open() }
+        try journal.admit(session: first, n: 1)
+        journal.wall = journal.wall.advanced(by: .seconds(1))
+        try journal.admit(session: first, n: 2)
+        #expect(journal.machine.sessions.count == 4_096)
+        let last = try journal.open()
+        #expect(journal.machine.sessions.count == 4_096)
+        #expect(journal.machine.sessions[first] != nil && journal.machine.sessions[last] != nil)
+        #expect(journal.machine.sessions[first + 1] == nil)
+    }
+
+    @Test("A gateway that starts again decides as one that never stopped")
+    func restart() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        for n in 1..<70 { try journal.admit(session: session, n: Int64(n)) }
+        let machine = journal.machine
+        let recent = journal.bases.dropFirst().map {
+            AdmissionMachine.Recent(digest: $0.digest, time: machine.time)
+        }
+        let again = AdmissionMachine(
+            position: machine.position, time: machine.time, sessions: machine.sessions,
+            recent: recent)
+        for sequence in Int64(0)...70 {
+            #expect(again.digest(at: sequence) == machine.digest(at: sequence))
+        }
+        journal.machine = again
+        #expect(try journal.admit(session: session, n: 70, base: 40) == .accepted)
+    }
+}

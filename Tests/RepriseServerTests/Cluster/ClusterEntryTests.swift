@@ -1,0 +1,136 @@
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("Entries of the cluster's journal")
+struct ClusterEntryTests {
+    /// One of each command, and of each shape of its fields.
+    static func commands() throws -> [ClusterCommand] {
+        let (channel, ada) = (try ChannelName("general"), try UserID("ada"))
+        let (id, other) = (try EntryID("a1"), try EntryID("b2"))
+        let (admin, user) = (Principal(user: nil, isAdmin: true), Principal(user: ada))
+        let subscription = try WebPushSubscription(
+            endpoint: "https://push.example/x",
+            key:
+                "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            secret: "BTBZMqHH6r4Tts7J_aSIgg")
+        let settings = ChannelSettings(
+            visibility: .private, history: .sinceJoin,
+            retention: RetentionPolicy(count: 5, age: .milliseconds(60_001), bytes: 7),
+            title: "Übersicht")
+        let messages: [ClientFrame.Publish] = [
+            .init(channel: channel, id: id, body: Array("{}".utf8)),
+            .init(channel: channel, id: other, after: id, change: .edits(id), body: [49]),
+            .init(channel: channel, id: id, change: .deletes(other), body: Array("null".utf8)),
+        ]
+        let accounts: [any JournaledCommand] = [
+            SetChannel(channel, settings, by: user),
+            SetChannel(channel, ChannelSettings(), by: admin),
+            SetMember(ada, .owner, in: channel, by: user),
+            RemoveMember(ada, from: channel, by: admin),
+            MovePosition(channel: channel, user: ada, device: id, read: 4, delivered: nil),
+            MovePosition(channel: channel, user: ada, device: nil, read: nil, delivered: 9),
+            SetDevice(id, of: ada, platform: "iOS", pushToken: try PushToken("ab01")),
+            SetDevice(id, of: ada, platform: nil, subscription: subscription),
+            RemoveDevice(id, of: ada), SawDevice(id, of: ada),
+            SetMute(Mute(.channel(channel), until: WallTime(milliseconds: 5)), of: ada),
+            SetMute(Mute(.user(ada)), of: ada), RemoveMute(.channel(channel), of: ada),
+            SetQuietHours(
+                try QuietHours(start: 1_320, end: 420, zone: "Europe/Berlin"), of: ada, on: id),
+            SetQuietHours(nil, of: ada),
+        ]
+        let catalogue = try FormsCatalogue(
+            Array(#"{"format":"forms/1","version":"1","forms":[]}"#.utf8))
+        let conditions: [SetCatalogue.Condition] = [
+            .none, .absent, .oneOf(nil), .oneOf(["x", ""]),
+        ]
+        return [.nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12)]
+            + accounts.map { .account($0) }
+            + conditions.map { .account(SetCatalogue(catalogue, of: channel, if: $0)) }
+    }
+
+    static let base = JournalPosition(
+        sequence: 41, digest: JournalDigest(bytes: Array(0..<32)))
+
+    static func entry(_ commands: [ClusterCommand]) -> ClusterEntry {
+        ClusterEntry(
+            session: 7, n: 3, clock: WallTime(milliseconds: 1_800_000_000_123), base: base,
+            commands: commands)
+    }
+
+    @Test("What is written is read, and writes the same bytes again")
+    func roundTrip() throws {
+        let commands = try Self.commands()
+        let tags = Set(commands.map { $0.bytes[0] })
+        #expect(tags.count == 3 + ClusterCommand.accountCommands.count, "each is tried")
+        let bytes = Self.entry(commands).bytes
+        let entry = try ClusterEntry(bytes)
+        #expect(entry.session == 7 && entry.n == 3 && entry.base == Self.base)
+        #expect(entry.clock == WallTime(milliseconds: 1_800_000_000_123))
+        #expect(entry.commands.map { "\($0)" } == commands.map { "\($0)" })
+        #expect(entry.bytes == bytes)
+    }
+
+    @Test("Tags are unique")
+    func tags() {
+        let tags = ClusterCommand.accountCommands.map { $0.tag }
+        #expect(Set(tags).count == tags.count && tags.allSatisfy { $0 >= 16 })
+    }
+
+    @Test("An entry that is cut off or has more behind it is refused, at each byte")
+    func cutOff() throws {
+        for command in try Self.commands() {
+            let bytes = Self.entry([command]).bytes
+            for end in 0..<bytes.count {
+                #expect(throws: RepriseError.self) { try ClusterEntry(Array(bytes[..<end])) }
+            }
+            #expect(throws: RepriseError.self) { try ClusterEntry(bytes + [0]) }
+        }
+    }
+
+    @Test("A changed byte is refused, or is another value that is written in no other way")
+    func changed() throws {
+        for command in try Self.commands() {
+            let bytes = Self.entry([command]).bytes
+            for index in bytes.indices {
+                for change in [UInt8(1), 0x80, 0xff] {
+                    var other = bytes
+                    other[index] ^= change
+                    guard let entry = try? ClusterEntry(other) else { continue }
+                    #expect(entry.bytes == other, "byte \(index) of \(command)")
+                }
+            }
+        }
+    }
+
+    @Test("What a later version wrote is told from what is broken")
+    func unknown() throws {
+        let bytes = Self.entry([.nop]).bytes
+        for (index, value) in [(0, UInt8(2)), (8, 2), (bytes.count - 1, 250)] {
+            var other = bytes
+            other[index] = value
+            expectError(.unknownKind) { try ClusterEntry(other) }
+        }
+        expectError(.malformed) { try ClusterEntry(Self.entry([]).bytes) }
+        expectError(.malformed) { try ClusterEntry(Self.entry([.session(nonce: 1)]).bytes) }
+        var opening = Self.entry([.session(nonce: 1)])
+        opening.session = 0
+        #expect(try ClusterEntry(opening.bytes).session == 0)
+        opening.commands.append(.nop)
+        expectError(.malformed) { try ClusterEntry(opening.bytes) }
+    }
+
+    @Test("The bytes are those of the first version")
+    func recorded() throws {
+        let hex = try Self.commands().map { command in
+            command.bytes.map { byte in
+                let digits = String(byte, radix: 16)
+                return byte < 16 ? "0" + digits : digits
+            }.joined()
+        }
+        try Recording(name: "cluster-commands.txt").check(hex)
+    }
+}

@@ -1,0 +1,292 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Synchronization
+import Testing
+
+@Suite("Gateways of a cluster", .timeLimit(.minutes(1)))
+struct ClusterReplicaTests {
+    private static func run(
+        seed: UInt64 = 1, faults: FaultyJournal.Faults = ClusterStore.faults,
+        _ body: (ClusterStore) async throws -> Void
+    ) async throws {
+        let store = try ClusterStore(clock: ManualClock(), seed: seed, faults: faults)
+        try await store.reopen()
+        do {
+            try await body(store)
+        } catch {
+            await store.remove()
+            throw error
+        }
+        await store.remove()
+    }
+
+    // MARK: The same commands, on one server
+
+    /// Work of all kinds, by seed.
+    private struct Work {
+        var random: SeededGenerator
+        var ids: [EntryID] = []
+
+        mutating func command() throws -> ClusterCommand {
+            let user = try UserID(random.element(["ada", "grace", "edsger"]))
+            let other = try UserID(random.element(["ada", "grace", "edsger"]))
+            let channel = try ChannelName(random.element(["one", "two", "three"]))
+            let who = Principal(user: user, isAdmin: random.chance(0.1))
+            let device = try EntryID(random.element(["d1", "d2"]))
+            switch random.below(12) {
+            case 0:
+                let settings = ChannelSettings(
+                    visibility: random.chance(0.6) ? .private : .public,
+                    history: random.chance(0.5) ? .sinceJoin : .all,
+                    title: "title \(random.below(9))")
+                return .account(SetChannel(channel, settings, by: who))
+            case 1:
+                let role: Member.Role = random.chance(0.2) ? .owner : .member
+                return .account(SetMember(other, role, in: channel, by: who))
+            case 2: return .account(RemoveMember(other, from: channel, by: who))
+            case 3:
+                return .account(
+                    MovePosition(
+                        channel: channel, user: user, device: random.chance(0.5) ? device : nil,
+                        read: Int64(random.below(60)), delivered: Int64(random.below(60))))
+            case 4: return .account(SawDevice(device, of: user))
+            case 5:
+                let mute = Mute(.channel(channel), until: nil)
+                return .account(
+                    random.chance(0.5)
+                        ? SetMute(mute, of: user) : SetMute(Mute(.user(other)), of: user))
+            default: return .publish(PublishMessages(try messages(in: channel), by: who))
+            }
+        }
+
+        private mutating func messages(in channel: ChannelName) throws -> [ClientFrame.Publish] {
+            (0...random.below(4)).map { _ in
+                let known = ids.isEmpty ? nil : random.element(Array(ids.suffix(40)))
+                let isNew = random.chance(0.9)
+                let id = isNew ? EntryID.random(using: &random) : known ?? .random(using: &random)
+                ids.append(id)
+                let change: MessageChange<EntryID>? = known.flatMap { target in
+                    switch random.below(10) {
+                    case 0: .edits(target)
+                    case 1: .deletes(target)
+                    default: nil
+                    }
+                }
+                var body = Array("\"\(ids.count)\"".utf8)
+                if case .deletes = change { body = Array("null".utf8) }
+                return .init(channel: channel, id: id, change: change, body: body)
+            }
+        }
+    }
+
+    @Test(
+        "Work through two gateways comes to what one server makes of it",
+        arguments: [UInt64(1), 2, 3, 4])
+    func differential(_ seed: UInt64) async throws {
+        try await Self.run(seed: seed) { store in
+            var works = (0..<2).map { Work(random: SeededGenerator(seed: seed * 2 + UInt64($0))) }
+            var refused = 0
+            for round in 0..<20 {
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for index in 0..<2 {
+                        for _ in 0..<5 {
+                            let commands = try (0..<3).map { _ in try works[index].command() }
+                            let replica = store.gateways[index].replica
+                            group.addTask {
+                                try await replica.submit(commands).count {
+                                    if case .refused = $0 { true } else { false }
+                                }
+                            }
+                        }
+                    }
+                    for try await count in group { refused += count }
+                }
+                if round % 7 == 6 { try await store.reopen() }
+            }
+            #expect(refused > 20, "some of it was refused")
+            try await store.expectEqual()
+            let (made, single) = (
+                try Self.tables(store.gateways[1].view.dump()),
+                try await Self.replay(store.journal.entries, in: store.folder.path + "/single")
+            )
+            #expect(made == single)
+        }
+    }
+
+    /// The rows that a single server has too.
+    private static func tables(_ dump: [String]) -> [String] {
+        dump.filter { line in
+            [
+                "channel", "message", "awaited", "channels", "members", "positions", "devices",
+                "device_positions", "mutes",
+            ].contains { line.hasPrefix($0 + " ") }
+        }
+    }
+
+    /// Performs what counts of a journal on the stores of a single server.
+    private static func replay(_ entries: [StoredEntry], in path: String) async throws -> [String] {
+        let log = try SQLiteMessageLog.open(at: path)
+        let accounts = try Accounts.open(at: path, implicitChannels: true) { name in
+            try log.head(of: name)
+        }
+        var admission = AdmissionMachine()
+        for stored in entries {
+            let admitted = try admission.admit(stored)
+            guard admitted.verdict == .accepted else { continue }
+            for command in admitted.entry.commands {
+                switch command {
+                case .account(let command):
+                    try await perform(command, accounts, at: admitted.time)
+                case .publish(let publish):
+                    var batch: [NewMessage] = []
+                    for message in publish.messages {
+                        let grant = try await accounts.grant(publish.who, in: message.channel)
+                        guard grant.mayPublish else { continue }
+                        batch.append(
+                            NewMessage(
+                                message, from: publish.who.user,
+                                mayChangeOthers: grant.mayManage))
+                    }
+                    _ = try log.stepped.append(batch, now: admitted.time)
+                case .nop, .session, .trim: break
+                }
+            }
+        }
+        let lines = try log.stepped.dump()
+        await log.close()
+        await accounts.close()
+        let queue = try DatabaseQueue(path: path + "/accounts.sqlite")
+        let rows = try await queue.read { db in
+            try [
+                "channels", "members", "positions", "device_positions", "devices", "mutes",
+            ].flatMap { table in
+                try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
+                    .sorted()
+            }
+        }
+        try queue.close()
+        return tables(lines + rows)
+    }
+
+    private static func perform(
+        _ command: some JournaledCommand, _ accounts: Accounts, at time: WallTime
+    ) async throws {
+        do {
+            _ = try await accounts.perform(command, at: time)
+        } catch let error as RepriseError where [.refused, .full].contains(error.code) {
+            // It was refused there too: the tables show it.
+        }
+    }
+
+    // MARK: Views
+
+    @Test("A view that is deleted is made anew from the journal, and is the same")
+    func deletedView() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 300)
+            try await store.expectEqual()
+            let before = try store.gateways[1].view.dump()
+            await store.close()
+            try FileManager.default.removeItem(atPath: store.path(1))
+            try await store.reopen()
+            try await store.expectEqual()
+            #expect(try store.gateways[1].view.dump() == before)
+        }
+    }
+
+    @Test("A view of another journal is refused with what to do")
+    func otherJournal() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        await (try ClusterView.open(at: folder.path, epoch: try Epoch("e1"))).close()
+        expectError(.badConfiguration) {
+            _ = try ClusterView.open(at: folder.path, epoch: try Epoch("e2"))
+        }
+    }
+
+    @Test("A publish is decided by the grants at its place in the journal")
+    func grants() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("private")
+            let (ada, bob) = (try UserID("ada"), try UserID("bob"))
+            let (owner, member) = (Principal(user: ada), Principal(user: bob))
+            let settings = ChannelSettings(visibility: .private)
+            let publish = { (who: Principal) in
+                ClusterCommand.publish(
+                    PublishMessages([.init(channel: room, id: .random(), body: [49])], by: who))
+            }
+            let outcomes = try await store.gateways[0].replica.submit([
+                .account(SetChannel(room, settings, by: owner)), publish(member),
+                .account(SetMember(bob, .member, in: room, by: owner)), publish(member),
+                .account(RemoveMember(bob, from: room, by: owner)), publish(member),
+                publish(owner),
+            ])
+            let stored = outcomes.compactMap { outcome -> Bool? in
+                guard case .published(let results) = outcome else { return nil }
+                return results.first?.event != nil
+            }
+            #expect(stored == [false, true, false, true])
+        }
+    }
+
+    // MARK: Faults of the journal
+
+    @Test("A journal that went back stops who has applied more, and nothing is served wrong")
+    func wentBack() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 10)
+            try await store.expectEqual()
+            // One has stopped; the other stores on, over a journal that lost its end.
+            await store.gateways[1].stop()
+            let last = store.gateways[0].view.position.sequence
+            store.journal.change { $0.goBack(to: last - 1) }
+            store.journal.change {
+                $0.send(ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+            }
+            let error = await store.gateways[0].ended() as? RepriseError
+            #expect(error?.code == .corrupt && error?.remedy?.isEmpty == false)
+            await #expect(throws: RepriseError.self) { try await store.fill(room, 1) }
+            await store.close()
+        }
+    }
+
+    @Test("An entry whose writer has another past is ignored, once one's own is compared")
+    func otherPast() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 5)
+            store.journal.failReadings(3)
+            store.journal.change {
+                $0.faults = .none
+                $0.send(ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+            }
+            try await store.fill(room, 5)
+            try await store.expectEqual()
+            #expect(try store.log.head(of: room) == 10)
+        }
+    }
+
+    @Test("An entry of a later version stops the gateway, which says so")
+    func laterVersion() async throws {
+        try await Self.run { store in
+            var bytes = ClusterEntryTests.entry([.nop]).bytes
+            bytes[0] = 2
+            store.journal.change {
+                $0.faults = .none
+                $0.send(bytes, at: SystemTimekeeper().uptime())
+            }
+            for gateway in store.gateways {
+                let error = await gateway.ended() as? RepriseError
+                #expect(error?.code == .unknownKind && error?.remedy == "Update this gateway.")
+            }
+            await store.close()
+        }
+    }
+}

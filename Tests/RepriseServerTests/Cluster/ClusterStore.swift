@@ -1,0 +1,120 @@
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Synchronization
+import Testing
+
+/// Two gateways over one faulty journal: what one stores the other must have too.
+final class ClusterStore: LogUnderTestStore {
+    /// A gateway's view, and what brings it on.
+    final class Gateway: Sendable {
+        let view: ClusterView
+        let replica: ClusterReplica
+        let log: ClusterLog
+        private let task: Task<Void, any Error>
+
+        init(
+            at path: String, epoch: Epoch, journal: MemoryJournal, clock: any Timekeeper,
+            _ configuration: ClusterView.Configuration,
+            onApplied: @escaping @Sendable (AppliedEntry) -> Void = { _ in }
+        ) throws {
+            view = try ClusterView.open(at: path, epoch: epoch, configuration)
+            let replica = ClusterReplica(
+                view: view, journal: journal, clock: WallOf(clock), onApplied: onApplied)
+            self.replica = replica
+            log = ClusterLog(view) { try await replica.submit($0) }
+            task = Task { try await replica.run() }
+        }
+
+        /// How ``ClusterReplica/run()`` ended, once it is told to.
+        @discardableResult
+        func stop() async -> (any Error)? {
+            task.cancel()
+            let result = await task.result
+            await view.close()
+            if case .failure(let error) = result { return error }
+            return nil
+        }
+
+        func ended() async -> (any Error)? {
+            if case .failure(let error) = await task.result { return error }
+            return nil
+        }
+    }
+
+    static let faults = FaultyJournal.Faults(
+        lost: 1, doubled: 20, late: 20, longest: .milliseconds(20), clock: .zero)
+
+    let journal: MemoryJournal
+    let folder: TemporaryFolder
+    private let clock: ManualClock
+    private let epoch: Epoch
+    private let open = Mutex<[Gateway]>([])
+    private let configuration: ClusterView.Configuration
+
+    init(
+        clock: ManualClock = ManualClock(), seed: UInt64 = 1,
+        faults: FaultyJournal.Faults = ClusterStore.faults
+    ) throws {
+        self.clock = clock
+        folder = try TemporaryFolder()
+        epoch = .random()
+        journal = MemoryJournal(seed: seed, readers: 2, stamps: clock, faults: faults)
+        var configuration = ClusterView.Configuration()
+        configuration.implicitChannels = true
+        self.configuration = configuration
+    }
+
+    var gateways: [Gateway] { open.withLock { $0 } }
+
+    var log: any MessageLog { gateways[0].log }
+
+    func path(_ index: Int) -> String { folder.path + "/\(index)" }
+
+    func reopen() async throws {
+        await close()
+        let gateways = try (0..<2).map {
+            try Gateway(
+                at: path($0), epoch: epoch, journal: journal, clock: clock, configuration)
+        }
+        open.withLock { $0 = gateways }
+    }
+
+    func close() async {
+        let gateways = open.withLock { open in
+            defer { open = [] }
+            return open
+        }
+        for gateway in gateways { await gateway.stop() }
+    }
+
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool { false }
+
+    /// Waits until both have applied all that the journal holds, and compares them.
+    func expectEqual(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        var dumps: [[String]] = []
+        // A copy of an entry may still come between two looks.
+        let isQuiet = { [self] in
+            let last = Int64(journal.entries.count)
+            return gateways.allSatisfy { $0.view.position.sequence == last }
+        }
+        try await eventually("both have applied everything") {
+            guard isQuiet() else { return false }
+            let last = journal.entries.count
+            dumps = try gateways.map { try $0.view.dump() }
+            return isQuiet() && journal.entries.count == last
+        }
+        #expect(dumps[0] == dumps[1], sourceLocation: sourceLocation)
+    }
+
+    func remove() async {
+        if gateways.count == 2 {
+            do { try await expectEqual() } catch { Issue.record(error) }
+        }
+        await close()
+        journal.close()
+        folder.remove()
+    }
+}

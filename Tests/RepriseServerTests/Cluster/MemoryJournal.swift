@@ -1,0 +1,99 @@
+import RepriseCore
+import RepriseServer
+import RepriseTesting
+import Synchronization
+
+/// A ``FaultyJournal`` in real time, with the stamps of another clock.
+final class MemoryJournal: ClusterJournal {
+    private struct State {
+        var journal: FaultyJournal
+        var readers: [Int: AsyncStream<StoredEntry>.Continuation] = [:]
+        var next = 0
+        var readFailures = 0
+    }
+
+    private let state: Mutex<State>
+    private let stamps: any Timekeeper
+    private let system = SystemTimekeeper()
+    private let pump = Mutex<Task<Void, Never>?>(nil)
+
+    init(seed: UInt64, readers: Int, stamps: any Timekeeper, faults: FaultyJournal.Faults) {
+        var journal = FaultyJournal(seed: seed, readers: readers)
+        journal.faults = faults
+        journal.clockOf = { _ in stamps.wall() }
+        state = Mutex(State(journal: journal))
+        self.stamps = stamps
+        pump.withLock { pump in
+            pump = Task { [weak self] in
+                while !Task.isCancelled, let self {
+                    self.advance()
+                    try? await Task.sleep(for: .milliseconds(1))
+                }
+            }
+        }
+    }
+
+    var entries: [StoredEntry] { state.withLock { $0.journal.entries } }
+
+    func change(_ body: (inout FaultyJournal) -> Void) { state.withLock { body(&$0.journal) } }
+
+    /// So many readings fail from now on.
+    func failReadings(_ count: Int) { state.withLock { $0.readFailures = count } }
+
+    func close() {
+        pump.withLock { $0?.cancel() }
+        let readers = state.withLock { state in
+            defer { state.readers = [:] }
+            return state.readers.values
+        }
+        for reader in readers { reader.finish() }
+    }
+
+    private func advance() {
+        state.withLock { state in
+            for (reader, entry) in state.journal.advance(to: system.uptime()) {
+                state.readers[reader]?.yield(entry)
+            }
+        }
+    }
+
+    // MARK: ClusterJournal
+
+    func send(_ bytes: [UInt8]) async {
+        state.withLock { $0.journal.send(bytes, at: system.uptime()) }
+    }
+
+    func live() -> AsyncStream<StoredEntry> {
+        // The oldest is dropped, as of a slow consumer.
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: StoredEntry.self, bufferingPolicy: .bufferingNewest(256))
+        state.withLock { state in
+            state.readers[state.next % state.journal.readers] = continuation
+            state.next += 1
+        }
+        return stream
+    }
+
+    func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+        try state.withLock { state in
+            if state.readFailures > 0 {
+                state.readFailures -= 1
+                throw RepriseError(.unreachable, "No node answers, as the test wants.")
+            }
+            return (state.journal.read(after: sequence), Int64(state.journal.entries.count))
+        }
+    }
+}
+
+/// The calendar of one clock, the uptime of the system.
+struct WallOf: Timekeeper {
+    let clock: any Timekeeper
+    private let system = SystemTimekeeper()
+
+    init(_ clock: any Timekeeper) { self.clock = clock }
+
+    var boot: String { system.boot }
+    func wall() -> WallTime { clock.wall() }
+    func uptime() -> Duration { system.uptime() }
+    func sleep(until moment: Duration) async throws { try await system.sleep(until: moment) }
+}
