@@ -50,7 +50,7 @@ package final class Accounts: Sendable {
     }
 
     /// With `submit`, that decides and writes changes, and these accounts read.
-    init(
+    private init(
         _ database: AccountsDatabase, _ implicitChannels: Bool,
         _ clock: any Timekeeper = SystemTimekeeper(), _ heads: @escaping ChannelHeads,
         submit: CommandSubmission? = nil
@@ -65,6 +65,19 @@ package final class Accounts: Sendable {
         forms = CatalogueStore(database)
         pushQueue = PushQueue(database)
         positions = PositionStore(database)
+    }
+
+    /// The accounts of a gateway in a cluster: they read its view, and write by the journal.
+    ///
+    /// ``applied(_:)`` is to be called with each applied entry.
+    package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
+        self.init(
+            view.accounts, view.implicitChannels, { try view.log.head(of: $0) }, submit: submit)
+    }
+
+    /// Tells who observes changes what an entry has changed, whichever gateway wrote it.
+    package func applied(_ entry: AppliedEntry) {
+        for case .changed(_, let effects) in entry.outcomes { committed(effects) }
     }
 
     /// Calls `body` after each durable change of grants: with a user if only that user's access
@@ -254,7 +267,7 @@ package final class Accounts: Sendable {
     }
 
     /// Tells who observes changes; called when they are durable, in their order.
-    func committed(_ effects: AccountEffects) {
+    private func committed(_ effects: AccountEffects) {
         if let access = effects.access {
             accessChanged.withLock { $0 }?(access.channel, access.user)
         }

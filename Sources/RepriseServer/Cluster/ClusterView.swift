@@ -31,6 +31,7 @@ package final class ClusterView: Sendable {
     /// For reading; nothing is written to it.
     package let log: SQLiteMessageLog
     let accounts: AccountsDatabase
+    let implicitChannels: Bool
     private let database: LogDatabase
     private let state: Mutex<State>
 
@@ -66,6 +67,7 @@ package final class ClusterView: Sendable {
         self.database = database
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
+        implicitChannels = configuration.implicitChannels
         state = Mutex(
             State(
                 admission: try database.readNow { try AdmissionMachine($0) },

@@ -235,7 +235,64 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("What one gateway changes of accounts is told on the other, in order")
+    func effects() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("private")
+            let (ada, bob) = (try UserID("ada"), try UserID("bob"))
+            let owner = Principal(user: ada)
+            let heard = Mutex<[UserID?]>([])
+            store.gateways[1].accounts.onAccessChanged { channel, user in
+                if channel == room { heard.withLock { $0.append(user) } }
+            }
+            let accounts = store.gateways[0].accounts
+            let made = try await accounts.perform(
+                SetChannel(room, ChannelSettings(visibility: .private), by: owner))
+            #expect(made.isNew)
+            try await store.fill(room, 3)
+            let member = try await accounts.perform(SetMember(bob, .member, in: room, by: owner))
+            #expect(member.member.joined == 3)
+            try await accounts.perform(RemoveMember(bob, from: room, by: owner))
+            await expectError(.refused) {
+                try await accounts.perform(
+                    SetMember(bob, .owner, in: room, by: Principal(user: bob)))
+            }
+            await expectError(.tooLarge) {
+                let title = String(repeating: "a", count: AccountLimits.titleBytes + 1)
+                try await accounts.perform(
+                    SetChannel(room, ChannelSettings(title: title), by: owner))
+            }
+            try await store.expectEqual()
+            #expect(heard.withLock { $0 } == [nil, bob, bob])
+            #expect(try await store.gateways[1].accounts.memberCount(of: room) == 1)
+        }
+    }
+
     // MARK: Faults of the journal
+
+    @Test("A gateway that comes back to a journal that was filled anew stops")
+    func filledAnew() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 40)
+            try await store.expectEqual()
+            let last = store.gateways[1].view.position.sequence
+            await store.close()
+            // The journal has lost its end; one gateway has lost its view too, and stores on.
+            store.journal.change { $0.goBack(to: last / 2) }
+            try FileManager.default.removeItem(atPath: store.path(0))
+            let first = try store.open(0)
+            while first.view.position.sequence <= last + 5 {
+                _ = try await first.log.append([message(room)])
+            }
+            let second = try store.open(1)
+            let error = await second.ended() as? RepriseError
+            #expect(error?.code == .corrupt && error?.remedy?.isEmpty == false)
+            #expect(second.view.position.sequence == last, "nothing of the other journal")
+            await first.stop()
+            await second.stop()
+        }
+    }
 
     @Test("A journal that went back stops who has applied more, and nothing is served wrong")
     func wentBack() async throws {

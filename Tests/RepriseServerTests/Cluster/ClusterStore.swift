@@ -13,17 +13,23 @@ final class ClusterStore: LogUnderTestStore {
         let view: ClusterView
         let replica: ClusterReplica
         let log: ClusterLog
+        let accounts: Accounts
         private let task: Task<Void, any Error>
 
         init(
             at path: String, epoch: Epoch, journal: MemoryJournal, clock: any Timekeeper,
-            _ configuration: ClusterView.Configuration,
-            onApplied: @escaping @Sendable (AppliedEntry) -> Void = { _ in }
+            _ configuration: ClusterView.Configuration
         ) throws {
             view = try ClusterView.open(at: path, epoch: epoch, configuration)
-            let replica = ClusterReplica(
-                view: view, journal: journal, clock: WallOf(clock), onApplied: onApplied)
+            let known = Mutex<Accounts?>(nil)
+            let replica = ClusterReplica(view: view, journal: journal, clock: WallOf(clock)) {
+                entry in
+                known.withLock { $0 }?.applied(entry)
+            }
             self.replica = replica
+            let accounts = Accounts(view) { try await replica.submit($0) }
+            known.withLock { $0 = accounts }
+            self.accounts = accounts
             log = ClusterLog(view) { try await replica.submit($0) }
             task = Task { try await replica.run() }
         }
@@ -75,11 +81,14 @@ final class ClusterStore: LogUnderTestStore {
 
     func reopen() async throws {
         await close()
-        let gateways = try (0..<2).map {
-            try Gateway(
-                at: path($0), epoch: epoch, journal: journal, clock: clock, configuration)
-        }
+        let gateways = try (0..<2).map { try open($0) }
         open.withLock { $0 = gateways }
+    }
+
+    /// Another one, for the test to stop.
+    func open(_ index: Int) throws -> Gateway {
+        try Gateway(
+            at: path(index), epoch: epoch, journal: journal, clock: clock, configuration)
     }
 
     func close() async {

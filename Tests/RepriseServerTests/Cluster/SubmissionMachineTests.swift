@@ -1,0 +1,182 @@
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseWire
+import Testing
+
+@Suite("What a gateway sends to the journal")
+struct SubmissionMachineTests {
+    private typealias Machine = SubmissionMachine<Int>
+
+    /// A writer and its clock.
+    private struct Writer {
+        var machine: Machine
+        var now: Duration = .seconds(100)
+        var position = JournalPosition.start
+
+        init(waitingCommands: Int = 65_536, waitingBytes: Int = 64 << 20) {
+            machine = Machine(
+                waitingCommands: waitingCommands, waitingBytes: waitingBytes, nonces: { 7 })
+        }
+
+        var moment: Machine.Moment {
+            .init(
+                now: now, clock: WallTime(milliseconds: 1_800_000_000_000), position: position)
+        }
+
+        /// A writer whose session is 5.
+        static func open() throws -> Writer {
+            var writer = Writer()
+            let (_, actions) = try writer.machine.submit([ClusterCommand.nop.bytes], writer.moment)
+            #expect(actions.sent().map(\.session) == [0])
+            #expect(writer.opened(5).map(\.n) == [1])
+            _ = writer.applied(1, [0])
+            return writer
+        }
+
+        mutating func opened(_ session: Int64, nonce: Int64 = 7) -> [ClusterEntry] {
+            machine.opened(nonce: nonce, session: session, moment).sent()
+        }
+
+        mutating func submit(_ count: Int = 1) throws -> [ClusterEntry] {
+            let commands = [[UInt8]](repeating: ClusterCommand.nop.bytes, count: count)
+            return try machine.submit(commands, moment).1.sent()
+        }
+
+        mutating func applied(
+            _ n: Int64, _ outcomes: [Int] = [], of session: Int64 = 5,
+            _ verdict: AdmissionMachine.Verdict = .accepted
+        ) -> [Machine.Action] {
+            machine.applied(n, of: session, verdict, outcomes, moment)
+        }
+    }
+
+    @Test("Four entries are under way; the next go together when one is settled")
+    func window() throws {
+        var writer = try Writer.open()
+        for n in 2..<6 { #expect(try writer.submit().map(\.n) == [Int64(n)]) }
+        for _ in 0..<3 { #expect(try writer.submit().isEmpty) }
+        let sent = writer.applied(2, [1]).sent()
+        #expect(sent.map(\.n) == [6] && sent[0].commands.count == 3)
+    }
+
+    @Test("What is not settled within a second is sent again, with all behind it and a new base")
+    func resends() throws {
+        var writer = try Writer.open()
+        _ = try writer.submit()
+        _ = try writer.submit()
+        writer.now += .milliseconds(999)
+        #expect(writer.machine.timerFired(writer.moment).isEmpty)
+        writer.now += .milliseconds(1)
+        writer.position = ClusterEntryTests.base
+        let sent = writer.machine.timerFired(writer.moment).sent()
+        #expect(sent.map(\.n) == [2, 3])
+        #expect(sent.allSatisfy { $0.base == writer.position && $0.session == 5 })
+        #expect(writer.machine.due == writer.now + .seconds(1))
+    }
+
+    @Test("An entry that came early or was stale has all sent again, once")
+    func early() throws {
+        for reason in [AdmissionMachine.Reason.early, .stale] {
+            var writer = try Writer.open()
+            _ = try writer.submit()
+            _ = try writer.submit()
+            #expect(writer.applied(3, of: 5, .ignored(reason)).sent().map(\.n) == [2, 3])
+            #expect(writer.applied(3, of: 5, .ignored(reason)).isEmpty, "the timer does the rest")
+            #expect(writer.applied(2, of: 5, .ignored(.duplicate)).isEmpty)
+            #expect(writer.applied(2, of: 6, .ignored(reason)).isEmpty, "another's")
+        }
+    }
+
+    @Test("A session that is forgotten is opened anew, and what is open gets new numbers")
+    func forgotten() throws {
+        var writer = try Writer.open()
+        _ = try writer.submit()
+        _ = try writer.submit()
+        _ = writer.applied(2, [1])
+        let opening = writer.applied(3, of: 5, .ignored(.unknownSession)).sent()
+        #expect(opening.map(\.session) == [0])
+        #expect(try writer.submit().isEmpty, "waits for the session")
+        #expect(writer.opened(9, nonce: 8).isEmpty, "another's")
+        let sent = writer.opened(9)
+        #expect(sent.map(\.n) == [1, 2] && sent.allSatisfy { $0.session == 9 })
+        #expect(writer.applied(1, [4], of: 5).answers().isEmpty, "an old copy")
+        #expect(writer.applied(1, [4], of: 9).answers().map(\.1) == [[4]])
+    }
+
+    @Test("A submission of several entries is answered once, when all of it is settled")
+    func joined() throws {
+        var writer = try Writer.open()
+        // Of 4,097 commands an entry holds 4,096.
+        #expect(try writer.submit(4_097).map { $0.commands.count } == [4_096, 1])
+        #expect(writer.applied(2, Array(0..<4_096)).answers().isEmpty)
+        let answers = writer.applied(3, [4_096]).answers()
+        #expect(answers.map(\.1) == [Array(0...4_096)])
+        #expect(writer.machine.isIdle && writer.machine.due == nil)
+    }
+
+    @Test(
+        "After 15 s a caller is told that it is unknown; what was sent is settled, the rest is not")
+    func unknown() throws {
+        var writer = try Writer.open()
+        for _ in 0..<6 { _ = try writer.submit() }
+        writer.now += .seconds(15)
+        let actions = writer.machine.timerFired(writer.moment)
+        let failures = actions.compactMap { action -> RepriseError? in
+            if case .answer(_, .failure(let error)) = action { error } else { nil }
+        }
+        #expect(failures.map(\.code) == Array(repeating: .unavailable, count: 6))
+        #expect(actions.sent().map(\.n) == [2, 3, 4, 5], "the four under way")
+        #expect(!writer.machine.isIdle)
+        for n in Int64(2)...5 {
+            let after = writer.applied(n, [1])
+            #expect(after.answers().isEmpty && after.sent().isEmpty)
+        }
+        #expect(writer.machine.isIdle)
+        #expect(try writer.submit().map(\.n) == [6])
+    }
+
+    @Test("Too many or too great commands are refused, and nothing of them is taken")
+    func bounds() throws {
+        var writer = Writer(waitingCommands: 3, waitingBytes: 100)
+        _ = try writer.submit(2)
+        expectError(.full) { _ = try writer.submit(2) }
+        _ = try writer.submit(1)
+        expectError(.full) { _ = try writer.submit(1) }
+        #expect(writer.opened(5).map { $0.commands.count } == [3])
+        _ = writer.applied(1, [0, 0, 0])
+        expectError(.full) {
+            _ = try writer.machine.submit([[UInt8](repeating: 0, count: 101)], writer.moment)
+        }
+        expectError(.tooLarge) {
+            let bytes = [UInt8](repeating: 0, count: ClusterLimits.entryBytes)
+            _ = try writer.machine.submit([bytes], writer.moment)
+        }
+        #expect(writer.machine.isIdle)
+        _ = try writer.submit(3)
+    }
+}
+
+extension [SubmissionMachine<Int>.Action] {
+    fileprivate func sent() -> [ClusterEntry] {
+        compactMap { action in
+            guard case .send(let bytes) = action else { return nil }
+            do {
+                return try ClusterEntry(bytes)
+            } catch {
+                Issue.record(error)
+                return nil
+            }
+        }
+    }
+
+    fileprivate func answers() -> [(Int64, [Int])] {
+        compactMap { action in
+            if case .answer(let ticket, .success(let outcomes)) = action {
+                (ticket, outcomes)
+            } else {
+                nil
+            }
+        }
+    }
+}
