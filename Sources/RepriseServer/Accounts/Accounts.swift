@@ -52,7 +52,7 @@ package final class Accounts: Sendable {
     /// With `submit`, that decides and writes changes, and these accounts read.
     private init(
         _ database: AccountsDatabase, _ implicitChannels: Bool,
-        _ clock: any Timekeeper = SystemTimekeeper(), _ heads: @escaping ChannelHeads,
+        _ clock: any Timekeeper, _ heads: @escaping ChannelHeads,
         submit: CommandSubmission? = nil
     ) {
         self.database = database
@@ -72,7 +72,8 @@ package final class Accounts: Sendable {
     /// ``applied(_:)`` is to be called with each applied entry.
     package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
         self.init(
-            view.accounts, view.implicitChannels, { try view.log.head(of: $0) }, submit: submit)
+            view.accounts, view.implicitChannels, SystemTimekeeper(),
+            { try view.log.head(of: $0) }, submit: submit)
     }
 
     /// Tells who observes changes what an entry has changed, whichever gateway wrote it.

@@ -45,11 +45,6 @@ package struct TailMachine: Sendable {
         return last > applied ? read(after: applied) : nil
     }
 
-    /// The leader of the journal says what its last entry is: unlike a follower it lacks none.
-    package func leader(last: Int64, applied: Int64) -> Action? {
-        last < applied ? .wentBack(to: last) : nil
-    }
-
     package mutating func timerFired(applied: Int64, now: Duration) -> Action? {
         guard due <= now else { return nil }
         silentSince = now
