@@ -21,8 +21,10 @@ final class FormsFixture: Sendable {
     let forms: Forms
     private let task: Task<Void, any Error>
 
-    /// Without a host the door stays closed. The journal looks hourly what is to be deleted: where
-    /// that must not be mistaken for something else, it is not timed.
+    /// Without a host the door stays closed.
+    ///
+    /// The journal looks hourly what is to be deleted: where that must not be mistaken for
+    /// something else, it is not timed.
     init(
         in folder: TemporaryFolder, _ host: (any WebViewHost)?,
         catalogue: CatalogueSource = CatalogueSource(catalogue: FormsFixture.catalogue),
