@@ -9,7 +9,7 @@ package protocol ClusterJournal: Sendable {
     func live() -> AsyncStream<StoredEntry>
 
     /// The entries behind a sequence, in order and without holes, and the last sequence that is
-    /// stored. There may be more than are returned.
+    /// stored. There may be more than are returned; 32 are, if there are so many.
     ///
     /// - Throws: if nobody can be asked.
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64)

@@ -12,8 +12,8 @@ package final class ClusterLog: MessageLog {
         self.submit = submit
     }
 
-    /// The grants are decided when the messages are applied; whoever may change others' messages is
-    /// taken for an admin, as is anybody without a name.
+    /// The grants are decided when the messages are applied; a user who may change others' messages
+    /// is taken for an admin, as is anybody without a name.
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         var runs: [PublishMessages] = []
         var bytes = 0

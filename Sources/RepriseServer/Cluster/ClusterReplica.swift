@@ -106,8 +106,9 @@ package actor ClusterReplica {
     private func timerFired() throws {
         if let failure { throw failure }
         perform(writer.timerFired(moment))
-        if let disputed { return verify(disputed) }
-        try follow(tail.timerFired(applied: view.position.sequence, now: clock.uptime()))
+        let action = tail.timerFired(applied: view.position.sequence, now: clock.uptime())
+        guard let disputed else { return try follow(action) }
+        if action != nil { verify(disputed) }
     }
 
     // MARK: Following
@@ -187,21 +188,22 @@ package actor ClusterReplica {
             return
         }
         reading = Task { [journal] in
-            guard let found = try? await journal.read(after: start), !Task.isCancelled else {
-                return
-            }
-            let past = found.entries.prefix { $0.sequence <= position.sequence }
-            guard Int64(past.count) == position.sequence - start else { return }
+            let found = try? await journal.read(after: start)
+            guard !Task.isCancelled else { return }
+            let past = found?.entries.prefix { $0.sequence <= position.sequence } ?? []
+            let isWhole = Int64(past.count) == position.sequence - start
             let isOurs = past.reduce(digest) { $0.appending($1) } == position.digest
-            try? self.wasVerified(entry, isOurs: isOurs)
+            try? self.wasVerified(entry, isOurs: isWhole ? isOurs : nil)
         }
     }
 
     /// How many entries are compared.
     private static let compared: Int64 = 32
 
-    private func wasVerified(_ entry: StoredEntry, isOurs: Bool) throws {
-        guard disputed == entry else { return }
+    /// Tries again after a silence where it is not known: `isOurs` is nil.
+    private func wasVerified(_ entry: StoredEntry, isOurs: Bool?) throws {
+        _ = tail.read(last: nil, applied: view.position.sequence, now: clock.uptime())
+        guard disputed == entry, let isOurs else { return }
         guard isOurs else {
             throw fail(
                 AdmissionMachine.Fault.otherPast(
