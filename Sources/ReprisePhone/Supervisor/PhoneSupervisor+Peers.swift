@@ -65,7 +65,10 @@ extension PhoneSupervisor {
             return !isEnding
         }
         connection.close()
-        if let life { await left(life) }
+        if let life {
+            peers.removeValue(forKey: life)
+            await left(life)
+        }
     }
 
     func startExtension(_ run: Int, _ app: String, _ push: PhonePush) {

@@ -250,7 +250,12 @@ extension PhoneSupervisor {
         if let identity { step { machine, _ in machine.killed(identity) } }
     }
 
-    func processEnded(_ life: Int, _ how: String) {
+    /// What the process said before its end counts: its socket is read to the end first, at most
+    /// for a second, as a child of it may hold the socket open.
+    func processEnded(_ life: Int, _ how: String) async {
+        for _ in 0..<100 where peers[life] != nil && !isEnding {
+            try? await Task.sleep(for: .milliseconds(10))
+        }
         guard processes.removeValue(forKey: life) != nil else { return }
         leave(life)
         step { $0.ended(life: life, how, at: $1) }
