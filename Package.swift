@@ -78,8 +78,11 @@ let package = Package(
         .trait(name: "Server", description: "RepriseServer", enabledTraits: ["NIO"]),
         .trait(name: "Tool", description: "The tool reprise", enabledTraits: ["Server"]),
         .trait(
+            name: "Cluster", description: "reprise serve --log nats://…; needs the library nats.c",
+            enabledTraits: ["Tool"]),
+        .trait(
             name: "Lab", description: "Everything: the tests, and the tool reprise-lab",
-            enabledTraits: ["Tool", "Fakes"]),
+            enabledTraits: ["Cluster", "Fakes"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -167,6 +170,16 @@ let package = Package(
             ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + httpTypes,
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),
+        // A cluster's journal in NATS; the SDK and the server know nothing of it.
+        .systemLibrary(
+            name: "CNats", pkgConfig: "libnats",
+            providers: [.apt(["libnats-dev"]), .brew(["cnats"])]),
+        .target(
+            name: "RepriseCluster",
+            dependencies: [
+                "CNats", "RepriseCore", "RepriseServer", "RepriseWire", crypto, logging,
+            ],
+            swiftSettings: strict),
         .target(
             name: "RepriseTesting",
             dependencies: ["RepriseChains", "RepriseCore", "RepriseWire", deque],
@@ -202,8 +215,8 @@ let package = Package(
             dependencies: [
                 "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine", "RepriseCore",
                 "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
-                "RepriseReminders",
-                "RepriseServer", "RepriseWire", logging,
+                "RepriseReminders", "RepriseServer", "RepriseWire", logging,
+                .target(name: "RepriseCluster", condition: .when(traits: ["Cluster"])),
             ] + arguments + lifecycle + signals + configuration,
             swiftSettings: strict),
 
@@ -362,8 +375,8 @@ let package = Package(
         .testTarget(
             name: "RepriseServerTests",
             dependencies: [
-                "log-workload", "RepriseCLI", "RepriseCore", "RepriseFakes", "RepriseNIO",
-                "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
+                "log-workload", "RepriseCLI", "RepriseCluster", "RepriseCore", "RepriseFakes",
+                "RepriseNIO", "RepriseServer", "RepriseTesting", "RepriseWire", grdb,
                 logging, crypto,
             ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + certificates
                 + serverTesting + embedded,

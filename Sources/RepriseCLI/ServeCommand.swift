@@ -14,6 +14,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run a server.",
         usage: """
             reprise serve [--host HOST] [--port PORT] [--data DIR]
+                          [--log URL [--cluster NAME]]
                           [--dev | --keys FILE | --jwks URL] [--audience NAME]
                           [--tls-cert FILE --tls-key FILE] [--origin URL ...]
                           [--connections-per-user COUNT]
@@ -53,6 +54,14 @@ struct ServeCommand: AsyncParsableCommand {
               catch up from the beginning, recognise messages by id, and count missing
               ones as lost. After files were put in place by hand, start once with
               --restored.
+
+            CLUSTER
+              With --log, messages, channels and members are in NATS JetStream, and DIR
+              holds a copy of them that may be removed. Start as many servers as you
+              like with the same --log and --cluster, each with a DIR of its own. --log
+              takes several servers: nats://n1:4222,n2:4222,n3:4222. Credentials:
+              --log-user and --log-password-file, --log-token-file, --log-nkey or
+              --log-creds; --log-ca for an authority of your own. See docs/cluster.md.
 
             PUSH
               A message that a member's device has not received within 5 s is pushed to
@@ -95,6 +104,18 @@ struct ServeCommand: AsyncParsableCommand {
               --web-push-private
                        REPRISE_WEB_PUSH_PRIVATE       webPushPrivate
               --push-dry-run   REPRISE_PUSH_DRY_RUN   pushDryRun
+              --log            REPRISE_LOG            log
+              --cluster        REPRISE_CLUSTER        cluster
+              --log-user       REPRISE_LOG_USER       logUser
+              --log-password-file
+                       REPRISE_LOG_PASSWORD_FILE      logPasswordFile
+              --log-token-file REPRISE_LOG_TOKEN_FILE logTokenFile
+              --log-nkey       REPRISE_LOG_NKEY       logNkey
+              --log-creds      REPRISE_LOG_CREDS      logCreds
+              --log-ca         REPRISE_LOG_CA         logCa
+              --log-cert       REPRISE_LOG_CERT       logCert
+              --log-cert-key   REPRISE_LOG_CERT_KEY   logCertKey
+              --journal-bytes  REPRISE_JOURNAL_BYTES  journalBytes
               --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}
@@ -105,6 +126,8 @@ struct ServeCommand: AsyncParsableCommand {
               reprise serve --port 0 --data /tmp/try
               reprise serve --host 0.0.0.0 --keys keys.json
                   --tls-cert chain.pem --tls-key key.pem
+              reprise serve --log nats://n1:4222,n2:4222,n3:4222 --data ./view
+                  --keys keys.json --host 0.0.0.0
               REPRISE_PORT=9000 reprise serve --config reprise.json
 
             EXIT CODES
@@ -167,6 +190,7 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "How many messages a user publishes a second. (default: 200)", valueName: "count"))
     var publishesPerSecond: Int?
+    @OptionGroup(title: "Cluster") var cluster: ClusterOptions
     @OptionGroup(title: "Push") var push: PushOptions
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
     var config: String?
@@ -188,15 +212,18 @@ struct ServeCommand: AsyncParsableCommand {
                 connectionsPerUser: connectionsPerUser,
                 connectionsPerAddress: connectionsPerAddress,
                 publishesPerSecond: publishesPerSecond,
-                push: push.flags, logLevel: logLevel),
+                push: push.flags, cluster: cluster.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         var logger = Logger(label: "reprise")
         logger.logLevel = settings.logLevel
         var configuration = settings.configuration
         configuration.isRestored = restored
-        let server = Server(configuration: configuration, logger: logger) { address in
-            announce(address, settings)
+        guard !restored || settings.cluster == nil else {
+            throw RepriseError(
+                .badConfiguration, "A cluster is not restored by a flag: its journal is the truth.",
+                remedy: "Leave out --restored.")
         }
+        let server = server(configuration, settings, logger)
         if settings.isDevelopment { Self.warn() }
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: server),
@@ -208,6 +235,18 @@ struct ServeCommand: AsyncParsableCommand {
         try await ServiceGroup(configuration: group).run()
     }
 
+    private func server(
+        _ configuration: ServerConfiguration, _ settings: ServeSettings, _ logger: Logger
+    ) -> Server {
+        let onReady: @Sendable (Server.Address) async -> Void = { announce($0, settings) }
+        guard let cluster = settings.cluster else {
+            return Server(configuration: configuration, logger: logger, onReady: onReady)
+        }
+        return Server(configuration: configuration, logger: logger, onReady: onReady) {
+            try await cluster.open(logger)
+        }
+    }
+
     /// Warns that it is not a server for production.
     private static func warn() {
         Terminal.error.writeLine(
@@ -217,7 +256,9 @@ struct ServeCommand: AsyncParsableCommand {
 
     private func announce(_ address: Server.Address, _ settings: ServeSettings) {
         let mode = settings.isDevelopment ? " for development" : ""
-        var line = "Reprise is ready\(mode) at \(address.url) (messages in \(settings.data))"
+        let place = settings.cluster.map { "cluster \($0.description)" }
+        var line =
+            "Reprise is ready\(mode) at \(address.url) (\(place ?? "messages in \(settings.data)"))"
         if json {
             var writer = JSONWriter()
             writer.object { json in
@@ -229,6 +270,10 @@ struct ServeCommand: AsyncParsableCommand {
                 json.integer(Int64(address.port))
                 json.key("data")
                 json.string(settings.data)
+                if let cluster = settings.cluster {
+                    json.key("log")
+                    json.string(cluster.description)
+                }
                 guard settings.isDevelopment else { return }
                 json.key("dev")
                 json.bool(true)

@@ -44,6 +44,8 @@ public struct Server: Service {
     private let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
     private let openLog: @Sendable () throws -> any MessageLog
+    /// Opens the journal of the cluster that this server is in; nil if it is alone.
+    private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
     private let entrances = RunningAccess()
     private let admission: Admission?
     /// Replace the configured providers; for tests.
@@ -69,19 +71,36 @@ public struct Server: Service {
             })
     }
 
+    /// Makes a server in a cluster, whose journal `openJournal` opens and this server closes.
+    ///
+    /// `onReady` is called when all that the journal then had is applied here.
+    package init(
+        configuration: ServerConfiguration, logger: Logger,
+        onReady: @escaping @Sendable (Address) async -> Void,
+        openJournal: @escaping @Sendable () async throws -> any ClusterJournal
+    ) {
+        self.init(
+            configuration: configuration, logger: logger,
+            onReady: { address, _ in await onReady(address) },
+            openLog: { throw RepriseError(.internal, "A gateway has no log of its own.") },
+            openJournal: openJournal)
+    }
+
     /// Makes a server whose log `openLog` opens.
     ///
     /// `onReady` gives tests the gateway. `admission` is nil where access is open.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
-        openLog: @escaping @Sendable () throws -> any MessageLog, admission: Admission? = nil,
-        providers: [any PushProvider]? = nil
+        openLog: @escaping @Sendable () throws -> any MessageLog,
+        openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
+        admission: Admission? = nil, providers: [any PushProvider]? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
+        self.openJournal = openJournal
         self.admission = admission
         givenProviders = providers
     }
@@ -94,10 +113,10 @@ public struct Server: Service {
         let descriptors = DescriptorLimit.raise()
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
-        let opened = try openLog()
-        let log = MeasuredLog(log: opened, metrics: metrics, clock: clock)
+        let storage = try await openStorage(clock)
+        let log = MeasuredLog(log: storage.log, metrics: metrics, clock: clock)
+        let accounts = storage.accounts
         let accessControl: AccessControl
-        let accounts: Accounts
         var providers: (providers: [any PushProvider], webPushKey: String?) =
             (givenProviders ?? [], nil)
         do {
@@ -106,21 +125,9 @@ public struct Server: Service {
                     configuration.push, folder: configuration.data, clock: clock, logger: logger)
             }
             accessControl = try await AccessControl(configuration, clock: clock, logger: logger)
-            accounts = try Accounts.open(
-                at: configuration.data, implicitChannels: configuration.implicitChannels,
-                clock: clock, heads: { try log.head(of: $0) })
-            do {
-                if let log = opened as? SQLiteMessageLog {
-                    try accounts.belong(
-                        to: log.epoch, isRestored: configuration.isRestored)
-                }
-            } catch {
-                await accounts.close()
-                throw error
-            }
         } catch {
             for provider in providers.providers { await provider.close() }
-            await log.close()
+            await storage.close()
             throw error
         }
         let admission =
@@ -132,34 +139,162 @@ public struct Server: Service {
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
             metrics: metrics, clock: clock, logger: logger)
         entrances.opened(accessControl, pushing)
+        let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
+            hub.committed($0)
+            pushing.committed($0)
+        }
         let committer = Committer(
             log: log,
-            onCommit: {
-                hub.committed($0)
-                pushing.committed($0)
-            },
+            // In a cluster the events come with the journal, those of others too.
+            onCommit: { if storage.cluster == nil { onCommit($0) } },
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            admission: admission, metrics: metrics, clock: clock, logger: logger,
-            descriptors: descriptors)
-        async let storing: Void = committer.run()
-        async let pushed: Void = pushing.run()
-        let result = await serve(on: group, gateway, log, accounts, accessControl, pushing)
-        committer.shutdown()
-        await pushing.stop()
-        await storing
-        await pushed
-        await accounts.close()
-        await log.close()
+            admission: admission, barrier: storage.cluster?.barrier, metrics: metrics,
+            clock: clock, logger: logger, descriptors: descriptors)
+        let result = await withTaskGroup(of: Part.self) { parts in
+            if let cluster = storage.cluster {
+                parts.addTask {
+                    .followed(
+                        await Self.result {
+                            try await cluster.replica.run { entry, isOwn in
+                                accounts.applied(entry)
+                                onCommit(entry.events)
+                                if !isOwn { tell(entry, by: gateway) }
+                            }
+                        })
+                }
+            }
+            parts.addTask {
+                await committer.run()
+                return .stored
+            }
+            parts.addTask {
+                await pushing.run()
+                return .pushed
+            }
+            parts.addTask {
+                .served(
+                    await Self.result {
+                        try await cancelWhenGracefulShutdown {
+                            try await storage.cluster?.catchUp(logger)
+                        }
+                        try await serve(on: group, gateway, log, accounts, accessControl, pushing)
+                    })
+            }
+            return await ended(&parts, committer, pushing)
+        }
+        await storage.close()
         try result.get()
+    }
+
+    /// What runs while the server does.
+    private enum Part: Sendable {
+        case served(Result<Void, any Error>)
+        case stored, pushed, waited
+        /// A gateway follows its cluster until it is cancelled, or cannot go on.
+        case followed(Result<Void, any Error>)
+    }
+
+    /// Positions that have moved at other gateways; at this one their callers tell of them.
+    private func tell(_ entry: AppliedEntry, by gateway: Gateway) {
+        let moves = entry.outcomes.compactMap { outcome in
+            if case .changed(_, let effects) = outcome { effects.moved } else { nil }
+        }
+        guard !moves.isEmpty else { return }
+        Task {
+            do {
+                for move in moves { try await gateway.tell(move) }
+            } catch {
+                logger.debug("positions could not be told", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private static func result(
+        _ body: () async throws -> Void
+    ) async -> Result<Void, any Error> {
+        do {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Ends the others in their order: what was accepted is stored, if the journal takes it.
+    private func ended(
+        _ parts: inout TaskGroup<Part>, _ committer: Committer, _ pushing: Pushing
+    ) async -> Result<Void, any Error> {
+        var (result, isStored, isPushed) = (Result<Void, any Error>?.none, false, false)
+        while let part = await parts.next() {
+            switch part {
+            case .served(let served):
+                result = result ?? served
+                committer.shutdown()
+                await pushing.stop()
+                guard openJournal != nil else { continue }
+                parts.addTask {
+                    try? await Task.sleep(for: configuration.limits.shutdown / 4)
+                    return .waited
+                }
+            case .followed(let followed):
+                // Nothing more can be stored or seen here.
+                if case .failure = followed { result = result ?? followed }
+                parts.cancelAll()
+            case .stored: isStored = true
+            case .pushed: isPushed = true
+            case .waited: parts.cancelAll()
+            }
+            if isStored, isPushed, result != nil { parts.cancelAll() }
+        }
+        return result ?? .success(())
+    }
+
+    /// The log and the accounts, and what keeps them equal to those of others.
+    private struct Storage {
+        let log: any MessageLog
+        let accounts: Accounts
+        var cluster: ClusterMember?
+
+        func close() async {
+            if let cluster { return await cluster.close() }
+            await accounts.close()
+            await log.close()
+        }
+    }
+
+    private func openStorage(_ clock: any Timekeeper) async throws -> Storage {
+        if let openJournal {
+            let cluster = try await ClusterMember.join(
+                try await openJournal(), at: configuration.data,
+                implicitChannels: configuration.implicitChannels)
+            return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)
+        }
+        let log = try openLog()
+        do {
+            let accounts = try Accounts.open(
+                at: configuration.data, implicitChannels: configuration.implicitChannels,
+                clock: clock, heads: { try log.head(of: $0) })
+            do {
+                if let log = log as? SQLiteMessageLog {
+                    try accounts.belong(to: log.epoch, isRestored: configuration.isRestored)
+                }
+            } catch {
+                await accounts.close()
+                throw error
+            }
+            return Storage(log: log, accounts: accounts)
+        } catch {
+            await log.close()
+            throw error
+        }
     }
 
     /// Serves and runs maintenance; when it returns, only the committer uses the log.
     private func serve(
         on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
         _ accounts: Accounts, _ accessControl: AccessControl, _ pushing: Pushing
-    ) async -> Result<Void, any Error> {
+    ) async throws {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void = Housekeeping(
@@ -167,9 +302,8 @@ public struct Server: Service {
         ).run()
         do {
             try await listen(on: group, gateway, log, accounts, accessControl, pushing)
-            return .success(())
         } catch {
-            return .failure(Self.explain(error, configuration))
+            throw Self.explain(error, configuration)
         }
     }
 
@@ -235,6 +369,7 @@ public struct Server: Service {
         var services = HTTPServices(
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
+        services.barrier = gateway.barrier
         services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }
@@ -247,13 +382,7 @@ public struct Server: Service {
         }
         services.wait = { gateway.limiter.wait(for: $0, now: gateway.clock.uptime()) }
         services.moved = { channel, position in
-            let members = try await accounts.memberCount(of: channel)
-            // Connection 0 does not exist: the move came over HTTP.
-            gateway.hub.moved(
-                by: 0,
-                PositionUpdates.Telling(
-                    channel: channel, position: position, except: nil,
-                    isPrivate: members > WireLimits.positions))
+            try await gateway.tell(.init(channel: channel, position: position))
         }
         return services
     }

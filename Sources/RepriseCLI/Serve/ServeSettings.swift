@@ -27,6 +27,7 @@ struct ServeSettings: Sendable {
         var connectionsPerAddress: Int?
         var publishesPerSecond: Int?
         var push = PushFlags()
+        var cluster = ClusterFlags()
         var logLevel: String?
     }
 
@@ -45,6 +46,8 @@ struct ServeSettings: Sendable {
     let connectionsPerAddress: Int?
     let publishesPerSecond: Int?
     let push: PushConfiguration
+    /// Nil if the messages are in `data`.
+    let cluster: ClusterSettings?
     let logLevel: Logger.Level
 
     /// Reads the settings.
@@ -80,12 +83,15 @@ struct ServeSettings: Sendable {
         let certificate = reader.string(forKey: "tlsCert")
         let key = reader.string(forKey: "tlsKey")
         let push = PushFlags(reader)
+        let cluster = ClusterFlags(reader)
         let level = reader.string(forKey: "logLevel", default: isDevelopment ? "info" : "notice")
         if let fault = faults.first { throw fault }
         logLevel = try Self.level(level)
         access = try Self.access(keys, jwks, isDevelopment)
         tls = try Self.tls(certificate, key)
         self.push = try push.configuration
+        self.cluster = try ClusterSettings(
+            cluster, implicitChannels: access == .open || access == .tokens(.development))
         try check()
     }
 
@@ -161,6 +167,18 @@ struct ServeSettings: Sendable {
         guard !audience.isEmpty else {
             throw RepriseError(.badConfiguration, "The audience may not be empty.")
         }
+        if cluster != nil {
+            guard push == PushConfiguration() else {
+                throw RepriseError(
+                    .badConfiguration, "A cluster does not push yet.",
+                    remedy: "Leave out the flags of push, or --log.")
+            }
+            guard backups == nil else {
+                throw RepriseError(
+                    .badConfiguration, "A cluster's backup is its journal: there is no --backups.",
+                    remedy: "Leave out --backups, or --log.")
+            }
+        }
         try configuration.check()
     }
 
@@ -179,7 +197,7 @@ struct ServeSettings: Sendable {
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
         "connectionsPerUser", "connectionsPerAddress", "publishesPerSecond", "backups",
-    ]).union(PushFlags.names)
+    ]).union(PushFlags.names).union(ClusterFlags.names)
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -240,7 +258,7 @@ extension ServeSettings.Flags {
         if !origins.isEmpty {
             values["origins"] = ConfigValue(.stringArray(origins), isSecret: false)
         }
-        for (name, value) in push.values {
+        for (name, value) in push.values + cluster.values {
             values[AbsoluteConfigKey([name])] = ConfigValue(value, isSecret: false)
         }
         if let logLevel { values["logLevel"] = ConfigValue(.string(logLevel), isSecret: false) }

@@ -49,8 +49,15 @@ package struct AccountEffects: Hashable, Sendable {
     package var access: AccessChange?
     /// Whose unread messages are others now.
     package var unread: Reader?
+    /// Where a user stands now.
+    package var moved: Move?
     /// The number of pushes that were queued for a user's other devices.
     package var dismissals = 0
+
+    package struct Move: Hashable, Sendable {
+        package var channel: ChannelName
+        package var position: ServerFrame.Position
+    }
 
     package struct Reader: Hashable, Sendable {
         package var user: UserID

@@ -77,6 +77,7 @@ package struct MovePosition: AccountCommand {
     package func effects(of outcome: Outcome) -> AccountEffects {
         var effects = AccountEffects()
         if outcome.isRead { effects.unread = .init(user: user, channel: channel) }
+        effects.moved = .init(channel: channel, position: outcome.position)
         effects.dismissals = outcome.dismissals
         return effects
     }

@@ -1,5 +1,10 @@
+package import RepriseWire
+
 /// The journal of a cluster, as a gateway sees it.
 package protocol ClusterJournal: Sendable {
+    /// Tells this journal from any other; also of all channels.
+    var epoch: Epoch { get }
+
     /// Publishes an entry. Whether it arrives shows in the journal alone: it may be lost, or stored
     /// more than once, or late.
     func send(_ bytes: [UInt8]) async
@@ -13,6 +18,9 @@ package protocol ClusterJournal: Sendable {
     ///
     /// - Throws: if nobody can be asked.
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64)
+
+    /// Leaves the journal: nothing comes any more.
+    func close() async
 }
 
 /// Brings commands into the journal, and returns what each came to.

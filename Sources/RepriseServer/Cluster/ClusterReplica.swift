@@ -5,16 +5,16 @@ package import RepriseCore
 ///
 /// ```swift
 /// let replica = ClusterReplica(view: view, journal: journal)
-/// async let running: Void = replica.run()
+/// async let running: Void = replica.run { entry, _ in hub.committed(entry.events) }
 /// let outcomes = try await replica.submit([.publish(messages)])
 /// ```
 ///
-/// What was submitted is answered when it is applied here, after `onApplied`.
+/// What was submitted is answered when it is applied here, and after `onApplied` of ``run(_:)``.
 package actor ClusterReplica {
     private let view: ClusterView
     private let journal: any ClusterJournal
     private let clock: any Timekeeper
-    private let onApplied: @Sendable (AppliedEntry) -> Void
+    private var onApplied: @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
     private var writer: SubmissionMachine<CommandOutcome>
     private var tail: TailMachine
     private var answers: [Int64: CheckedContinuation<[CommandOutcome], any Error>] = [:]
@@ -27,31 +27,32 @@ package actor ClusterReplica {
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
 
-    /// Makes a replica; it does nothing before ``run()``.
+    /// Makes a replica; it does nothing before ``run(_:)``.
     ///
     /// - Parameters:
     ///   - view: nobody else may apply to it.
     ///   - journal: the cluster's.
     ///   - clock: by it entries are sent again, and it confirms the journal's time.
-    ///   - onApplied: receives each applied entry in order, before its answers; must not block.
     package init(
-        view: ClusterView, journal: any ClusterJournal,
-        clock: any Timekeeper = SystemTimekeeper(),
-        onApplied: @escaping @Sendable (AppliedEntry) -> Void = { _ in }
+        view: ClusterView, journal: any ClusterJournal, clock: any Timekeeper = SystemTimekeeper()
     ) {
         self.view = view
         self.journal = journal
         self.clock = clock
-        self.onApplied = onApplied
         writer = SubmissionMachine()
         tail = TailMachine(now: clock.uptime())
     }
 
-    /// Follows the journal until it is left, or the task is cancelled.
+    /// Follows the journal until it is left, or the task is cancelled; called once.
     ///
+    /// - Parameter onApplied: receives each applied entry in order, before its answers, and whether
+    ///   this gateway wrote it; must not block.
     /// - Throws: ``RepriseCore/RepriseError``: what is applied here is not what the journal holds,
     ///   an entry cannot be read, or the disk has failed. Callers of ``submit(_:)`` get it too.
-    package func run() async throws {
+    package func run(
+        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
+    ) async throws {
+        self.onApplied = onApplied
         defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             let (journal, outgoing) = (journal, outgoing)
@@ -79,7 +80,7 @@ package actor ClusterReplica {
     ///
     /// - Parameter commands: at least one.
     /// - Returns: what each came to, once it is durable and applied here.
-    /// - Throws: as ``CommandSubmission``; `.closed` once ``run()`` has ended.
+    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:)`` has ended.
     package func submit(_ commands: [ClusterCommand]) async throws -> [CommandOutcome] {
         if let failure { throw failure }
         let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
@@ -140,7 +141,7 @@ package actor ClusterReplica {
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
             guard !Task.isCancelled else { return }
-            // A failure is kept; the timer's next look ends ``run()``.
+            // A failure is kept; the timer's next look ends ``run(_:)``.
             try? self.wasRead(found?.entries ?? [], last: found?.last)
         }
     }
@@ -161,7 +162,7 @@ package actor ClusterReplica {
         guard failure == nil, let first = entries.first else { return }
         do {
             for entry in try view.apply(entries, isVerified: isVerified) {
-                onApplied(entry)
+                onApplied(entry, writer.isOwn(entry.session))
                 settle(entry)
             }
         } catch let fault as AdmissionMachine.Fault {

@@ -26,6 +26,13 @@ package final class ClusterView: Sendable {
     fileprivate struct State {
         var admission: AdmissionMachine
         var applier: CommandApplier
+
+        /// As it is stored.
+        init(_ db: Database, _ implicitChannels: Bool, _ accounts: AccountsDatabase) throws {
+            admission = try AdmissionMachine(db)
+            applier = CommandApplier(
+                implicitChannels: implicitChannels, pushes: PushQueue(accounts))
+        }
     }
 
     /// For reading; nothing is written to it.
@@ -68,12 +75,9 @@ package final class ClusterView: Sendable {
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
         implicitChannels = configuration.implicitChannels
+        let accounts = accounts
         state = Mutex(
-            State(
-                admission: try database.readNow { try AdmissionMachine($0) },
-                applier: CommandApplier(
-                    implicitChannels: configuration.implicitChannels,
-                    pushes: PushQueue(accounts))))
+            try database.readNow { try State($0, configuration.implicitChannels, accounts) })
     }
 
     /// The last applied entry.
@@ -106,25 +110,24 @@ package final class ClusterView: Sendable {
         _ entries: [StoredEntry], isVerified: Bool = false
     ) throws -> [AppliedEntry] {
         let applied = try state.withLock { state in
-            // Kept only if the transaction commits.
-            var (next, fault) = (state, AdmissionMachine.Fault?.none)
+            var fault: AdmissionMachine.Fault?
             do {
-                let applied = try database.commit { memory, db in
-                    var applied: [AppliedEntry] = []
+                return try database.commit { memory, db in
                     do {
-                        for stored in entries {
-                            applied.append(try next.apply(stored, isVerified, &memory, db))
+                        let sessions = state.admission.sessions
+                        let applied = try entries.map {
+                            try state.apply($0, isVerified, &memory, db)
                         }
+                        try state.admission.save(since: sessions, db)
+                        return applied
                     } catch let error as AdmissionMachine.Fault {
                         fault = error
                         throw error
                     }
-                    try next.admission.save(since: state.admission, db)
-                    return applied
                 }
-                state = next
-                return applied
             } catch {
+                // Nothing was written, so what is in memory is as before.
+                state = try database.readNow { try State($0, implicitChannels, accounts) }
                 throw fault ?? error
             }
         }

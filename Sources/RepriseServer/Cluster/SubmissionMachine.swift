@@ -86,6 +86,9 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     /// Whether every command is settled.
     package var isIdle: Bool { waiting.isEmpty && pending.isEmpty }
 
+    /// Whether entries of this session are this writer's.
+    package func isOwn(_ session: Int64) -> Bool { self.session == .open(session) }
+
     // MARK: Events
 
     /// Takes commands that are answered together.

@@ -23,6 +23,9 @@ package final class Gateway: Sendable {
     package let authenticator: (any Authenticating)?
     /// The users' grants and positions; nil where access is open.
     private let accounts: (any ChannelAccounts)?
+    /// Passed before a connection is welcomed, in a cluster: what its device has seen anywhere is
+    /// then here.
+    let barrier: ReadBarrier?
     package let metrics: ServerMetrics
     /// The publish rate limits of users, over all transports.
     package let limiter: RateLimiter
@@ -51,13 +54,14 @@ package final class Gateway: Sendable {
     ///   - committer: stores messages.
     ///   - admission: the authenticator and the accounts; nil where access is open. Never one
     ///     without the other: an authenticated user without accounts would be allowed everything.
+    ///   - barrier: of a cluster; nil if this server is alone.
     ///   - metrics: the counters.
     ///   - clock: the time.
     ///   - logger: receives connection ids and reasons.
     ///   - descriptors: the process's limit of open files and sockets; nil if unknown.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        admission: Admission? = nil,
+        admission: Admission? = nil, barrier: ReadBarrier? = nil,
         metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
         descriptors: Int? = nil
     ) {
@@ -67,6 +71,7 @@ package final class Gateway: Sendable {
         authenticator = admission?.authenticator
         let accounts = admission?.accounts
         self.accounts = accounts
+        self.barrier = barrier
         self.metrics = metrics
         self.log = log
         self.clock = clock
@@ -155,10 +160,12 @@ package final class Gateway: Sendable {
         _ token: AccessToken?,
         _ answer: @escaping @Sendable (Result<Principal, RepriseError>) -> Void
     ) {
-        guard let authenticator else { return answer(.success(.open)) }
+        guard authenticator != nil || barrier != nil else { return answer(.success(.open)) }
         Task {
             do {
-                answer(.success(try await authenticator.principal(of: token)))
+                let who = try await authenticator?.principal(of: token) ?? .open
+                try await barrier?.pass()
+                answer(.success(who))
             } catch {
                 let error =
                     error as? RepriseError
@@ -229,12 +236,7 @@ package final class Gateway: Sendable {
                     MovePosition(
                         channel: receipt.channel, user: user, device: device, read: receipt.read,
                         delivered: receipt.delivered))
-                let members = try await accounts.memberCount(of: receipt.channel)
-                hub.moved(
-                    by: id,
-                    PositionUpdates.Telling(
-                        channel: receipt.channel, position: position, except: id,
-                        isPrivate: members > WireLimits.positions))
+                try await tell(.init(channel: receipt.channel, position: position), by: id)
             } catch {
                 logger.warning(
                     "a receipt could not be stored",
@@ -245,6 +247,18 @@ package final class Gateway: Sendable {
                 shard.post(.moveFailed(id, receipt))
             }
         }
+    }
+
+    /// Notifies those who may see where a user now stands: by the receipt of a connection, which
+    /// has its answer by that, or for 0 by other means.
+    package func tell(_ moved: AccountEffects.Move, by id: UInt64 = 0) async throws {
+        guard let accounts else { return }
+        let members = try await accounts.memberCount(of: moved.channel)
+        hub.moved(
+            by: id,
+            PositionUpdates.Telling(
+                channel: moved.channel, position: moved.position, except: id == 0 ? nil : id,
+                isPrivate: members > WireLimits.positions))
     }
 
     // MARK: Metrics

@@ -70,6 +70,10 @@ package struct HTTPRoutes: Sendable {
         if asking != .anybody, let wait = services.wait(who) {
             throw HTTPFailure.rateLimited(wait)
         }
+        // What was acknowledged by any gateway of a cluster before is then read here.
+        if asking != .anybody, [.get, .head].contains(request.method) {
+            try await services.barrier?.pass()
+        }
         return HTTPRouteCall(request: request, parameters: context.parameters, who: who)
     }
 
@@ -94,7 +98,11 @@ package struct HTTPRoutes: Sendable {
     // MARK: Read access
 
     func grant(_ call: HTTPRouteCall, in channel: ChannelName) async throws -> Grant {
-        try await services.accounts.grant(call.who, in: channel)
+        let grant = try await services.accounts.grant(call.who, in: channel)
+        guard let barrier = services.barrier, !grant.mayPublish else { return grant }
+        // Another gateway may have made the channel, or the user its member, just before.
+        try await barrier.pass()
+        return try await services.accounts.grant(call.who, in: channel)
     }
 
     /// The grant of a caller who may read.

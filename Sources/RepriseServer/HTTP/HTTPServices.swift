@@ -19,6 +19,8 @@ package struct HTTPServices: Sendable {
     package var moved: @Sendable (ChannelName, ServerFrame.Position) async throws -> Void = {
         _, _ in
     }
+    /// Passed before what is stored is read, in a cluster; nil if this server is alone.
+    package var barrier: ReadBarrier?
     /// The streams that end when the server does.
     package var streams = OpenStreams()
     /// Counts the outcomes of requests for forms.

@@ -124,7 +124,10 @@ struct LifeLiveTests {
         }
         try await ProbePhone.play(["--crashes"]) { phone in
             try await phone.launch()
-            try await phone.expects(.phone(.exited, "status 7"))
+            let end = try await phone.expects(.phone(.exited, "status 7"))
+            // All that it said before its end is heard, and before its end is told.
+            let last = try await phone.numbers(of: "app.last")
+            #expect(last.count == 500 && last.allSatisfy { $0 < end.number })
             #expect(try await phone.app().state == .notRunning)
         }
     }

@@ -17,24 +17,19 @@ final class ClusterStore: LogUnderTestStore {
         private let task: Task<Void, any Error>
 
         init(
-            at path: String, epoch: Epoch, journal: MemoryJournal, clock: any Timekeeper,
+            at path: String, journal: any ClusterJournal, clock: any Timekeeper,
             _ configuration: ClusterView.Configuration
         ) throws {
-            view = try ClusterView.open(at: path, epoch: epoch, configuration)
-            let known = Mutex<Accounts?>(nil)
-            let replica = ClusterReplica(view: view, journal: journal, clock: WallOf(clock)) {
-                entry in
-                known.withLock { $0 }?.applied(entry)
-            }
+            view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
+            let replica = ClusterReplica(view: view, journal: journal, clock: WallOf(clock))
             self.replica = replica
             let accounts = Accounts(view) { try await replica.submit($0) }
-            known.withLock { $0 = accounts }
             self.accounts = accounts
             log = ClusterLog(view) { try await replica.submit($0) }
-            task = Task { try await replica.run() }
+            task = Task { try await replica.run { entry, _ in accounts.applied(entry) } }
         }
 
-        /// How ``ClusterReplica/run()`` ended, once it is told to.
+        /// How ``ClusterReplica/run(_:)`` ended, once it is told to.
         @discardableResult
         func stop() async -> (any Error)? {
             task.cancel()
@@ -56,9 +51,13 @@ final class ClusterStore: LogUnderTestStore {
     let journal: MemoryJournal
     let folder: TemporaryFolder
     private let clock: ManualClock
-    private let epoch: Epoch
     private let open = Mutex<[Gateway]>([])
-    private let configuration: ClusterView.Configuration
+
+    static var configuration: ClusterView.Configuration {
+        var configuration = ClusterView.Configuration()
+        configuration.implicitChannels = true
+        return configuration
+    }
 
     init(
         clock: ManualClock = ManualClock(), seed: UInt64 = 1,
@@ -66,11 +65,7 @@ final class ClusterStore: LogUnderTestStore {
     ) throws {
         self.clock = clock
         folder = try TemporaryFolder()
-        epoch = .random()
         journal = MemoryJournal(seed: seed, readers: 2, stamps: clock, faults: faults)
-        var configuration = ClusterView.Configuration()
-        configuration.implicitChannels = true
-        self.configuration = configuration
     }
 
     var gateways: [Gateway] { open.withLock { $0 } }
@@ -88,7 +83,7 @@ final class ClusterStore: LogUnderTestStore {
     /// Another one, for the test to stop.
     func open(_ index: Int) throws -> Gateway {
         try Gateway(
-            at: path(index), epoch: epoch, journal: journal, clock: clock, configuration)
+            at: path(index), journal: journal, clock: clock, Self.configuration)
     }
 
     func close() async {

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseTesting
+import RepriseWire
 import Synchronization
 
 /// A ``FaultyJournal`` in real time, with the stamps of another clock.
@@ -12,6 +13,7 @@ final class MemoryJournal: ClusterJournal {
         var readFailures = 0
     }
 
+    let epoch = Epoch.random()
     private let state: Mutex<State>
     private let stamps: any Timekeeper
     private let system = SystemTimekeeper()

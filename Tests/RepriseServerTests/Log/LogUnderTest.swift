@@ -17,11 +17,18 @@ struct LogUnderTest: Sendable, CustomTestStringConvertible {
     /// Makes an empty store and opens it.
     let make: @Sendable (ManualClock) async throws -> any LogUnderTestStore
 
-    static let all = [sqlite, cluster]
+    static let all = [sqlite, cluster, nats]
 
     /// A gateway of two, over a journal that loses, doubles, delays and reorders.
     static let cluster = LogUnderTest(testDescription: "cluster", hasOneTime: true) { clock in
         let store = try ClusterStore(clock: clock)
+        try await store.reopen()
+        return store
+    }
+
+    /// A gateway of two, over a real nats-server.
+    static let nats = LogUnderTest(testDescription: "NATS", hasOneTime: true) { clock in
+        let store = try await NatsStore(clock: clock)
         try await store.reopen()
         return store
     }

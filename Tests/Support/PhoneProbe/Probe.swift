@@ -5,8 +5,8 @@ import ReprisePhone
 /// Reports each thing that the system does; its habits are its arguments.
 struct Probe: Sendable {
     /// `--holds` never returns from a response, `--overruns` never from the background, `--crashes`
-    /// ends soon after its launch, `--beats` reports all the time, `--hangs` never completes a
-    /// task, `--silent` never answers `willPresent`.
+    /// reports 500 times after its launch and ends, `--beats` reports all the time, `--hangs` never
+    /// completes a task, `--silent` never answers `willPresent`.
     let habits: Set<String>
 
     func run() async throws {
@@ -15,7 +15,10 @@ struct Probe: Sendable {
         if let response = phone.launch.response {
             await phone.report("scene", response.tapID.text)
         }
-        if habits.contains("--crashes") { exit(7) }
+        if habits.contains("--crashes") {
+            for number in 1...500 { await phone.report("last", "\(number)") }
+            exit(7)
+        }
         if habits.contains("--beats") {
             Task {
                 while true {

@@ -120,6 +120,9 @@ class Device:
             os.fsync(file.fileno())
         os.replace(self.path + ".new", self.path)
 
+    def show(self, message):
+        print(json.dumps(message), flush=True)
+
     def cover(self, after, through):
         """Returns whether there was nothing of it yet."""
         ranges = self.state["coverage"]
@@ -173,7 +176,7 @@ class Device:
             if self.cover(frame.get("prev", seq - 1), seq):
                 if frame["id"] not in self.state["messages"]:
                     self.state["messages"][frame["id"]] = seq
-                    print(json.dumps({"seq": seq, "id": frame["id"], "body": frame["body"]}), flush=True)
+                    self.show({"seq": seq, "id": frame["id"], "body": frame["body"]})
                 self.save()
         elif kind == "gone":
             self.cover(frame["after"], frame["through"])
@@ -232,4 +235,5 @@ def main():
     Device(channel, path, lines).run(url, cut)
 
 
-main()
+if __name__ == "__main__":
+    main()

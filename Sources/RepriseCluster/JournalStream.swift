@@ -1,0 +1,157 @@
+import Foundation
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+/// The stream of JetStream that is a cluster's journal: its names, and what it must be like.
+///
+/// The requests and answers are those of JetStream's API:
+/// <https://docs.nats.io/reference/reference-protocols/nats_api_reference>.
+struct JournalStream: Sendable {
+    let cluster: ClusterName
+
+    var name: String { "RP_\(cluster.text)_JOURNAL" }
+    /// Where entries are published.
+    var subject: String { "rp.\(cluster.text).j" }
+    /// Where the stream publishes what it has stored.
+    var live: String { "rp.\(cluster.text).live" }
+
+    /// A stream's settings; what is not named here may be as it likes.
+    struct Settings: Codable, Sendable {
+        var name: String
+        var subjects: [String]?
+        var retention: String?
+        var storage: String?
+        var discard: String?
+        var replicas: Int?
+        var maxBytes: Int64?
+        var maxMessages: Int64?
+        var maxAge: Int64?
+        var maxMessageBytes: Int64?
+        var duplicateWindow: Int64?
+        var allowDirect: Bool?
+        var denyDelete: Bool?
+        var sealed: Bool?
+        var republish: Republish?
+        var metadata: [String: String]?
+
+        struct Republish: Codable, Hashable, Sendable {
+            var src: String
+            var dest: String
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case name, subjects, retention, storage, discard, sealed, republish, metadata
+            case replicas = "num_replicas"
+            case maxBytes = "max_bytes"
+            case maxMessages = "max_msgs"
+            case maxAge = "max_age"
+            case maxMessageBytes = "max_msg_size"
+            case duplicateWindow = "duplicate_window"
+            case allowDirect = "allow_direct"
+            case denyDelete = "deny_delete"
+        }
+    }
+
+    /// What JetStream says of a stream, or why it does not.
+    struct Answer: Decodable, Sendable {
+        var config: Settings?
+        var state: State?
+        var error: Failure?
+
+        struct State: Decodable, Sendable {
+            var bytes: Int64
+            var firstSequence: Int64
+            var lastSequence: Int64
+
+            enum CodingKeys: String, CodingKey {
+                case bytes
+                case firstSequence = "first_seq"
+                case lastSequence = "last_seq"
+            }
+        }
+    }
+
+    /// An error of JetStream's API.
+    struct Failure: Decodable, Sendable {
+        var code: Int
+        var number: Int?
+        var description: String?
+
+        enum CodingKeys: String, CodingKey {
+            case code, description
+            case number = "err_code"
+        }
+
+        // https://github.com/nats-io/nats-server/blob/main/server/errors.json
+        static let noSuchStream = 10_059
+        static let exists = 10_058
+        static let full = 10_077
+    }
+
+    /// What is stored with the stream for all gateways.
+    struct Agreement: Hashable, Sendable {
+        var epoch: Epoch
+        /// Whether a channel that nobody made is public.
+        var implicitChannels: Bool
+    }
+
+    private static let epochKey = "reprise_epoch"
+    private static let implicitKey = "reprise_implicit_channels"
+
+    /// A new journal's settings.
+    func settings(replicas: Int, maxBytes: Int64, _ agreement: Agreement) -> Settings {
+        Settings(
+            name: name, subjects: [subject], retention: "limits", storage: "file", discard: "new",
+            replicas: replicas, maxBytes: maxBytes, maxMessages: -1, maxAge: 0,
+            maxMessageBytes: -1,
+            // Nothing has a message id: a window of doubles would be memory for nothing.
+            duplicateWindow: 100_000_000, allowDirect: true, denyDelete: true, sealed: nil,
+            republish: .init(src: subject, dest: live),
+            metadata: [
+                Self.epochKey: agreement.epoch.text,
+                Self.implicitKey: "\(agreement.implicitChannels)",
+            ])
+    }
+
+    /// Compares a stream with what a journal must be.
+    ///
+    /// - Returns: what its gateways have agreed on.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
+    func check(_ found: Settings) throws -> Agreement {
+        guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
+            let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)
+        else {
+            throw RepriseError(
+                .badConfiguration, "The stream \(name) is not a journal of Reprise.",
+                remedy: "Choose another --cluster, or remove the stream.")
+        }
+        let agreement = Agreement(epoch: epoch, implicitChannels: implicit)
+        let wanted = settings(replicas: 0, maxBytes: 0, agreement)
+        var faults: [String] = []
+        func same<Value: Equatable>(_ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>) {
+            if found[keyPath: path] != wanted[keyPath: path] { faults.append(key.rawValue) }
+        }
+        same(.subjects, \.subjects)
+        same(.retention, \.retention)
+        same(.storage, \.storage)
+        same(.discard, \.discard)
+        same(.maxMessages, \.maxMessages)
+        same(.allowDirect, \.allowDirect)
+        same(.denyDelete, \.denyDelete)
+        same(.republish, \.republish)
+        if (found.maxAge ?? 0) != 0 { faults.append(Settings.CodingKeys.maxAge.rawValue) }
+        if let bytes = found.maxMessageBytes, bytes > 0, bytes < ClusterLimits.entryBytes {
+            faults.append(Settings.CodingKeys.maxMessageBytes.rawValue)
+        }
+        if found.sealed == true { faults.append(Settings.CodingKeys.sealed.rawValue) }
+        guard faults.isEmpty else {
+            throw RepriseError(
+                .badConfiguration,
+                "The stream \(name) has other settings than a journal: "
+                    + "\(faults.joined(separator: ", ")).",
+                remedy: "Set them back with `nats stream edit \(name)`; docs/cluster.md has them.")
+        }
+        return agreement
+    }
+}

@@ -1,0 +1,271 @@
+import CNats
+import Foundation
+import Logging
+import RepriseCore
+import Synchronization
+
+/// A connection to NATS, which the library `nats.c` keeps: it dials anew for ever, any server that
+/// it knows.
+final class NatsConnection: Sendable {
+    // The library locks it.
+    nonisolated(unsafe) private let connection: OpaquePointer
+    private let watch: Watch
+    /// The library's calls may block: on a socket that takes nothing for ``writeDeadline``.
+    private let sending = DispatchQueue(label: "reprise.nats.send")
+    private let asking = DispatchQueue(label: "reprise.nats.ask")
+
+    /// How long a server may take nothing before the connection is given up.
+    static let writeDeadline: Duration = .seconds(5)
+    /// How long a dial may take.
+    static let dialTimeout: Duration = .seconds(3)
+    /// The pause before a server is dialled again, and what may be added to it.
+    static let pause: Duration = .milliseconds(100)
+    /// Two unanswered pings end a connection.
+    static let pingInterval: Duration = .seconds(2)
+    /// The most bytes of messages of a subscription that wait; beyond, they are dropped and read.
+    static let waitingBytes = 64 << 20
+
+    /// Dials the servers in a random order, each once.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`; `.refused` if the servers do not know
+    ///   this gateway; `.badConfiguration` if a file cannot be used.
+    static func open(
+        _ configuration: NatsConfiguration, name: String, logger: Logger
+    ) async throws -> NatsConnection {
+        try await DispatchQueue.global().result {
+            try NatsConnection(configuration, name: name, logger: logger)
+        }
+    }
+
+    private init(_ configuration: NatsConfiguration, name: String, logger: Logger) throws {
+        watch = Watch(logger: logger)
+        let options = try NatsOptions(configuration, name: name)
+        let closure = Unmanaged.passRetained(watch)
+        natsOptions_SetDisconnectedCB(
+            options.pointer, { _, closure in Watch.of(closure)?.changed(isConnected: false) },
+            closure.toOpaque())
+        natsOptions_SetReconnectedCB(
+            options.pointer, { _, closure in Watch.of(closure)?.changed(isConnected: true) },
+            closure.toOpaque())
+        natsOptions_SetErrorHandler(
+            options.pointer,
+            { _, _, status, closure in Watch.of(closure)?.failed(NatsFailure.text(status)) },
+            closure.toOpaque())
+        // The last that is called.
+        natsOptions_SetClosedCB(
+            options.pointer,
+            { _, closure in closure.map { Unmanaged<Watch>.fromOpaque($0).release() } },
+            closure.toOpaque())
+        var made: OpaquePointer?
+        let status = natsConnection_Connect(&made, options.pointer)
+        guard status == NATS_OK, let made else {
+            closure.release()
+            throw NatsFailure.ofDialling(status, configuration)
+        }
+        connection = made
+        watch.changed(isConnected: true)
+    }
+
+    deinit {
+        natsConnection_Destroy(connection)
+    }
+
+    /// Whether a server is there now.
+    var isConnected: Bool { natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED }
+
+    /// The number of servers that it knows.
+    var serverCount: Int {
+        var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        var count: Int32 = 0
+        guard natsConnection_GetServers(connection, &list, &count) == NATS_OK else { return 0 }
+        for index in 0..<Int(count) { free(list?[index]) }
+        free(list)
+        return Int(count)
+    }
+
+    /// An address that nobody else has, for answers.
+    func inbox() -> String { "_INBOX.\(UUID().uuidString)" }
+
+    /// Sends bytes, in the order of the calls; they are lost if no server is there.
+    func publish(_ bytes: [UInt8], to subject: String, answer: String? = nil) {
+        sending.async { [self] in
+            // The library would keep it for the next connection, for ever.
+            guard isConnected else { return }
+            _ = Self.publish(connection, bytes, to: subject, answer: answer)
+        }
+    }
+
+    private static func publish(
+        _ connection: OpaquePointer, _ bytes: [UInt8], to subject: String, answer: String?
+    ) -> natsStatus {
+        bytes.withUnsafeBytes { bytes in
+            if let answer {
+                natsConnection_PublishRequest(
+                    connection, subject, answer, bytes.baseAddress, Int32(bytes.count))
+            } else {
+                natsConnection_Publish(
+                    connection, subject, bytes.baseAddress, Int32(bytes.count))
+            }
+        }
+    }
+
+    /// Asks, and waits for one answer.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if nobody answers.
+    func ask(
+        _ subject: String, _ body: some Encodable & Sendable, within: Duration = .seconds(5)
+    ) async throws -> NatsMessage {
+        guard
+            let answer = try await ask(subject, body, within: within, isLast: { _ in true }).first
+        else { throw NatsFailure.noAnswer(subject) }
+        return answer
+    }
+
+    /// Asks, and collects the answers until one is the last; each may take `within`.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if one does not come.
+    func ask(
+        _ subject: String, _ body: some Encodable & Sendable, within: Duration,
+        isLast: @escaping @Sendable (NatsMessage) -> Bool
+    ) async throws -> [NatsMessage] {
+        let body = Array(try JSONEncoder().encode(body))
+        return try await asking.result { [self] in
+            let inbox = inbox()
+            var subscription: OpaquePointer?
+            try NatsFailure.check(
+                natsConnection_SubscribeSync(&subscription, connection, inbox), subject)
+            defer {
+                natsSubscription_Unsubscribe(subscription)
+                natsSubscription_Destroy(subscription)
+            }
+            try NatsFailure.check(
+                Self.publish(connection, body, to: subject, answer: inbox), subject)
+            var answers: [NatsMessage] = []
+            while true {
+                var message: OpaquePointer?
+                try NatsFailure.check(
+                    natsSubscription_NextMsg(
+                        &message, subscription, Int64(within / .milliseconds(1))), subject)
+                guard let message else { throw NatsFailure.noAnswer(subject) }
+                defer { natsMsg_Destroy(message) }
+                let answer = NatsMessage(message)
+                guard answer.status != 503 else { throw NatsFailure.noAnswer(subject) }
+                answers.append(answer)
+                if isLast(answer) { return answers }
+            }
+        }
+    }
+
+    /// Calls `body` with each message of a subject, in order, on a thread of the library, until
+    /// the connection is closed.
+    func subscribe(
+        to subject: String, _ body: @escaping @Sendable (NatsMessage, String) -> Void
+    ) throws {
+        let receiver = Unmanaged.passRetained(Receiver(body: body))
+        var subscription: OpaquePointer?
+        let status = natsConnection_Subscribe(
+            &subscription, connection, subject,
+            { _, _, message, closure in
+                guard let message, let closure else { return }
+                defer { natsMsg_Destroy(message) }
+                let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
+                Unmanaged<Receiver>.fromOpaque(closure).takeUnretainedValue().body(
+                    NatsMessage(message), subject)
+            }, receiver.toOpaque())
+        guard status == NATS_OK, let subscription else {
+            receiver.release()
+            return try NatsFailure.check(status, subject)
+        }
+        natsSubscription_SetPendingLimits(subscription, -1, Int32(Self.waitingBytes))
+        natsSubscription_SetOnCompleteCB(
+            subscription,
+            { closure in closure.map { Unmanaged<Receiver>.fromOpaque($0).release() } },
+            receiver.toOpaque())
+        watch.keep(subscription)
+    }
+
+    /// Returns when a server has taken what was published before, or does not within a second.
+    func flush() async {
+        _ = try? await sending.result { [self] in
+            natsConnection_FlushTimeout(connection, 1_000)
+        }
+    }
+
+    /// Closes the connection, and ends the subscriptions; a second call does nothing.
+    func close() async {
+        _ = try? await sending.result { [self] in
+            watch.end()
+            natsConnection_Close(connection)
+        }
+    }
+}
+
+private final class Receiver: Sendable {
+    let body: @Sendable (NatsMessage, String) -> Void
+
+    init(body: @escaping @Sendable (NatsMessage, String) -> Void) { self.body = body }
+}
+
+/// What the library tells of a connection.
+private final class Watch: Sendable {
+    private struct State {
+        var isConnected = false
+        var isEnding = false
+        /// By address: a pointer may not be shared.
+        var subscriptions: [UInt] = []
+    }
+
+    private let state = Mutex(State())
+    private let logger: Logger
+
+    init(logger: Logger) { self.logger = logger }
+
+    static func of(_ closure: UnsafeMutableRawPointer?) -> Watch? {
+        closure.map { Unmanaged<Watch>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    func changed(isConnected: Bool) {
+        let isNew = state.withLock { state in
+            defer { state.isConnected = isConnected }
+            return state.isConnected != isConnected && !state.isEnding
+        }
+        guard isNew else { return }
+        if isConnected {
+            logger.notice("connected to NATS")
+        } else {
+            logger.warning("no server of NATS is there: dialling on")
+        }
+    }
+
+    func failed(_ reason: String) {
+        logger.debug("NATS", metadata: ["error": "\(reason)"])
+    }
+
+    func keep(_ subscription: OpaquePointer) {
+        let address = UInt(bitPattern: subscription)
+        state.withLock { $0.subscriptions.append(address) }
+    }
+
+    func end() {
+        let subscriptions = state.withLock { state in
+            defer { state.subscriptions = [] }
+            state.isEnding = true
+            return state.subscriptions
+        }
+        for subscription in subscriptions.compactMap(OpaquePointer.init(bitPattern:)) {
+            natsSubscription_Unsubscribe(subscription)
+            natsSubscription_Destroy(subscription)
+        }
+    }
+}
+
+extension DispatchQueue {
+    /// Runs a blocking call on this queue.
+    func result<Value: Sendable>(
+        _ body: @escaping @Sendable () throws -> Value
+    ) async throws -> Value {
+        try await withCheckedThrowingContinuation { done in
+            async { done.resume(with: Result { try body() }) }
+        }
+    }
+}

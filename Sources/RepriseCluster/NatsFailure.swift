@@ -1,0 +1,56 @@
+import CNats
+import RepriseCore
+
+/// The failures of the library and of the servers, as errors that say what to do.
+enum NatsFailure {
+    /// What the library calls a status.
+    static func text(_ status: natsStatus) -> String { String(cString: natsStatus_GetText(status)) }
+
+    /// Nobody has answered a question in time.
+    static func noAnswer(_ subject: String) -> RepriseError {
+        RepriseError(
+            .unavailable, "Nobody in NATS answers \(subject).",
+            remedy: "A majority of its servers must be there, with JetStream.")
+    }
+
+    static func check(_ status: natsStatus, _ subject: String) throws {
+        switch status {
+        case NATS_OK: break
+        case NATS_TIMEOUT, NATS_NO_RESPONDERS, NATS_CONNECTION_DISCONNECTED,
+            NATS_CONNECTION_CLOSED:
+            throw noAnswer(subject)
+        default:
+            throw RepriseError(.unavailable, "NATS fails at \(subject): \(text(status)).")
+        }
+    }
+
+    /// Why no server could be connected to.
+    static func ofDialling(
+        _ status: natsStatus, _ configuration: NatsConfiguration
+    ) -> RepriseError {
+        let servers = configuration.description
+        switch status {
+        case NATS_CONNECTION_AUTH_FAILED, NATS_NOT_PERMITTED:
+            return RepriseError(
+                .refused, "NATS at \(servers) does not accept these credentials.",
+                remedy: "Look at --log-user and --log-password-file, --log-token-file, "
+                    + "--log-nkey or --log-creds, and at its configuration.")
+        case NATS_SSL_ERROR, NATS_SECURE_CONNECTION_REQUIRED, NATS_SECURE_CONNECTION_WANTED:
+            return RepriseError(
+                .refused, "TLS with NATS at \(servers) fails: \(lastError ?? text(status)).",
+                remedy: "Give --log-ca with its authority, and --log-cert with --log-cert-key "
+                    + "if it asks for a certificate.")
+        default:
+            return RepriseError(
+                .unreachable, "No server of NATS is at \(servers): \(text(status)).",
+                remedy: "Start nats-server there, with JetStream.")
+        }
+    }
+
+    private static var lastError: String? {
+        var status = NATS_OK
+        guard let text = nats_GetLastError(&status) else { return nil }
+        let words = String(cString: text)
+        return words.isEmpty ? nil : words.limited(to: 200)
+    }
+}

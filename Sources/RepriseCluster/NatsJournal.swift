@@ -1,0 +1,275 @@
+import Foundation
+package import Logging
+import RepriseCore
+package import RepriseServer
+package import RepriseWire
+import Synchronization
+
+/// A cluster's journal in JetStream.
+///
+/// ```swift
+/// let journal = try await NatsJournal.open(
+///     try NatsConfiguration("nats://n1:4222,n2,n3"), cluster: try ClusterName("chat"),
+///     NatsJournal.Settings(), logger: logger)
+/// ```
+package final class NatsJournal: ClusterJournal {
+    /// Of a journal that is made; one that exists has its own.
+    package struct Settings: Hashable, Sendable {
+        /// The most bytes of the journal on each server.
+        package var maxBytes: Int64 = 8 << 30
+        /// Whether a channel that nobody made is public: equal on all gateways.
+        package var implicitChannels = false
+
+        package init() {}
+    }
+
+    private struct State {
+        /// What was sent and not answered, to be sent again if nobody was there to take it.
+        var sent: [UInt64: [UInt8]] = [:]
+        var next: UInt64 = 0
+        var reader: AsyncStream<StoredEntry>.Continuation?
+        var hasRefused = false
+    }
+
+    package let epoch: Epoch
+    /// How many servers keep each entry.
+    package let replicas: Int
+    private let connection: NatsConnection
+    private let stream: JournalStream
+    private let answers: String
+    private let state = Mutex(State())
+    private let logger: Logger
+
+    /// The most entries that wait to be applied; beyond, they are dropped and read again.
+    private static let waitingEntries = 64
+    /// How many entries one reading returns, and about how many bytes.
+    private static let pageEntries = 1_024
+    private static let pageBytes = 16 << 20
+    /// How long a server may take for each entry of a reading.
+    private static let readTimeout: Duration = .seconds(2)
+    /// How long a journal may be without a leader when a gateway starts.
+    private static let openTimeout: Duration = .seconds(20)
+    /// After this pause, what found nobody is sent again.
+    private static let resendPause: DispatchTimeInterval = .milliseconds(100)
+
+    /// Connects, and makes the journal if there is none: on three servers if there are as many.
+    ///
+    /// - Parameters:
+    ///   - configuration: where NATS is.
+    ///   - cluster: which of its journals.
+    ///   - settings: of a new journal.
+    ///   - logger: receives what becomes of the connection.
+    /// - Returns: the journal, until ``close()``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.refused`, `.unavailable`;
+    ///   `.badConfiguration` if the stream has other settings.
+    package static func open(
+        _ configuration: NatsConfiguration, cluster: ClusterName, _ settings: Settings,
+        logger: Logger
+    ) async throws -> NatsJournal {
+        let connection = try await NatsConnection.open(
+            configuration, name: "reprise \(cluster.text)", logger: logger)
+        do {
+            let stream = JournalStream(cluster: cluster)
+            let clock = SystemTimekeeper()
+            let end = clock.uptime() + openTimeout
+            while true {
+                do {
+                    let found = try await find(stream, settings, connection)
+                    let agreement = try stream.check(found)
+                    guard agreement.implicitChannels == settings.implicitChannels else {
+                        throw differs(settings)
+                    }
+                    return try NatsJournal(
+                        connection, stream, agreement.epoch, replicas: found.replicas ?? 1, logger)
+                } catch let error as RepriseError
+                    where error.code == .unavailable && clock.uptime() < end
+                {
+                    // No leader yet.
+                    try await clock.sleep(for: .milliseconds(250))
+                }
+            }
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    private init(
+        _ connection: NatsConnection, _ stream: JournalStream, _ epoch: Epoch, replicas: Int,
+        _ logger: Logger
+    ) throws {
+        self.connection = connection
+        self.stream = stream
+        self.epoch = epoch
+        self.replicas = replicas
+        self.logger = logger
+        answers = connection.inbox()
+        try connection.subscribe(to: answers + ".*") { [weak self] in self?.answered($0, at: $1) }
+    }
+
+    private static func differs(_ settings: Settings) -> RepriseError {
+        let (ours, theirs) =
+            settings.implicitChannels
+            ? ("public", "refused") : ("refused", "public")
+        return RepriseError(
+            .badConfiguration,
+            "A channel that nobody made is \(ours) with these flags, and \(theirs) in the cluster.",
+            remedy: "All gateways need --keys or --jwks, or all --dev, or none of them.")
+    }
+
+    /// Whether a server is there now.
+    package var isConnected: Bool { connection.isConnected }
+
+    /// The servers that it knows.
+    package var serverCount: Int { connection.serverCount }
+
+    package func close() async {
+        state.withLock { $0.reader.take() }?.finish()
+        await connection.close()
+    }
+
+    // MARK: The stream
+
+    private static func find(
+        _ stream: JournalStream, _ settings: Settings, _ connection: NatsConnection
+    ) async throws -> JournalStream.Settings {
+        if let found = try await info(stream, connection)?.config { return found }
+        let wanted = stream.settings(
+            replicas: connection.serverCount >= 3 ? 3 : 1, maxBytes: settings.maxBytes,
+            .init(epoch: .random(), implicitChannels: settings.implicitChannels))
+        let answer = try decode(
+            try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
+        if let made = answer.config, answer.error == nil { return made }
+        // Another gateway was faster.
+        if let found = try await info(stream, connection)?.config { return found }
+        throw RepriseError(
+            .badConfiguration,
+            "JetStream does not make the stream \(stream.name): \(answer.error?.text ?? "?").",
+            remedy: "It needs JetStream on as many servers, with this much space, and the right "
+                + "to make it.")
+    }
+
+    /// - Returns: nil if there is no such stream.
+    private static func info(
+        _ stream: JournalStream, _ connection: NatsConnection
+    ) async throws -> JournalStream.Answer? {
+        let answer = try decode(
+            try await connection.ask("$JS.API.STREAM.INFO.\(stream.name)", [String: String]()))
+        guard let error = answer.error else { return answer }
+        if error.number == JournalStream.Failure.noSuchStream { return nil }
+        throw RepriseError(
+            .unavailable, "JetStream does not answer for \(stream.name): \(error.text).",
+            remedy: "A majority of its servers must be there, with JetStream.")
+    }
+
+    private static func decode(_ message: NatsMessage) throws -> JournalStream.Answer {
+        do {
+            return try JSONDecoder().decode(
+                JournalStream.Answer.self, from: Data(message.bytes))
+        } catch {
+            throw RepriseError(.unavailable, "JetStream's answer cannot be read.", cause: error)
+        }
+    }
+
+    // MARK: ClusterJournal
+
+    package func send(_ bytes: [UInt8]) async {
+        let number = state.withLock { state in
+            state.next += 1
+            state.sent[state.next] = bytes
+            state.sent[state.next &- UInt64(2 * ClusterLimits.entriesInFlight)] = nil
+            return state.next
+        }
+        publish(bytes, number)
+    }
+
+    private func publish(_ bytes: [UInt8], _ number: UInt64) {
+        connection.publish(bytes, to: stream.subject, answer: "\(answers).\(number)")
+    }
+
+    /// What the journal says to an entry: whether it was stored shows in the journal alone.
+    private func answered(_ message: NatsMessage, at subject: String) {
+        guard let number = subject.split(separator: ".").last.flatMap({ UInt64($0) }) else {
+            return
+        }
+        if message.status == 503 {
+            // No leader: the next may be there soon.
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.resendPause) { [weak self] in
+                guard let self, let bytes = state.withLock({ $0.sent[number] }) else { return }
+                publish(bytes, number)
+            }
+            return
+        }
+        let refusal = (try? Self.decode(message))?.error
+        let isFirst = state.withLock { state in
+            state.sent[number] = nil
+            defer { state.hasRefused = refusal != nil }
+            return refusal != nil && !state.hasRefused
+        }
+        if let refusal, isFirst {
+            logger.error(
+                "the journal does not store what this gateway sends",
+                metadata: ["error": "\(refusal.text)"])
+        }
+    }
+
+    package func live() -> AsyncStream<StoredEntry> {
+        let (entries, reader) = AsyncStream.makeStream(
+            of: StoredEntry.self, bufferingPolicy: .bufferingOldest(Self.waitingEntries))
+        state.withLock { $0.reader = reader }
+        do {
+            try connection.subscribe(to: stream.live) { message, _ in
+                if let entry = message.entry { reader.yield(entry) }
+            }
+        } catch {
+            logger.error("the journal cannot be followed", metadata: ["error": "\(error)"])
+            reader.finish()
+        }
+        return entries
+    }
+
+    package func read(
+        after sequence: Int64
+    ) async throws -> (entries: [StoredEntry], last: Int64) {
+        let answers = try await connection.ask(
+            "$JS.API.DIRECT.GET.\(stream.name)",
+            [
+                "seq": sequence + 1, "batch": Int64(Self.pageEntries),
+                "max_bytes": Int64(Self.pageBytes),
+            ],
+            within: Self.readTimeout, isLast: { $0.status != nil })
+        let entries = answers.compactMap(\.entry)
+        if let last = entries.last {
+            let pending = answers.last?.pending ?? 0
+            return (entries, last.sequence + pending)
+        }
+        // Who answered may be behind the others: the leader says how long the journal is.
+        let last = try await Self.info(stream, connection)?.state?.lastSequence
+        guard let last, last > sequence else { return ([], last ?? 0) }
+        let answer = try await connection.ask(
+            "$JS.API.STREAM.MSG.GET.\(stream.name)", ["seq": sequence + 1])
+        return ([try Self.stored(answer)].compactMap(\.self), last)
+    }
+
+    /// An entry as the leader gives it.
+    private static func stored(_ answer: NatsMessage) throws -> StoredEntry? {
+        struct Found: Decodable {
+            struct Message: Decodable {
+                var seq: Int64
+                var time: String
+                var data: Data?
+            }
+            var message: Message?
+        }
+        guard
+            let found = try? JSONDecoder().decode(Found.self, from: Data(answer.bytes)).message,
+            let stamp = NatsMessage.time(found.time)
+        else { return nil }
+        return StoredEntry(
+            sequence: found.seq, stamp: stamp, bytes: Array(found.data ?? Data()))
+    }
+}
+
+extension JournalStream.Failure {
+    var text: String { "\(description ?? "code \(code)")".limited(to: 200) }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Logging
+import RepriseCluster
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Synchronization
+import Testing
+
+/// Two gateways over the journal of a real nats-server: what one stores the other must have too.
+final class NatsStore: LogUnderTestStore {
+    let folder: TemporaryFolder
+    let server: NatsServer
+    private let clock: ManualClock
+    private let stamps = Stamps()
+    private let open = Mutex<[(gateway: ClusterStore.Gateway, journal: NatsJournal)]>([])
+
+    init(clock: ManualClock) async throws {
+        self.clock = clock
+        folder = try TemporaryFolder()
+        server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+    }
+
+    var gateways: [ClusterStore.Gateway] { open.withLock { $0.map(\.gateway) } }
+
+    var log: any MessageLog { gateways[0].log }
+
+    func reopen() async throws {
+        await close()
+        for index in 0..<2 {
+            let journal = try await Self.journal(server.url)
+            let gateway = try ClusterStore.Gateway(
+                at: folder.path + "/\(index)",
+                journal: RestampedJournal(journal: journal, stamps: stamps, clock: clock),
+                clock: clock, ClusterStore.configuration)
+            open.withLock { $0.append((gateway, journal)) }
+        }
+    }
+
+    static func journal(_ url: String) async throws -> NatsJournal {
+        var settings = NatsJournal.Settings()
+        settings.implicitChannels = true
+        settings.maxBytes = 256 << 20
+        return try await NatsJournal.open(
+            NatsConfiguration(url), cluster: ClusterName("tests"), settings,
+            logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    private func close() async {
+        let open = open.withLock { open in
+            defer { open = [] }
+            return open
+        }
+        for (gateway, journal) in open {
+            await gateway.stop()
+            await journal.close()
+        }
+    }
+
+    func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool { false }
+
+    func remove() async {
+        if gateways.count == 2 {
+            do {
+                try await eventually("both have applied the same") { [gateways] in
+                    gateways[0].view.position == gateways[1].view.position
+                }
+                #expect(try gateways[0].view.dump() == gateways[1].view.dump())
+            } catch {
+                Issue.record(error)
+            }
+        }
+        await close()
+        server.kill()
+        folder.remove()
+    }
+}
+
+/// The time at which an entry was first seen, by the test's clock.
+private final class Stamps: Sendable {
+    private let known = Mutex<[Int64: WallTime]>([:])
+
+    func stamped(_ entry: StoredEntry, by clock: any Timekeeper) -> StoredEntry {
+        var entry = entry
+        entry.stamp = known.withLock { known in
+            let stamp = known[entry.sequence] ?? clock.wall()
+            known[entry.sequence] = stamp
+            return stamp
+        }
+        return entry
+    }
+}
+
+/// A journal whose entries have the test's times instead of the server's.
+private struct RestampedJournal: ClusterJournal {
+    let journal: NatsJournal
+    let stamps: Stamps
+    let clock: any Timekeeper
+
+    var epoch: Epoch { journal.epoch }
+
+    func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
+
+    func live() -> AsyncStream<StoredEntry> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: StoredEntry.self, bufferingPolicy: .bufferingOldest(64))
+        let entries = journal.live()
+        Task {
+            for await entry in entries { continuation.yield(stamps.stamped(entry, by: clock)) }
+            continuation.finish()
+        }
+        return stream
+    }
+
+    func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+        let found = try await journal.read(after: sequence)
+        return (found.entries.map { stamps.stamped($0, by: clock) }, found.last)
+    }
+
+    func close() async { await journal.close() }
+}
