@@ -13,7 +13,7 @@ package struct NatsConfiguration: Hashable, Sendable {
         case file(String)
     }
 
-    /// At least one server: `nats://host:4222`. One that is reached names the others.
+    /// The servers, at least one, as `nats://host:4222`; one that is reached names the others.
     package var servers: [String]
     package var credentials = Credentials.none
     /// The path of the authorities' certificates, if not those of the system.

@@ -22,7 +22,7 @@ struct ReferenceCommand: ParsableCommand {
         .wire, .client, .journal, .channels, .network, .forms, .formsPage, .catalogues, .chains,
         .workers,
         .schedules, .reminders, .taps, .notices, .noticeSettings, .server, .log, .http, .access,
-        .accounts, .push, .tool,
+        .accounts, .cluster, .push, .tool,
     ]
 
     func run() throws {

@@ -10,11 +10,12 @@ package import RepriseCore
 ///
 /// ```swift
 /// let admission = try machine.admit(stored)
-/// if case .accepted = admission.verdict { apply(admission.entry, at: admission.time) }
+/// if case .accepted = admission.verdict { apply(admission.entry?.commands, at: admission.time) }
 /// ```
 package struct AdmissionMachine: Sendable {
     package struct Admission: Sendable {
-        package let entry: ClusterEntry
+        /// Nil for what is no entry.
+        package let entry: ClusterEntry?
         package let verdict: Verdict
         /// The journal's time at this entry: it never goes back.
         package let time: WallTime
@@ -38,6 +39,8 @@ package struct AdmissionMachine: Sendable {
         case stale
         /// Its base is of another journal.
         case otherPast
+        /// No version writes such bytes: somebody else published them.
+        case noEntry
     }
 
     /// An entry that cannot be decided about: the gateway stops serving.
@@ -46,7 +49,7 @@ package struct AdmissionMachine: Sendable {
         /// another journal. ``AdmissionMachine/admit(_:isVerified:)`` goes on once this gateway has
         /// compared its own past with the journal.
         case otherPast(sequence: Int64, base: Int64)
-        /// A later version wrote it, or nobody: the entry cannot be read.
+        /// A later version wrote it.
         case unreadable(sequence: Int64, RepriseError)
     }
 
@@ -132,8 +135,11 @@ package struct AdmissionMachine: Sendable {
         do {
             entry = try ClusterEntry(stored.bytes)
         } catch {
-            let reason = error as? RepriseError ?? RepriseError(.malformed, "\(error)")
-            throw .unreadable(sequence: stored.sequence, reason)
+            if let error = error as? RepriseError, error.code == .unknownKind {
+                throw .unreadable(sequence: stored.sequence, error)
+            }
+            take(stored, time)
+            return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
         }
         let isOfThisPast = self.isOfThisPast(entry.base)
         guard isOfThisPast || isVerified else {

@@ -4,6 +4,7 @@ package import RepriseCore
 ///
 /// | field | bytes |
 /// |---|---|
+/// | mark, `RpJn` | 4 |
 /// | format | 1 |
 /// | rules | 8 |
 /// | session, n | 8 each |
@@ -15,6 +16,8 @@ package import RepriseCore
 /// Integers are big-endian. Whatever is unknown, missing or left over is refused: see
 /// ``BinaryReader``.
 package struct ClusterEntry: Sendable {
+    /// Tells an entry from what somebody else has published there.
+    package static let mark = Array("RpJn".utf8)
     /// The layout of an entry.
     package static let format: UInt8 = 1
     /// The rules by which this version applies commands.
@@ -55,6 +58,7 @@ package struct ClusterEntry: Sendable {
         base: JournalPosition, commands: [[UInt8]]
     ) -> [UInt8] {
         var writer = BinaryWriter()
+        writer.writeRaw(mark)
         writer.write(format)
         writer.write(rules)
         writer.write(session)
@@ -68,15 +72,19 @@ package struct ClusterEntry: Sendable {
     }
 
     /// The bytes of an entry without commands.
-    package static let headBytes = 1 + 8 + 8 + 8 + 8 + 8 + 32 + 8
+    package static let headBytes = 4 + 1 + 8 + 8 + 8 + 8 + 8 + 32 + 8
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`; `.tooLarge` beyond
-    ///   ``ClusterLimits/entryBytes``; `.unknownKind` for a format or rules of a later version.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unknownKind` for a format, rules or a command of a
+    ///   later version; `.malformed`, or `.tooLarge` beyond ``ClusterLimits/entryBytes``, for what
+    ///   no version writes.
     package init(_ bytes: [UInt8]) throws {
         guard bytes.count <= ClusterLimits.entryBytes else {
             throw RepriseError(.tooLarge, "An entry has \(bytes.count) bytes.")
         }
         var reader = BinaryReader(bytes)
+        guard try reader.raw(Self.mark.count) == Self.mark else {
+            throw RepriseError(.malformed, "It is no entry.")
+        }
         let format = try reader.byte()
         guard format == Self.format else { throw Self.unknown("format \(format)") }
         rules = try reader.integer()

@@ -9,6 +9,10 @@ package enum ClusterLimits {
     package static let entryCommands = 4_096
     /// The most entries of one gateway that wait for their turn in the journal.
     package static let entriesInFlight = 4
+    /// The most commands of one gateway that wait or are under way.
+    package static let waitingCommands = 65_536
+    /// The most bytes of these.
+    package static let waitingBytes = 64 << 20
     /// How long a gateway waits for an entry of its own before it sends it again.
     package static let resendAfter: Duration = .seconds(1)
     /// After this silence a gateway asks the journal what it has missed.

@@ -161,13 +161,12 @@ extension ClusterView.State {
         let admission = try admission.admit(stored, isVerified: isVerified)
         try self.admission.saveEntry(db)
         var outcomes: [CommandOutcome] = []
-        if case .accepted = admission.verdict {
-            outcomes = try applier.apply(
-                admission.entry.commands, at: admission.time, &memory, db)
+        if case .accepted = admission.verdict, let entry = admission.entry {
+            outcomes = try applier.apply(entry.commands, at: admission.time, &memory, db)
         }
         return AppliedEntry(
-            sequence: stored.sequence, session: admission.entry.session, n: admission.entry.n,
-            verdict: admission.verdict, outcomes: outcomes)
+            sequence: stored.sequence, session: admission.entry?.session ?? 0,
+            n: admission.entry?.n ?? 0, verdict: admission.verdict, outcomes: outcomes)
     }
 }
 

@@ -71,7 +71,8 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     ///   - waitingBytes: the most bytes of these.
     ///   - nonces: names sessions; two writers never draw one number.
     package init(
-        waitingCommands: Int = 65_536, waitingBytes: Int = 64 << 20,
+        waitingCommands: Int = ClusterLimits.waitingCommands,
+        waitingBytes: Int = ClusterLimits.waitingBytes,
         nonces: @escaping @Sendable () -> Int64 = { .random(in: .min ... .max) }
     ) {
         waitingLimit = (waitingCommands, waitingBytes)
@@ -153,7 +154,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         case .ignored(.early), .ignored(.stale):
             guard let first = pending.first, !first.isSentAgain else { return [] }
             return sendPending(moment)
-        case .ignored(.duplicate), .ignored(.otherPast), .opened: return []
+        case .ignored(.duplicate), .ignored(.otherPast), .ignored(.noEntry), .opened: return []
         }
     }
 

@@ -41,7 +41,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.id = id
         self.loopHub = loopHub
         self.seat = seat
-        machine = ServerConnectionMachine(now: now, asksWho: loopHub.gateway.asksWho)
+        let gateway = loopHub.gateway
+        machine = ServerConnectionMachine(
+            now: now, asksWho: gateway.asksWho, waits: gateway.barrier != nil)
     }
 
     var gateway: Gateway { loopHub.gateway }

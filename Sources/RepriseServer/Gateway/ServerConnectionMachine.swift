@@ -86,6 +86,8 @@ package struct ServerConnectionMachine: Sendable {
 
     /// Whether a token is required.
     private let asksWho: Bool
+    /// Whether a hello waits for ``identified(_:ends:now:)`` even so.
+    private let waits: Bool
     private var session = SessionMachine()
     private var phase = Phase.awaitingHello
     private var phaseBegan: Duration
@@ -100,8 +102,11 @@ package struct ServerConnectionMachine: Sendable {
     /// - Parameters:
     ///   - now: the uptime.
     ///   - asksWho: whether a token is required; without it access is open.
-    package init(now: Duration, asksWho: Bool = false) {
+    ///   - waits: whether a hello is answered once the driver has identified it even so: in a
+    ///     cluster, which it must have caught up with.
+    package init(now: Duration, asksWho: Bool = false, waits: Bool = false) {
         self.asksWho = asksWho
+        self.waits = waits
         phaseBegan = now
         heard = now
         progressed = now
@@ -172,7 +177,7 @@ package struct ServerConnectionMachine: Sendable {
                     "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
             }
             device = hello.device
-            guard asksWho else {
+            guard asksWho || waits else {
                 enter(.takingOver(0), now)
                 return .takeOver(hello.device)
             }

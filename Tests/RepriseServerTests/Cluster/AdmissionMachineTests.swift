@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import Testing
 
 @Suite("Which entries of the journal count")
@@ -52,7 +53,7 @@ struct AdmissionMachineTests {
         #expect(try journal.admit(session: session, n: 3) == .accepted)
     }
 
-    @Test("A base of 10,000 entries or 60 s ago is too old")
+    @Test("A base of 10,000 entries or 60 s ago is too old", .limit("cluster.base"))
     func stale() throws {
         var journal = Journal()
         let session = try journal.open()
@@ -103,10 +104,29 @@ struct AdmissionMachineTests {
         #expect(journal.machine.order(of: other) == .ahead)
     }
 
-    @Test("An entry that cannot be read stops the gateway, and leaves it where it was")
+    @Test("What somebody else has published is ignored, and moves no time")
+    func noEntry() throws {
+        var machine = AdmissionMachine()
+        let whole = ClusterEntryTests.entry([.nop]).bytes
+        let strange: [[UInt8]] = [
+            [], Array("hello".utf8), Array(whole.dropLast()), whole + [0],
+            [UInt8](repeating: 0, count: ClusterLimits.entryBytes + 1),
+        ]
+        for (index, bytes) in strange.enumerated() {
+            let stored = StoredEntry(
+                sequence: Int64(index + 1), stamp: WallTime(milliseconds: 5), bytes: bytes)
+            let admission = try machine.admit(stored)
+            #expect(admission.verdict == .ignored(.noEntry) && admission.entry == nil)
+            #expect(machine.position.sequence == stored.sequence)
+            #expect(machine.time == WallTime(milliseconds: 0))
+        }
+    }
+
+    @Test("An entry of a later version stops the gateway, and leaves it where it was")
     func unreadable() throws {
         var machine = AdmissionMachine()
-        let stored = StoredEntry(sequence: 1, stamp: WallTime(milliseconds: 5), bytes: [9])
+        let stored = StoredEntry(
+            sequence: 1, stamp: WallTime(milliseconds: 5), bytes: ClusterEntry.mark + [9])
         do {
             _ = try machine.admit(stored)
             Issue.record("it was read")
@@ -117,7 +137,9 @@ struct AdmissionMachineTests {
         #expect(machine.position == .start)
     }
 
-    @Test("Time follows the journal's clock, not back, and far only if a second clock confirms it")
+    @Test(
+        "Time follows the journal's clock, not back, and far only if a second clock confirms it",
+        .limit("cluster.time"))
     func time() throws {
         var journal = Journal()
         let session = try journal.open()
@@ -140,7 +162,9 @@ struct AdmissionMachineTests {
         #expect(journal.machine.time == journal.wall && !journal.machine.isTimeHeld)
     }
 
-    @Test("A session is forgotten a day after its last entry, when another begins")
+    @Test(
+        "A session is forgotten a day after its last entry, when another begins",
+        .limit("cluster.sessions"))
     func sessionLife() throws {
         var journal = Journal()
         let (first, second) = (try journal.open(), try journal.open())
@@ -156,7 +180,9 @@ struct AdmissionMachineTests {
         #expect(try journal.admit(session: first, n: 1) == .ignored(.unknownSession))
     }
 
-    @Test("Of 4,096 sessions the one that was used least recently makes room")
+    @Test(
+        "Of 4,096 sessions the one that was used least recently makes room",
+        .limit("cluster.sessions"))
     func sessionCount() throws {
         var journal = Journal()
         let first = try journal.open()

@@ -138,7 +138,7 @@ struct ClusterReplicaTests {
         for stored in entries {
             let admitted = try admission.admit(stored)
             guard admitted.verdict == .accepted else { continue }
-            for command in admitted.entry.commands {
+            for command in admitted.entry?.commands ?? [] {
                 switch command {
                 case .account(let command):
                     try await perform(command, accounts, at: admitted.time)
@@ -334,7 +334,7 @@ struct ClusterReplicaTests {
     func laterVersion() async throws {
         try await Self.run { store in
             var bytes = ClusterEntryTests.entry([.nop]).bytes
-            bytes[0] = 2
+            bytes[ClusterEntry.mark.count] = 2
             store.journal.change {
                 $0.faults = .none
                 $0.send(bytes, at: SystemTimekeeper().uptime())

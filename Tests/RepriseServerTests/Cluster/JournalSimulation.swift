@@ -228,7 +228,7 @@ struct JournalSimulation {
     private mutating func take(
         _ admission: AdmissionMachine.Admission, _ sequence: Int64, _ index: Int
     ) {
-        let entry = admission.entry
+        guard let entry = admission.entry else { return }
         var verdict = admission.verdict
         if broken == .ignoresNumbers, [.ignored(.duplicate), .ignored(.early)].contains(verdict) {
             verdict = .accepted

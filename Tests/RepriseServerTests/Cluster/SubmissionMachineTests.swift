@@ -51,7 +51,9 @@ struct SubmissionMachineTests {
         }
     }
 
-    @Test("Four entries are under way; the next go together when one is settled")
+    @Test(
+        "Four entries are under way; the next go together when one is settled",
+        .limit("cluster.flight"))
     func window() throws {
         var writer = try Writer.open()
         for n in 2..<6 { #expect(try writer.submit().map(\.n) == [Int64(n)]) }
@@ -60,7 +62,9 @@ struct SubmissionMachineTests {
         #expect(sent.map(\.n) == [6] && sent[0].commands.count == 3)
     }
 
-    @Test("What is not settled within a second is sent again, with all behind it and a new base")
+    @Test(
+        "What is not settled within a second is sent again, with all behind it and a new base",
+        .limit("cluster.resend"))
     func resends() throws {
         var writer = try Writer.open()
         _ = try writer.submit()
@@ -116,7 +120,8 @@ struct SubmissionMachineTests {
     }
 
     @Test(
-        "After 15 s a caller is told that it is unknown; what was sent is settled, the rest is not")
+        "After 15 s a caller is told that it is unknown; what was sent is settled, the rest is not",
+        .limit("cluster.answer"))
     func unknown() throws {
         var writer = try Writer.open()
         for _ in 0..<6 { _ = try writer.submit() }
@@ -136,7 +141,9 @@ struct SubmissionMachineTests {
         #expect(try writer.submit().map(\.n) == [6])
     }
 
-    @Test("Too many or too great commands are refused, and nothing of them is taken")
+    @Test(
+        "Too many or too great commands are refused, and nothing of them is taken",
+        .limit("cluster.command", "cluster.waiting"))
     func bounds() throws {
         var writer = Writer(waitingCommands: 3, waitingBytes: 100)
         _ = try writer.submit(2)

@@ -1,5 +1,6 @@
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import Testing
 
 @Suite("Following the journal")
@@ -23,7 +24,9 @@ struct TailMachineTests {
         #expect(tail.heard(Self.entry(11), .ahead, applied: 9, now: .zero) == .read(after: 9))
     }
 
-    @Test("After 250 ms of silence the journal is asked, also after a reading that failed")
+    @Test(
+        "After 250 ms of silence the journal is asked, also after a reading that failed",
+        .limit("cluster.silence"))
     func silence() {
         var tail = TailMachine(now: .zero)
         #expect(tail.timerFired(applied: 3, now: .milliseconds(249)) == nil)

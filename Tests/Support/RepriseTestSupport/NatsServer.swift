@@ -15,11 +15,7 @@ package final class NatsServer: Sendable {
     private let folder: URL
     private let child: Mutex<ChildProcess?>
 
-    /// Starts one, and waits for its port.
-    ///
-    /// - Parameters:
-    ///   - folder: for its settings, its store and its log.
-    ///   - settings: lines added to its settings.
+    /// Starts one in a folder, with more lines of settings, and waits for its port.
     package static func start(in folder: URL, _ settings: String = "") async throws -> NatsServer {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let child = try launch(in: folder, port: -1, settings)

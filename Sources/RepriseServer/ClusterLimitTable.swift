@@ -1,0 +1,46 @@
+package import RepriseCore
+
+extension LimitTable {
+    /// Printed into `docs/limits/server.md`.
+    package static let cluster: Self = LimitTable(
+        "server", "A cluster",
+        "Of a server that is started with `--log`. The others hold for each gateway.",
+        [
+            Limit(
+                "cluster.command", "one change",
+                "\(bytes: ClusterLimits.entryBytes), less its head",
+                "`.tooLarge`; nothing is stored"),
+            Limit(
+                "cluster.waiting", "changes of a gateway that wait for the journal",
+                "\(ClusterLimits.waitingCommands), of \(bytes: ClusterLimits.waitingBytes)",
+                "`.full`; `refused` `overloaded`, HTTP 503"),
+            Limit(
+                "cluster.flight", "entries of a gateway that are under way",
+                "\(ClusterLimits.entriesInFlight), each of up to \(ClusterLimits.entryCommands) changes",
+                "the others wait"),
+            Limit(
+                "cluster.resend", "an entry that does not come back",
+                "\(ClusterLimits.resendAfter)", "it and all behind it are sent again"),
+            Limit(
+                "cluster.answer", "the wait for the journal", "\(ClusterLimits.answerWithin)",
+                "`.unavailable`: unknown whether it is stored; send it again with its id"),
+            Limit(
+                "cluster.silence", "silence of the journal", "\(ClusterLimits.silence)",
+                "it is asked what was missed"),
+            Limit(
+                "cluster.base", "what the writer of an entry had applied",
+                "\(ClusterLimits.baseEntries) entries or \(ClusterLimits.baseAge) before it",
+                "the entry is ignored, and sent again"),
+            Limit(
+                "cluster.time", "a step of the journal's time",
+                """
+                \(ClusterLimits.timeStep), unless the writer's clock is within \
+                \(ClusterLimits.clockDifference) of it
+                """,
+                "time stands still; messages go on"),
+            Limit(
+                "cluster.sessions", "writers that are remembered",
+                "\(ClusterLimits.sessions), \(ClusterLimits.sessionLife) after their last entry",
+                "a writer that is forgotten begins anew"),
+        ])
+}

@@ -1,0 +1,292 @@
+import Foundation
+import Logging
+import RepriseCluster
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// The journal in a real nats-server.
+@Suite("The journal in NATS")
+struct NatsJournalTests {
+    private static let logger = Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Starts a server, and leaves nothing behind.
+    private func withServer(
+        _ settings: String = "", _ body: (NatsServer, TemporaryFolder) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"), settings)
+        defer { server.kill() }
+        try await body(server, folder)
+    }
+
+    private func open(
+        _ configuration: NatsConfiguration, implicitChannels: Bool = true
+    ) async throws -> NatsJournal {
+        var settings = NatsJournal.Settings()
+        settings.implicitChannels = implicitChannels
+        settings.maxBytes = 64 << 20
+        return try await NatsJournal.open(
+            configuration, cluster: ClusterName("tests"), settings, logger: Self.logger)
+    }
+
+    private func error(
+        _ body: () async throws -> NatsJournal
+    ) async -> RepriseError? {
+        do {
+            await (try await body()).close()
+            return nil
+        } catch {
+            return error as? RepriseError
+        }
+    }
+
+    @Test("What is sent comes live and is read, with the same sequence, time and bytes")
+    func roundTrip() async throws {
+        try await withServer { server, _ in
+            let journal = try await open(NatsConfiguration(server.url))
+            #expect(journal.replicas == 1)
+            var live = journal.live().makeAsyncIterator()
+            #expect(try await journal.read(after: 0).entries.isEmpty)
+            let entries: [[UInt8]] = [[1], [], [UInt8](repeating: 7, count: 900_000)]
+            for entry in entries { await journal.send(entry) }
+            var seen: [StoredEntry] = []
+            for _ in entries { seen.append(try #require(await live.next())) }
+            #expect(seen.map(\.sequence) == [1, 2, 3])
+            #expect(seen.map(\.bytes) == entries)
+            let now = SystemTimekeeper().wall()
+            #expect(seen.allSatisfy { abs(($0.stamp.duration(to: now)) / .seconds(1)) < 60 })
+            let (read, last) = try await journal.read(after: 1)
+            #expect(read == Array(seen.dropFirst()))
+            #expect(last == 3)
+            let (none, end) = try await journal.read(after: 3)
+            #expect(none.isEmpty && end == 3)
+            await journal.close()
+            #expect(await live.next() == nil)
+        }
+    }
+
+    @Test("A second gateway finds the journal of the first, over a restart of NATS too")
+    func epoch() async throws {
+        try await withServer { server, _ in
+            let first = try await open(NatsConfiguration(server.url))
+            await first.send([1, 2, 3])
+            try await eventually("it is stored") {
+                try await first.read(after: 0).last == 1
+            }
+            server.kill()
+            try await eventually("it is gone") { !first.isConnected }
+            try server.restart()
+            try await eventually("it is there again") { first.isConnected }
+            let second = try await open(NatsConfiguration(server.url))
+            #expect(second.epoch == first.epoch)
+            #expect(try await second.read(after: 0).entries.map(\.bytes) == [[1, 2, 3]])
+            await first.close()
+            await second.close()
+        }
+    }
+
+    @Test("A gateway with other flags is told so")
+    func otherFlags() async throws {
+        try await withServer { server, _ in
+            await (try await open(NatsConfiguration(server.url))).close()
+            let failure = await error {
+                try await open(NatsConfiguration(server.url), implicitChannels: false)
+            }
+            #expect(failure?.code == .badConfiguration)
+            #expect(failure?.message.contains("A channel that nobody made") == true)
+        }
+    }
+
+    @Test(
+        "A stream with other settings is told by their names",
+        arguments: [
+            (#""max_age": 60000000000"#, "max_age"), (#""max_msgs": 10"#, "max_msgs"),
+            (#""discard": "old""#, "discard"), (#""allow_direct": false"#, "allow_direct"),
+            (#""max_msg_size": 1000"#, "max_msg_size"),
+        ])
+    func otherSettings(change: String, name: String) async throws {
+        try await withServer { server, _ in
+            let epoch = Epoch.random()
+            let stream = """
+                {"name": "RP_tests_JOURNAL", "subjects": ["rp.tests.j"], "retention": "limits",
+                 "storage": "file", "num_replicas": 1, "deny_delete": true,
+                 "republish": {"src": "rp.tests.j", "dest": "rp.tests.live"},
+                 "metadata": {"reprise_epoch": "\(epoch)", "reprise_implicit_channels": "true"},
+                 \(name == "discard" ? "" : #""discard": "new","#)
+                 \(name == "allow_direct" ? "" : #""allow_direct": true,"#)
+                 "max_bytes": 1000000, \(change)}
+                """
+            let made = try await NatsPeer.request(
+                server, "$JS.API.STREAM.CREATE.RP_tests_JOURNAL", stream)
+            #expect(made.contains(#""did_create":true"#), "\(made)")
+            let failure = await error { try await open(NatsConfiguration(server.url)) }
+            #expect(failure?.code == .badConfiguration)
+            #expect(failure?.message.hasSuffix(": \(name).") == true, "\(failure as Any)")
+        }
+    }
+
+    @Test("A stream of somebody else is left alone")
+    func foreign() async throws {
+        try await withServer { server, _ in
+            _ = try await NatsPeer.request(
+                server, "$JS.API.STREAM.CREATE.RP_tests_JOURNAL",
+                #"{"name": "RP_tests_JOURNAL", "subjects": ["theirs"]}"#)
+            let failure = await error { try await open(NatsConfiguration(server.url)) }
+            #expect(failure?.code == .badConfiguration)
+            #expect(failure?.message.contains("not a journal of Reprise") == true)
+        }
+    }
+
+    @Test("What somebody else publishes to the journal harms nobody")
+    func strangers() async throws {
+        let store = try await NatsStore(clock: ManualClock())
+        try await store.reopen()
+        let room = try ChannelName("a")
+        try await store.fill(room, 3)
+        for body in ["", "test", "RpJn"] {
+            let answer = try await NatsPeer.request(store.server, "rp.tests.j", body)
+            #expect(answer.contains(#""seq""#), "\(answer)")
+        }
+        try await store.fill(room, 3)
+        #expect(try store.log.head(of: room) == 6)
+        await store.remove()
+    }
+
+    // MARK: Who may
+
+    @Test("Without a server, or without JetStream, the error says what to start")
+    func nobody() async throws {
+        let failure = await error { try await open(NatsConfiguration("nats://127.0.0.1:1")) }
+        #expect(failure?.code == .unreachable)
+    }
+
+    @Test("A user with a password, and nobody with another")
+    func password() async throws {
+        try await withServer(#"authorization { user: "anna", password: "secret" }"#) { server, _ in
+            var configuration = try NatsConfiguration(server.url)
+            #expect(await error { try await open(configuration) }?.code == .refused)
+            configuration.credentials = .password(user: "anna", password: "wrong")
+            #expect(await error { try await open(configuration) }?.code == .refused)
+            configuration.credentials = .password(user: "anna", password: "secret")
+            #expect(await error { try await open(configuration) } == nil)
+            let inURL = try NatsConfiguration("nats://anna:secret@127.0.0.1:\(server.port)")
+            #expect(await error { try await open(inURL) } == nil)
+            #expect(!inURL.description.contains("secret"))
+        }
+    }
+
+    @Test("A token")
+    func token() async throws {
+        try await withServer(#"authorization { token: "secret" }"#) { server, _ in
+            var configuration = try NatsConfiguration(server.url)
+            configuration.credentials = .token("wrong")
+            #expect(await error { try await open(configuration) }?.code == .refused)
+            configuration.credentials = .token("secret")
+            #expect(await error { try await open(configuration) } == nil)
+        }
+    }
+
+    @Test("A key that another library has made")
+    func key() async throws {
+        let made = try await Command.run(
+            Command.python.path,
+            [
+                "-c",
+                """
+                import nkeys, os
+                seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
+                print(seed.decode(), nkeys.from_seed(bytearray(seed)).public_key.decode())
+                """,
+            ])
+        let words = made.words.split(whereSeparator: \.isWhitespace)
+        try #require(words.count == 2, "\(made.words)")
+        try await withServer(#"authorization { users: [{ nkey: "\#(words[1])" }] }"#) {
+            server, folder in
+            let file = folder.url.path + "/seed"
+            var configuration = try NatsConfiguration(server.url)
+            #expect(await error { try await open(configuration) }?.code == .refused)
+            configuration.credentials = .key(seedFile: file)
+            #expect(await error { try await open(configuration) }?.code == .badConfiguration)
+            try "\(words[0])\n".write(toFile: file, atomically: true, encoding: .utf8)
+            #expect(await error { try await open(configuration) } == nil)
+            // A digit that is another: the checksum says so.
+            let last = words[0].last == "A" ? "B" : "A"
+            try "\(words[0].dropLast())\(last)".write(
+                toFile: file, atomically: true, encoding: .utf8)
+            #expect(await error { try await open(configuration) }?.code == .badConfiguration)
+        }
+    }
+
+    @Test("TLS with an authority of one's own")
+    func tls() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        try await Command.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1",
+                "-addext", "subjectAltName=IP:127.0.0.1",
+                "-keyout", folder.url.path + "/key.pem", "-out", folder.url.path + "/chain.pem",
+            ])
+        let settings =
+            #"tls { cert_file: "\#(folder.url.path)/chain.pem", key_file: "\#(folder.url.path)/key.pem" }"#
+        try await withServer(settings) { server, _ in
+            var configuration = try NatsConfiguration("tls://127.0.0.1:\(server.port)")
+            let failure = await error { try await open(configuration) }
+            #expect(failure?.code == .refused, "\(failure as Any)")
+            configuration.authorities = folder.url.path + "/chain.pem"
+            #expect(await error { try await open(configuration) } == nil)
+        }
+    }
+
+    @Test(
+        "An address that is none is told with an example",
+        arguments: [
+            "", "localhost", "http://a:1", "nats://", "nats://a/b", "nats://a,,b", "nats://a b",
+        ])
+    func addresses(text: String) {
+        #expect {
+            try NatsConfiguration(text)
+        } throws: {
+            ($0 as? RepriseError)?.code == .badConfiguration
+        }
+    }
+}
+
+/// A client of another make: a few lines of the protocol, to ask what the driver does not.
+enum NatsPeer {
+    /// Asks, and returns the answer.
+    static func request(
+        _ server: NatsServer, _ subject: String, _ body: String
+    ) async throws -> String {
+        try await Command.run(
+            Command.python.path,
+            [
+                "-c",
+                """
+                import socket, sys
+                port, subject, body = int(sys.argv[1]), sys.argv[2], sys.argv[3].encode()
+                link = socket.create_connection(("127.0.0.1", port), timeout=5)
+                file = link.makefile("rb")
+                file.readline()
+                link.sendall(b'CONNECT {"verbose":false}\\r\\nSUB answer 1\\r\\n'
+                             + f"PUB {subject} answer {len(body)}\\r\\n".encode() + body + b"\\r\\n")
+                while True:
+                    words = file.readline().split()
+                    if words[:1] == [b"PING"]:
+                        link.sendall(b"PONG\\r\\n")
+                    elif words[:1] == [b"MSG"]:
+                        sys.exit(print(file.read(int(words[-1])).decode()))
+                    elif not words:
+                        sys.exit("closed")
+                """, "\(server.port)", subject, body,
+            ]
+        ).words
+    }
+}
