@@ -113,7 +113,13 @@ public struct Server: Service {
         let descriptors = DescriptorLimit.raise()
         let metrics = ServerMetrics(also: ServerMetrics.bootstrapped)
         let clock = SystemTimekeeper()
-        let storage = try await openStorage(clock)
+        let storage: Storage
+        do {
+            storage = try await openStorage(clock)
+        } catch {
+            if openJournal != nil, Task.isShuttingDownGracefully { return }
+            throw error
+        }
         let log = MeasuredLog(log: storage.log, metrics: metrics, clock: clock)
         let accounts = storage.accounts
         let accessControl: AccessControl
@@ -157,7 +163,7 @@ public struct Server: Service {
                 parts.addTask {
                     .followed(
                         await Self.result {
-                            try await cluster.replica.run { entry, isOwn in
+                            try await follow(cluster) { entry, isOwn in
                                 accounts.applied(entry)
                                 onCommit(entry.events)
                                 if !isOwn { tell(entry, by: gateway) }
@@ -176,9 +182,7 @@ public struct Server: Service {
             parts.addTask {
                 .served(
                     await Self.result {
-                        try await cancelWhenGracefulShutdown {
-                            try await storage.cluster?.catchUp(logger)
-                        }
+                        guard try await hasCaughtUp(storage.cluster) else { return }
                         try await serve(on: group, gateway, log, accounts, accessControl, pushing)
                     })
             }
@@ -191,9 +195,61 @@ public struct Server: Service {
     /// What runs while the server does.
     private enum Part: Sendable {
         case served(Result<Void, any Error>)
-        case stored, pushed, waited
-        /// A gateway follows its cluster until it is cancelled, or cannot go on.
+        case stored, pushed
+        /// A gateway follows its cluster until the server ends, or cannot go on.
         case followed(Result<Void, any Error>)
+    }
+
+    /// Ends the others in their order: what was accepted is stored first.
+    private func ended(
+        _ parts: inout TaskGroup<Part>, _ committer: Committer, _ pushing: Pushing
+    ) async -> Result<Void, any Error> {
+        var (result, isStored, isPushed) = (Result<Void, any Error>?.none, false, false)
+        while let part = await parts.next() {
+            switch part {
+            case .served(let served):
+                result = result ?? served
+                committer.shutdown()
+                await pushing.stop()
+            case .followed(.success): break
+            case .followed(let failure):
+                // Nothing more can be stored or seen here.
+                result = result ?? failure
+                parts.cancelAll()
+            case .stored: isStored = true
+            case .pushed: isPushed = true
+            }
+            if isStored, isPushed, result != nil { parts.cancelAll() }
+        }
+        return result ?? .success(())
+    }
+
+    /// - Returns: false if the server was to end before that.
+    private func hasCaughtUp(_ cluster: ClusterMember?) async throws -> Bool {
+        guard let cluster else { return true }
+        do {
+            try await cancelWhenGracefulShutdown { try await cluster.catchUp(logger) }
+        } catch {
+            guard Task.isShuttingDownGracefully else { throw error }
+        }
+        return !Task.isShuttingDownGracefully
+    }
+
+    /// Follows a cluster's journal; in a graceful shutdown for half of its time, so that callers
+    /// do not wait for a journal that is not there.
+    private func follow(
+        _ cluster: ClusterMember,
+        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await cluster.replica.run(onApplied) }
+            tasks.addTask {
+                try await gracefulShutdown()
+                try await Task.sleep(for: configuration.limits.shutdown / 2)
+            }
+            try await tasks.next()
+            tasks.cancelAll()
+        }
     }
 
     /// Positions that have moved at other gateways; at this one their callers tell of them.
@@ -221,35 +277,6 @@ public struct Server: Service {
         }
     }
 
-    /// Ends the others in their order: what was accepted is stored, if the journal takes it.
-    private func ended(
-        _ parts: inout TaskGroup<Part>, _ committer: Committer, _ pushing: Pushing
-    ) async -> Result<Void, any Error> {
-        var (result, isStored, isPushed) = (Result<Void, any Error>?.none, false, false)
-        while let part = await parts.next() {
-            switch part {
-            case .served(let served):
-                result = result ?? served
-                committer.shutdown()
-                await pushing.stop()
-                guard openJournal != nil else { continue }
-                parts.addTask {
-                    try? await Task.sleep(for: configuration.limits.shutdown / 4)
-                    return .waited
-                }
-            case .followed(let followed):
-                // Nothing more can be stored or seen here.
-                if case .failure = followed { result = result ?? followed }
-                parts.cancelAll()
-            case .stored: isStored = true
-            case .pushed: isPushed = true
-            case .waited: parts.cancelAll()
-            }
-            if isStored, isPushed, result != nil { parts.cancelAll() }
-        }
-        return result ?? .success(())
-    }
-
     /// The log and the accounts, and what keeps them equal to those of others.
     private struct Storage {
         let log: any MessageLog
@@ -265,8 +292,9 @@ public struct Server: Service {
 
     private func openStorage(_ clock: any Timekeeper) async throws -> Storage {
         if let openJournal {
+            let journal = try await cancelWhenGracefulShutdown { try await openJournal() }
             let cluster = try await ClusterMember.join(
-                try await openJournal(), at: configuration.data,
+                journal, at: configuration.data,
                 implicitChannels: configuration.implicitChannels)
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)
         }

@@ -20,7 +20,14 @@ package actor ReadBarrier {
             // One that is under way may have been ordered before this call.
             _ = await before?.result
             began()
-            _ = try await submit([.nop])
+            do {
+                _ = try await submit([.nop])
+            } catch let error as RepriseError where error.code == .unavailable {
+                throw RepriseError(
+                    .unavailable,
+                    "The cluster's journal is not there: what is stored now is unknown.",
+                    remedy: "Try again.")
+            }
         }
         if before == nil { running = task } else { next = task }
         try await task.value

@@ -1,0 +1,91 @@
+import Foundation
+import RepriseTestSupport
+import RepriseTesting
+import Testing
+
+/// Gateways as processes, over a real nats-server.
+@Suite("serve --log")
+struct ServeClusterTests {
+    private func withServer(
+        _ body: (NatsServer, TemporaryFolder) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+        defer { server.kill() }
+        try await body(server, folder)
+    }
+
+    private func publish(_ text: String, to server: ToolServer) async throws {
+        let result = try await Tool.run(["publish", "general", text, "--server", server.url])
+        #expect(result.status == 0, "\(result.error)")
+    }
+
+    private func history(of server: ToolServer) async throws -> String {
+        try await Tool.run(["history", "general", "--server", server.url]).output
+    }
+
+    @Test("What goes in at one server comes out at the other, also where its view is removed")
+    func two() async throws {
+        try await withServer { nats, folder in
+            let views = ["1", "2"].map { folder.url.path + "/view" + $0 }
+            let options = ["--log", nats.url]
+            let first = try await ToolServer(data: views[0], options: options)
+            let second = try await ToolServer(data: views[1], options: options)
+            try await publish("one", to: first)
+            try await publish("two", to: second)
+            for server in [first, second] {
+                let found = try await history(of: server)
+                #expect(found.contains("one") && found.contains("two"), "\(found)")
+            }
+            second.tool.signal(SIGKILL)
+            #expect(await second.tool.end(within: 5) == -SIGKILL)
+            try FileManager.default.removeItem(atPath: views[1])
+            try await publish("three", to: first)
+            let again = try await ToolServer(data: views[1], options: options)
+            let found = try await history(of: again)
+            #expect(found.contains("three"))
+            #expect(try await history(of: first) == found)
+        }
+    }
+
+    @Test("SIGTERM ends it within 5 s, though nobody takes what it has accepted")
+    func ending() async throws {
+        try await withServer { nats, folder in
+            let server = try await ToolServer(
+                data: folder.url.path + "/view", options: ["--log", nats.url])
+            nats.kill()
+            let waiting = try RunningTool(["publish", "general", "hello", "--server", server.url])
+            try await eventually("it is known that nobody is there") {
+                server.tool.error.contains("dialling on")
+            }
+            // It may still be on its way: then it is refused.
+            try await Task.sleep(for: .milliseconds(200))
+            server.tool.signal(SIGTERM)
+            #expect(await server.tool.end(within: 5) == 0, "\(server.tool.error)")
+            waiting.signal(SIGKILL)
+        }
+    }
+
+    @Test(
+        "What cannot be meant is told before anything is opened",
+        arguments: [
+            (["--log", "n1:4222"], "nats://HOST:PORT"), (["--cluster", "chat"], "Add --log"),
+            (["--log", "nats://n1", "--cluster", "A b"], "A cluster's name"),
+            (["--log", "nats://n1", "--log-user", "anna"], "--log-password-file"),
+            (["--log", "nats://n1", "--log-token-file", "/nowhere"], "cannot be read"),
+            (["--log", "nats://n1", "--log-nkey", "a", "--log-creds", "b"], "one kind"),
+            (["--log", "nats://n1", "--log-cert", "a"], "--log-cert-key"),
+            (["--log", "nats://n1", "--journal-bytes", "5"], "67108864"),
+            (["--log", "nats://n1", "--backups", "a"], "--backups"),
+            (["--log", "nats://n1", "--restored"], "--restored"),
+            (["--log", "nats://n1", "--push-dry-run"], "does not push yet"),
+        ])
+    func settings(options: [String], words: String) async throws {
+        let folder = try TemporaryFolder()
+        let result = try await Tool.run(
+            ["serve", "--port", "0", "--data", folder.path("view")] + options)
+        #expect(result.status == 78)
+        #expect(result.error.contains(words), "\(result.error)")
+        #expect(result.error.split(separator: "\n").count == 1)
+    }
+}
