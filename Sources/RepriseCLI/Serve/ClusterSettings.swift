@@ -93,7 +93,8 @@ struct ClusterSettings: Sendable {
         }
 
         private static func secret(in file: String) throws -> String {
-            let text = try? String(contentsOfFile: try readable(file), encoding: .utf8)
+            let file = try readable(file)
+            let text = try? String(contentsOfFile: file, encoding: .utf8)
             let secret = (text ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
             guard !secret.isEmpty, !secret.contains("\n") else {
                 throw RepriseError(

@@ -157,6 +157,31 @@ struct NatsJournalTests {
         await store.remove()
     }
 
+    @Test("An entry that is forged on the live subject stops who has applied it")
+    func forged() async throws {
+        let store = try await NatsStore(clock: ManualClock())
+        try await store.reopen()
+        let room = try ChannelName("a")
+        try await store.fill(room, 3)
+        let gateways = store.gateways
+        let last = try #require(gateways.map(\.view.position.sequence).max())
+        try await NatsPeer.publish(
+            store.server, "rp.tests.live", "forged",
+            ["Nats-Sequence: \(last + 1)", "Nats-Time-Stamp: 2026-01-01T00:00:00Z"])
+        try await eventually("it was applied") {
+            gateways.contains { $0.view.position.sequence > last }
+        }
+        // The journal's own entry with this number is another one.
+        _ = try await NatsPeer.request(store.server, "rp.tests.j", "real")
+        for gateway in gateways {
+            let error = await gateway.ended() as? RepriseError
+            #expect(error?.code == .corrupt, "\(error as Any)")
+            #expect(error?.remedy?.contains("remove this gateway's view") == true)
+        }
+        await store.close()
+        store.server.kill()
+    }
+
     // MARK: Who may
 
     @Test("Without a server, or without JetStream, the error says what to start")
@@ -261,6 +286,31 @@ struct NatsJournalTests {
 
 /// A client of another make: a few lines of the protocol, to ask what the driver does not.
 enum NatsPeer {
+    /// Publishes with headers, each a line.
+    static func publish(
+        _ server: NatsServer, _ subject: String, _ body: String, _ headers: [String]
+    ) async throws {
+        let result = try await Command.run(
+            Command.python.path,
+            [
+                "-c",
+                """
+                import socket, sys
+                port, subject, body, *lines = sys.argv[1:]
+                head = "\\r\\n".join(["NATS/1.0", *lines, "", ""])
+                link = socket.create_connection(("127.0.0.1", int(port)), timeout=5)
+                file = link.makefile("rb")
+                file.readline()
+                link.sendall(b'CONNECT {"verbose":false,"headers":true}\\r\\n'
+                             + f"HPUB {subject} {len(head)} {len(head + body)}\\r\\n".encode()
+                             + f"{head}{body}\\r\\nPING\\r\\n".encode())
+                while file.readline().strip() != b"PONG":
+                    pass
+                """, "\(server.port)", subject, body,
+            ] + headers)
+        #expect(result.status == 0, "\(result.words)")
+    }
+
     /// Asks, and returns the answer.
     static func request(
         _ server: NatsServer, _ subject: String, _ body: String

@@ -48,7 +48,7 @@ final class NatsStore: LogUnderTestStore {
             logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
     }
 
-    private func close() async {
+    func close() async {
         let open = open.withLock { open in
             defer { open = [] }
             return open
