@@ -249,6 +249,11 @@ public struct Server: Service {
             }
             try await tasks.next()
             tasks.cancelAll()
+            guard Task.isShuttingDownGracefully else {
+                throw RepriseError(
+                    .unavailable, "The journal can no longer be followed.",
+                    remedy: "Look at NATS, and start this server again.")
+            }
         }
     }
 
