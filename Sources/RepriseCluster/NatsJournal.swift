@@ -79,8 +79,14 @@ package final class NatsJournal: ClusterJournal {
                     guard agreement.implicitChannels == settings.implicitChannels else {
                         throw differs(settings)
                     }
+                    let replicas = found.replicas ?? 1
+                    if replicas < 3 {
+                        logger.warning(
+                            "the journal is not on three servers: it is lost with its disk",
+                            metadata: ["servers": "\(replicas)"])
+                    }
                     return try NatsJournal(
-                        connection, stream, agreement.epoch, replicas: found.replicas ?? 1, logger)
+                        connection, stream, agreement.epoch, replicas: replicas, logger)
                 } catch let error as RepriseError
                     where error.code == .unavailable && clock.uptime() < end
                 {
