@@ -247,6 +247,23 @@ struct NatsJournalTests {
         }
     }
 
+    @Test("Credentials of an operator's account")
+    func credentials() async throws {
+        let keys = try TemporaryFolder()
+        defer { keys.remove() }
+        let script = Command.root.appending(path: "Tests/Support/cluster/credentials.py")
+        let made = try await Command.run(Command.python.path, [script.path, keys.url.path])
+        try #require(made.status == 0, "\(made.words)")
+        try await withServer(made.words) { server, _ in
+            var configuration = try NatsConfiguration(server.url)
+            #expect(await error { try await open(configuration) }?.code == .refused)
+            configuration.credentials = .file(keys.url.path + "/none")
+            #expect(await error { try await open(configuration) }?.code == .badConfiguration)
+            configuration.credentials = .file(keys.url.path + "/user.creds")
+            #expect(await error { try await open(configuration) } == nil)
+        }
+    }
+
     @Test("TLS with an authority of one's own")
     func tls() async throws {
         let folder = try TemporaryFolder()
