@@ -16,7 +16,12 @@ struct Probe: Sendable {
             await phone.report("scene", response.tapID.text)
         }
         if habits.contains("--crashes") {
-            for number in 1...500 { await phone.report("last", "\(number)") }
+            // At once, so that the phone still has much to read when it ends.
+            await withTaskGroup(of: Void.self) { reports in
+                for number in 1...500 {
+                    reports.addTask { await phone.report("last", "\(number)") }
+                }
+            }
             exit(7)
         }
         if habits.contains("--beats") {
