@@ -73,6 +73,9 @@ final class NatsConnection: Sendable {
     /// Whether a server is there now.
     var isConnected: Bool { natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED }
 
+    /// The most bytes of a message that the server takes.
+    var maxPayload: Int64 { natsConnection_GetMaxPayload(connection) }
+
     /// The number of servers that it knows.
     var serverCount: Int {
         var list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -69,6 +69,13 @@ package final class NatsJournal: ClusterJournal {
         let connection = try await NatsConnection.open(
             configuration, name: "reprise \(cluster.text)", logger: logger)
         do {
+            guard connection.maxPayload >= Int64(ClusterLimits.entryBytes) else {
+                throw RepriseError(
+                    .badConfiguration,
+                    "NATS takes messages of \(connection.maxPayload) bytes; an entry of the journal "
+                        + "may have \(ClusterLimits.entryBytes).",
+                    remedy: "Set max_payload: 1MB in nats-server's configuration.")
+            }
             let stream = JournalStream(cluster: cluster)
             let clock = SystemTimekeeper()
             let end = clock.uptime() + openTimeout

@@ -182,6 +182,15 @@ struct NatsJournalTests {
         store.server.kill()
     }
 
+    @Test("A server that takes only small messages is told of, not met later")
+    func smallMessages() async throws {
+        try await withServer("max_payload: 64KB") { server, _ in
+            let failure = await error { try await open(NatsConfiguration(server.url)) }
+            #expect(failure?.code == .badConfiguration)
+            #expect(failure?.remedy?.contains("max_payload") == true)
+        }
+    }
+
     // MARK: Who may
 
     @Test("Without a server, or without JetStream, the error says what to start")

@@ -1,0 +1,96 @@
+import Logging
+import RepriseCore
+import ServiceLifecycle
+
+/// What runs while a server does, and in which order it ends.
+extension Server {
+    /// What runs while the server does.
+    enum Part: Sendable {
+        case served(Result<Void, any Error>)
+        case stored, pushed
+        /// A gateway follows its cluster until the server ends, or cannot go on.
+        case followed(Result<Void, any Error>)
+    }
+
+    /// Ends the others in their order: what was accepted is stored first.
+    func ended(
+        _ parts: inout TaskGroup<Part>, _ committer: Committer, _ pushing: Pushing
+    ) async -> Result<Void, any Error> {
+        var (result, isStored, isPushed) = (Result<Void, any Error>?.none, false, false)
+        while let part = await parts.next() {
+            switch part {
+            case .served(let served):
+                result = result ?? served
+                committer.shutdown()
+                await pushing.stop()
+            case .followed(.success): break
+            case .followed(let failure):
+                // Nothing more can be stored or seen here.
+                result = result ?? failure
+                parts.cancelAll()
+            case .stored: isStored = true
+            case .pushed: isPushed = true
+            }
+            if isStored, isPushed, result != nil { parts.cancelAll() }
+        }
+        return result ?? .success(())
+    }
+
+    /// - Returns: false if the server was to end before that.
+    func hasCaughtUp(_ cluster: ClusterMember?) async throws -> Bool {
+        guard let cluster else { return true }
+        do {
+            try await cancelWhenGracefulShutdown { try await cluster.catchUp(logger) }
+        } catch {
+            guard Task.isShuttingDownGracefully else { throw error }
+        }
+        return !Task.isShuttingDownGracefully
+    }
+
+    /// Follows a cluster's journal; in a graceful shutdown for half of its time, so that callers
+    /// do not wait for a journal that is not there.
+    func follow(
+        _ cluster: ClusterMember,
+        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await cluster.replica.run(onApplied) }
+            tasks.addTask {
+                try await gracefulShutdown()
+                try await Task.sleep(for: configuration.limits.shutdown / 2)
+            }
+            try await tasks.next()
+            tasks.cancelAll()
+            guard Task.isShuttingDownGracefully else {
+                throw RepriseError(
+                    .unavailable, "The journal can no longer be followed.",
+                    remedy: "Look at NATS, and start this server again.")
+            }
+        }
+    }
+
+    /// Positions that have moved at other gateways; at this one their callers tell of them.
+    func tell(_ entry: AppliedEntry, by gateway: Gateway) {
+        let moves = entry.outcomes.compactMap { outcome in
+            if case .changed(_, let effects) = outcome { effects.moved } else { nil }
+        }
+        guard !moves.isEmpty else { return }
+        Task {
+            do {
+                for move in moves { try await gateway.tell(move) }
+            } catch {
+                logger.debug("positions could not be told", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    static func result(
+        _ body: () async throws -> Void
+    ) async -> Result<Void, any Error> {
+        do {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
+    }
+}
