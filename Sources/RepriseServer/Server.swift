@@ -156,7 +156,7 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            admission: admission, barrier: storage.cluster?.barrier, metrics: metrics,
+            admission: admission, cluster: storage.cluster, metrics: metrics,
             clock: clock, logger: logger, descriptors: descriptors)
         let result = await withTaskGroup(of: Part.self) { parts in
             if let cluster = storage.cluster {
@@ -165,6 +165,7 @@ public struct Server: Service {
                         await Self.result {
                             try await follow(cluster) { entry, isOwn in
                                 accounts.applied(entry)
+                                gateway.applied(entry.arrivals)
                                 onCommit(entry.events)
                                 if !isOwn { tell(entry, by: gateway) }
                             }
@@ -312,7 +313,7 @@ public struct Server: Service {
         var services = HTTPServices(
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
-        services.barrier = gateway.barrier
+        services.barrier = gateway.cluster?.barrier
         services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }

@@ -9,6 +9,8 @@ package enum ClusterCommand: Sendable {
     /// Opens a session for its writer, who knows it by the random number.
     case session(nonce: Int64)
     case publish(PublishMessages)
+    /// A device has connected: its place in the journal is the connection's ``Generation``.
+    case hello(ConnectingDevice)
     /// Removes the first of a channel's messages, as many as one transaction may.
     case trim(ChannelName, through: Int64)
     case account(any JournaledCommand)
@@ -27,6 +29,10 @@ package enum ClusterCommand: Sendable {
             writer.write(UInt8(3))
             writer.write(channel.text)
             writer.write(through)
+        case .hello(let device):
+            writer.write(UInt8(4))
+            writer.write(device.user?.text) { $0.write($1) }
+            writer.write(device.device.text)
         case .account(let command):
             writer.write(type(of: command).tag)
             command.write(to: &writer)
@@ -43,6 +49,9 @@ package enum ClusterCommand: Sendable {
         case 2: self = .publish(try PublishMessages(from: &reader))
         case 3:
             self = .trim(try ChannelName(reader.text()), through: try reader.integer())
+        case 4:
+            let user = try reader.optional { try UserID($0.text()) }
+            self = .hello(.init(user: user, device: try EntryID(reader.text())))
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
                 throw RepriseError(
@@ -75,14 +84,23 @@ package protocol JournaledCommand: AccountCommand {
 /// Messages of one user, to be stored in order.
 package struct PublishMessages: Hashable, Sendable {
     package var who: Principal
+    /// The connection that they came by; nil for HTTP.
+    package var fence: FencingToken?
     package var messages: [ClientFrame.Publish]
 
-    package init(_ messages: [ClientFrame.Publish], by who: Principal) {
-        (self.messages, self.who) = (messages, who)
+    package init(
+        _ messages: [ClientFrame.Publish], by who: Principal, fence: FencingToken? = nil
+    ) {
+        (self.messages, self.who, self.fence) = (messages, who, fence)
     }
 
     func write(to writer: inout BinaryWriter) {
         writer.write(who)
+        writer.write(fence) {
+            $0.write($1.device.text)
+            $0.write($1.generation.sequence)
+            $0.write($1.generation.place)
+        }
         writer.write(Int64(messages.count))
         for message in messages {
             writer.write(message.channel.text)
@@ -103,6 +121,11 @@ package struct PublishMessages: Hashable, Sendable {
 
     init(from reader: inout BinaryReader) throws {
         who = try reader.principal()
+        fence = try reader.optional {
+            FencingToken(
+                device: try EntryID($0.text()),
+                generation: .init(sequence: try $0.integer(), place: try $0.integer()))
+        }
         let count = try reader.integer()
         guard (1...Int64(ClusterLimits.entryCommands)).contains(count) else {
             throw RepriseError(.malformed, "\(count) messages are published.")

@@ -13,6 +13,11 @@ package enum ClusterLimits {
     package static let waitingCommands = 65_536
     /// The most bytes of these.
     package static let waitingBytes = 64 << 20
+    /// The most hellos of one gateway that wait for the journal.
+    package static let waitingHellos = 16_384
+    /// The most devices whose newest hello is remembered; the connection of one that is forgotten
+    /// is ended.
+    package static let devices = 1_048_576
     /// How long a gateway waits for an entry of its own before it sends it again.
     package static let resendAfter: Duration = .seconds(1)
     /// After this silence a gateway asks the journal what it has missed.

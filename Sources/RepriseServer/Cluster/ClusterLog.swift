@@ -21,12 +21,12 @@ package final class ClusterLog: MessageLog {
             let who = Principal(
                 user: message.from, isAdmin: message.from == nil || message.mayChangeOthers)
             bytes += message.body.count
-            if let last = runs.last, last.who == who, bytes <= Self.runBytes,
+            if let last = runs.last, last.who == who, last.fence == message.fence, bytes <= Self.runBytes,
                 last.messages.count < Self.runMessages
             {
                 runs[runs.count - 1].messages.append(message.publish)
             } else {
-                runs.append(PublishMessages([message.publish], by: who))
+                runs.append(PublishMessages([message.publish], by: who, fence: message.fence))
                 bytes = message.body.count
             }
         }

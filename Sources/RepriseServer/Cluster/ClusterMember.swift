@@ -1,5 +1,6 @@
 package import Logging
 package import RepriseCore
+import Synchronization
 
 /// A server's part in a cluster: its view of the journal, and what keeps it up to date.
 ///
@@ -15,6 +16,7 @@ package struct ClusterMember: Sendable {
     package let log: ClusterLog
     package let accounts: Accounts
     package let barrier: ReadBarrier
+    private let hellos: WaitingHellos
 
     /// Opens the view; closes the journal if it cannot.
     ///
@@ -49,6 +51,20 @@ package struct ClusterMember: Sendable {
         log = ClusterLog(view, submit: submit)
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
+        hellos = WaitingHellos()
+    }
+
+    /// Brings a device's hello into the journal.
+    ///
+    /// - Returns: its place; all that was acknowledged anywhere before is then applied here.
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` beyond ``ClusterLimits/waitingHellos``, and
+    ///   as ``CommandSubmission``.
+    package func arrive(_ device: ConnectingDevice) async throws -> Generation {
+        try hellos.enter()
+        defer { hellos.leave() }
+        guard case .arrived(let arrival, _)? = try await replica.submit([.hello(device)]).first
+        else { throw RepriseError(.internal, "A hello has another outcome than its own.") }
+        return arrival.generation
     }
 
     /// Returns when all that the journal has by now is applied here.
@@ -72,4 +88,20 @@ package struct ClusterMember: Sendable {
         await view.close()
         await journal.close()
     }
+}
+
+/// Counts the hellos that wait for the journal, so that a flood of them leaves room for what is
+/// published.
+private final class WaitingHellos: Sendable {
+    private let count = Atomic<Int>(0)
+
+    func enter() throws(RepriseError) {
+        guard count.add(1, ordering: .relaxed).newValue <= ClusterLimits.waitingHellos else {
+            leave()
+            throw RepriseError(
+                .full, "Too many devices connect at once.", remedy: "Come back in a moment.")
+        }
+    }
+
+    func leave() { count.subtract(1, ordering: .relaxed) }
 }

@@ -9,6 +9,7 @@ import RepriseWire
 /// - `applied`: one row: the last entry, and the journal's time.
 /// - `entries`: the newest entries' digests and times.
 /// - `sessions`: see ``AdmissionMachine/Session``.
+/// - `arrivals`: the newest hello of each device; without a user its text is empty.
 enum ClusterSchema {
     static func migrator(epoch: Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -32,6 +33,19 @@ enum ClusterSchema {
                       next INTEGER NOT NULL,
                       time INTEGER NOT NULL
                     );
+                    """)
+        }
+        migrator.registerMigration("2 arrivals") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE arrivals (
+                      user TEXT NOT NULL,
+                      device TEXT NOT NULL,
+                      sequence INTEGER NOT NULL,
+                      place INTEGER NOT NULL,
+                      PRIMARY KEY (user, device)
+                    ) WITHOUT ROWID;
+                    CREATE UNIQUE INDEX arrivalsInOrder ON arrivals (sequence, place);
                     """)
         }
         LogSchema.register(in: &migrator) { epoch }

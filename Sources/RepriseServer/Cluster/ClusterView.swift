@@ -17,6 +17,8 @@ package final class ClusterView: Sendable {
     package struct Configuration: Sendable {
         /// Whether a channel that nobody made is public.
         package var implicitChannels = false
+        /// The most devices whose newest hello is remembered.
+        package var devices = ClusterLimits.devices
         /// The log's settings; its clock is not asked.
         package var log = SQLiteMessageLog.Configuration()
 
@@ -28,17 +30,20 @@ package final class ClusterView: Sendable {
         var applier: CommandApplier
 
         /// As it is stored.
-        init(_ db: Database, _ implicitChannels: Bool, _ accounts: AccountsDatabase) throws {
+        init(
+            _ db: Database, _ configuration: Configuration, _ accounts: AccountsDatabase
+        ) throws {
             admission = try AdmissionMachine(db)
             applier = CommandApplier(
-                implicitChannels: implicitChannels, pushes: PushQueue(accounts))
+                implicitChannels: configuration.implicitChannels, pushes: PushQueue(accounts),
+                arrivals: try DeviceArrivals(db, limit: Int64(configuration.devices)))
         }
     }
 
     /// For reading; nothing is written to it.
     package let log: SQLiteMessageLog
     let accounts: AccountsDatabase
-    let implicitChannels: Bool
+    private let configuration: Configuration
     private let database: LogDatabase
     private let state: Mutex<State>
 
@@ -74,11 +79,13 @@ package final class ClusterView: Sendable {
         self.database = database
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
-        implicitChannels = configuration.implicitChannels
+        self.configuration = configuration
         let accounts = accounts
-        state = Mutex(
-            try database.readNow { try State($0, configuration.implicitChannels, accounts) })
+        state = Mutex(try database.readNow { try State($0, configuration, accounts) })
     }
+
+    /// Whether a channel that nobody made is public.
+    var implicitChannels: Bool { configuration.implicitChannels }
 
     /// The last applied entry.
     package var position: JournalPosition { state.withLock { $0.admission.position } }
@@ -127,7 +134,7 @@ package final class ClusterView: Sendable {
                 }
             } catch {
                 // Nothing was written, so what is in memory is as before.
-                state = try database.readNow { try State($0, implicitChannels, accounts) }
+                state = try database.readNow { try State($0, configuration, accounts) }
                 throw fault ?? error
             }
         }
@@ -142,7 +149,7 @@ package final class ClusterView: Sendable {
         try log.stepped.dump()
             + database.readNow { db in
                 try [
-                    "applied", "entries", "sessions", "channels", "members", "positions",
+                    "applied", "entries", "sessions", "arrivals", "channels", "members", "positions",
                     "device_positions", "devices", "mutes", "quiet_hours", "forms",
                 ].flatMap { table in
                     try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
@@ -162,7 +169,8 @@ extension ClusterView.State {
         try self.admission.saveEntry(db)
         var outcomes: [CommandOutcome] = []
         if case .accepted = admission.verdict, let entry = admission.entry {
-            outcomes = try applier.apply(entry.commands, at: admission.time, &memory, db)
+            outcomes = try applier.apply(
+                entry.commands, of: stored.sequence, at: admission.time, &memory, db)
         }
         return AppliedEntry(
             sequence: stored.sequence, session: admission.entry?.session ?? 0,
@@ -171,6 +179,14 @@ extension ClusterView.State {
 }
 
 extension AppliedEntry {
+    /// The devices whose connections up to a generation are to end.
+    package var arrivals: [Arrival] {
+        outcomes.flatMap { outcome -> [Arrival] in
+            guard case .arrived(let arrival, let forgotten) = outcome else { return [] }
+            return [forgotten, arrival].compactMap(\.self)
+        }
+    }
+
     /// The stored messages, in order: for the subscribers.
     package var events: [ServerFrame.Event] {
         outcomes.flatMap { outcome -> [ServerFrame.Event] in
@@ -192,7 +208,7 @@ extension AppliedEntry {
                     }
                 }
             case .trimmed(let channel, _): [(channel, true)]
-            case .nothing, .changed, .refused: []
+            case .nothing, .arrived, .changed, .refused: []
             }
         }
     }

@@ -21,16 +21,19 @@ struct CommandApplier {
 
     let implicitChannels: Bool
     let pushes: PushQueue
+    private var arrivals: DeviceArrivals
     /// Of the transactions so far; a change of access ends them.
     private var grants: [GrantKey: Grant] = [:]
 
-    init(implicitChannels: Bool, pushes: PushQueue) {
+    init(implicitChannels: Bool, pushes: PushQueue, arrivals: DeviceArrivals) {
         self.implicitChannels = implicitChannels
         self.pushes = pushes
+        self.arrivals = arrivals
     }
 
     mutating func apply(
-        _ commands: [ClusterCommand], at time: WallTime, _ memory: inout LogMemory, _ db: Database
+        _ commands: [ClusterCommand], of sequence: Int64, at time: WallTime,
+        _ memory: inout LogMemory, _ db: Database
     ) throws -> [CommandOutcome] {
         var outcomes: [CommandOutcome] = []
         var rest = commands[...]
@@ -43,17 +46,22 @@ struct CommandApplier {
                 rest = rest.dropFirst(run.count)
                 continue
             }
-            outcomes.append(try apply(command, at: time, &memory, db))
+            let place = Generation(sequence: sequence, place: Int64(outcomes.count))
+            outcomes.append(try apply(command, at: time, place, &memory, db))
             rest = rest.dropFirst()
         }
         return outcomes
     }
 
     private mutating func apply(
-        _ command: ClusterCommand, at time: WallTime, _ memory: inout LogMemory, _ db: Database
+        _ command: ClusterCommand, at time: WallTime, _ place: Generation,
+        _ memory: inout LogMemory, _ db: Database
     ) throws -> CommandOutcome {
         switch command {
         case .nop, .session, .publish: return .nothing
+        case .hello(let device):
+            let arrival = Arrival(device: device, generation: place)
+            return .arrived(arrival, forgotten: try arrivals.arrived(arrival, db))
         case .trim(let channel, let through):
             return .trimmed(
                 channel, more: try LogTrimming.step(channel, through: through, &memory, db))
@@ -92,25 +100,28 @@ struct CommandApplier {
     private mutating func publish(
         _ runs: [PublishMessages], at time: WallTime, _ memory: inout LogMemory, _ db: Database
     ) throws -> [[AppendResult]] {
-        var (batch, isAllowed): ([NewMessage], [Bool]) = ([], [])
+        var (batch, refusals): ([NewMessage], [AppendResult?]) = ([], [])
         for run in runs {
+            let isSuperseded = try arrivals.isSuperseded(run.fence, of: run.who.user, db)
             for message in run.messages {
                 let grant = try grant(run.who, in: message.channel, db)
-                isAllowed.append(grant.mayPublish)
-                guard grant.mayPublish else { continue }
+                let refusal: AppendResult? =
+                    isSuperseded ? Self.superseded : grant.mayPublish ? nil : Self.forbidden
+                refusals.append(refusal)
+                guard refusal == nil else { continue }
                 batch.append(
                     NewMessage(message, from: run.who.user, mayChangeOthers: grant.mayManage))
             }
         }
         var stored = try memory.append(batch, now: time, db)[...]
-        var allowed = isAllowed[...]
+        var refused = refusals[...]
         return runs.map { run in
-            run.messages.map { _ in
-                allowed.popFirst() == true ? stored.removeFirst() : Self.forbidden
-            }
+            run.messages.map { _ in refused.removeFirst() ?? stored.removeFirst() }
         }
     }
 
+    private static let superseded = AppendResult.refused(
+        .unavailable, "This device has connected again: send it there.")
     private static let forbidden = AppendResult.refused(
         .forbidden, "This user may not publish in this channel.")
 

@@ -7,12 +7,20 @@ package enum CommandOutcome: Sendable {
     case nothing
     /// One result for each message.
     case published([AppendResult])
+    /// A device's hello counts; to keep within the limit another one's was forgotten.
+    case arrived(Arrival, forgotten: Arrival?)
     /// Some messages were removed; whether more are to be.
     case trimmed(ChannelName, more: Bool)
     /// A command's `Outcome`, and what others have to hear of.
     case changed(any Sendable, AccountEffects)
     /// It changed nothing.
     case refused(RepriseError)
+}
+
+/// A device's newest hello.
+package struct Arrival: Hashable, Sendable {
+    package let device: ConnectingDevice
+    package let generation: Generation
 }
 
 /// An entry that a gateway has applied.

@@ -3,8 +3,8 @@ import RepriseWire
 
 /// A connection's entries among those of its user and its device; each is made and given back once.
 struct ConnectionAdmission {
-    /// Its key in the roster of devices; nil before authentication.
-    private var key: Gateway.Roster.Key?
+    /// Its device in the roster; nil before authentication.
+    private var device: ConnectingDevice?
     /// The user among whose connections it counts.
     private var user: UserID?
 
@@ -20,19 +20,25 @@ struct ConnectionAdmission {
         if let user = user.take() { gateway.left(user) }
     }
 
-    /// Enters it as its device's newest connection.
-    ///
-    /// - Returns: the device's older connections.
+    /// Enters it among its device's connections.
     mutating func enter(
-        _ place: Gateway.Place, as key: Gateway.Roster.Key, at gateway: Gateway
-    ) -> [Gateway.Place] {
-        self.key = key
-        return gateway.arrived(place, as: key)
+        _ place: Gateway.Place, as device: ConnectingDevice, at gateway: Gateway
+    ) {
+        self.device = device
+        gateway.entered(place, as: device)
+    }
+
+    /// Its hello counts.
+    func arrive(
+        _ place: Gateway.Place, _ generation: Generation?, at gateway: Gateway
+    ) -> Gateway.Roster.Arrival {
+        guard let device else { preconditionFailure("driver bug: arrived before it entered") }
+        return gateway.arrived(place, as: device, generation)
     }
 
     /// It has ended.
     mutating func end(_ place: Gateway.Place, at gateway: Gateway) {
-        if let key { gateway.left(place, as: key) }
+        if let device { gateway.left(place, as: device) }
         release(at: gateway)
     }
 }

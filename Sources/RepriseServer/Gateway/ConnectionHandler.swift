@@ -42,8 +42,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.loopHub = loopHub
         self.seat = seat
         let gateway = loopHub.gateway
-        machine = ServerConnectionMachine(
-            now: now, asksWho: gateway.asksWho, waits: gateway.barrier != nil)
+        machine = ServerConnectionMachine(now: now, asksWho: gateway.asksWho)
     }
 
     var gateway: Gateway { loopHub.gateway }
@@ -194,13 +193,36 @@ final class ConnectionHandler: ChannelDuplexHandler {
         readAgain()
     }
 
+    /// Orders its hello among those of its device; in a cluster by the journal.
+    private func takeOver(as device: EntryID) {
+        let device = ConnectingDevice(user: principal.user, device: device)
+        admission.enter(place, as: device, at: gateway)
+        guard let cluster = gateway.cluster else { return arrived(.success(nil)) }
+        let shard = loopHub.shard
+        gateway.arrive(device, at: cluster) { [id] in shard.post(.arrived(id, $0)) }
+    }
+
     /// Ends the device's older connections, on any loop; it is welcomed once all have confirmed
     /// their end.
-    private func takeOver(as device: EntryID) {
-        let key = Gateway.Roster.Key(user: principal.user, device: device)
-        let older = admission.enter(place, as: key, at: gateway)
-        for other in older { other.shard.post(.replace(other.id, by: place)) }
-        perform(machine.takeOver(from: older.count, now: now), for: nil)
+    private func arrived(_ answer: Result<Generation?, RepriseError>) {
+        switch answer {
+        case .failure(let error):
+            violated(error.code == .full ? .overloaded : .unavailable, error.message)
+        case .success(let generation):
+            guard case .newest(let older) = admission.arrive(place, generation, at: gateway)
+            else { return replaced() }
+            if let device = machine.device, let generation {
+                requests.fence = FencingToken(device: device, generation: generation)
+            }
+            for other in older { other.shard.post(.replace(other.id, by: place)) }
+            perform(machine.takeOver(from: older.count, now: now), for: nil)
+        }
+    }
+
+    /// The same, with the cluster's answer.
+    func arrivedLater(_ answer: Result<Generation?, RepriseError>) {
+        arrived(answer)
+        goOn()
     }
 
     /// The device has reconnected: nothing more is accepted here.

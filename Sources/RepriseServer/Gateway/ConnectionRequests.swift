@@ -13,6 +13,8 @@ final class ConnectionRequests {
     private var receipts = ReceiptCoalescer()
     /// Publishes of the current read; they are submitted together.
     private var publishes: [NewMessage] = []
+    /// What they carry in a cluster.
+    var fence: FencingToken?
 
     init(of connection: ConnectionHandler) {
         self.connection = connection
@@ -195,7 +197,8 @@ final class ConnectionRequests {
 
     func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
         let message = NewMessage(
-            publish, from: connection.principal.user, mayChangeOthers: grant.mayManage)
+            publish, from: connection.principal.user, mayChangeOthers: grant.mayManage,
+            fence: fence)
         if let refusal = PublishAnswer.refusal(of: message) { return connection.send(refusal) }
         if let wait = gateway.limiter.wait(for: connection.principal, now: connection.now) {
             return connection.refuse(

@@ -23,9 +23,9 @@ package final class Gateway: Sendable {
     package let authenticator: (any Authenticating)?
     /// The users' grants and positions; nil where access is open.
     private let accounts: (any ChannelAccounts)?
-    /// Passed before a connection is welcomed, in a cluster: what its device has seen anywhere is
-    /// then here.
-    let barrier: ReadBarrier?
+    /// In a cluster: orders the hellos of a device at all gateways. What the device has seen
+    /// anywhere is here once its hello is.
+    let cluster: ClusterMember?
     package let metrics: ServerMetrics
     /// The publish rate limits of users, over all transports.
     package let limiter: RateLimiter
@@ -54,14 +54,14 @@ package final class Gateway: Sendable {
     ///   - committer: stores messages.
     ///   - admission: the authenticator and the accounts; nil where access is open. Never one
     ///     without the other: an authenticated user without accounts would be allowed everything.
-    ///   - barrier: of a cluster; nil if this server is alone.
+    ///   - cluster: nil if this server is alone.
     ///   - metrics: the counters.
     ///   - clock: the time.
     ///   - logger: receives connection ids and reasons.
     ///   - descriptors: the process's limit of open files and sockets; nil if unknown.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        admission: Admission? = nil, barrier: ReadBarrier? = nil,
+        admission: Admission? = nil, cluster: ClusterMember? = nil,
         metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
         descriptors: Int? = nil
     ) {
@@ -71,7 +71,7 @@ package final class Gateway: Sendable {
         authenticator = admission?.authenticator
         let accounts = admission?.accounts
         self.accounts = accounts
-        self.barrier = barrier
+        self.cluster = cluster
         self.metrics = metrics
         self.log = log
         self.clock = clock
@@ -160,12 +160,10 @@ package final class Gateway: Sendable {
         _ token: AccessToken?,
         _ answer: @escaping @Sendable (Result<Principal, RepriseError>) -> Void
     ) {
-        guard authenticator != nil || barrier != nil else { return answer(.success(.open)) }
+        guard let authenticator else { return answer(.success(.open)) }
         Task {
             do {
-                let who = try await authenticator?.principal(of: token) ?? .open
-                try await barrier?.pass()
-                answer(.success(who))
+                answer(.success(try await authenticator.principal(of: token)))
             } catch {
                 let error =
                     error as? RepriseError
@@ -204,13 +202,46 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// - Returns: the device's older connections.
-    func arrived(_ place: Place, as key: Roster.Key) -> [Place] {
-        roster.withLock { $0.arrived(place, as: key) }
+    /// A hello has come on a connection; ``arrived(_:as:_:)`` follows, or ``left(_:as:)``.
+    func entered(_ place: Place, as device: ConnectingDevice) {
+        roster.withLock { $0.entered(place, as: device) }
     }
 
-    func left(_ place: Place, as key: Roster.Key) {
-        roster.withLock { $0.left(place, as: key) }
+    /// Brings a hello into the cluster's journal.
+    func arrive(
+        _ device: ConnectingDevice, at cluster: ClusterMember,
+        _ answer: @escaping @Sendable (Result<Generation?, RepriseError>) -> Void
+    ) {
+        Task {
+            do {
+                answer(.success(try await cluster.arrive(device)))
+            } catch {
+                answer(
+                    .failure(
+                        error as? RepriseError
+                            ?? RepriseError(.unavailable, "The cluster could not be asked.")))
+            }
+        }
+    }
+
+    /// The hello of a connection counts.
+    func arrived(
+        _ place: Place, as device: ConnectingDevice, _ generation: Generation?
+    ) -> Roster.Arrival {
+        roster.withLock { $0.arrived(place, as: device, generation) }
+    }
+
+    func left(_ place: Place, as device: ConnectingDevice) {
+        roster.withLock { $0.left(place, as: device) }
+    }
+
+    /// Devices have connected at some gateway of the cluster: their older connections end.
+    func applied(_ arrivals: [Arrival]) {
+        guard !arrivals.isEmpty else { return }
+        let older = roster.withLock { roster in
+            arrivals.flatMap { roster.superseded($0.device, by: $0.generation) }
+        }
+        for place in older { place.shard.post(.replace(place.id, by: nil)) }
     }
 
     func sawDevice(_ device: EntryID, of user: UserID) {

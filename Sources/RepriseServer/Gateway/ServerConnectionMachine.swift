@@ -22,8 +22,8 @@ package struct ServerConnectionMachine: Sendable {
     package enum Disposition: Equatable, Sendable {
         /// Authenticate the token.
         case identify(AccessToken?)
-        /// End the device's older connections; the driver answers with their number by
-        /// `takeOver(from:now:)`.
+        /// Order its hello among those of the device, in a cluster by the journal, and end the older
+        /// connections; the driver answers with their number by `takeOver(from:now:)`.
         case takeOver(EntryID)
         case welcome
         /// Confirm the fresh token.
@@ -86,8 +86,6 @@ package struct ServerConnectionMachine: Sendable {
 
     /// Whether a token is required.
     private let asksWho: Bool
-    /// Whether a hello waits for ``identified(_:ends:now:)`` even so.
-    private let waits: Bool
     private var session = SessionMachine()
     private var phase = Phase.awaitingHello
     private var phaseBegan: Duration
@@ -102,11 +100,8 @@ package struct ServerConnectionMachine: Sendable {
     /// - Parameters:
     ///   - now: the uptime.
     ///   - asksWho: whether a token is required; without it access is open.
-    ///   - waits: whether a hello is answered once the driver has identified it even so: in a
-    ///     cluster, which it must have caught up with.
-    package init(now: Duration, asksWho: Bool = false, waits: Bool = false) {
+    package init(now: Duration, asksWho: Bool = false) {
         self.asksWho = asksWho
-        self.waits = waits
         phaseBegan = now
         heard = now
         progressed = now
@@ -177,7 +172,7 @@ package struct ServerConnectionMachine: Sendable {
                     "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
             }
             device = hello.device
-            guard asksWho || waits else {
+            guard asksWho else {
                 enter(.takingOver(0), now)
                 return .takeOver(hello.device)
             }
@@ -328,7 +323,7 @@ package struct ServerConnectionMachine: Sendable {
             guard now - phaseBegan >= limits.handshake else { return nil }
             return violated(.handshakeTimedOut, "No hello came in time.", now: now)
         case .identifying: return nil  // the authenticator's own bounds end it
-        case .takingOver: return nil  // as soon as each loop has had a turn
+        case .takingOver: return nil  // each loop has a turn soon, and the cluster's answer a bound
         case .open:
             guard !session.hasEnded(now: now) else {
                 return violated(.tokenExpired, "The token has ended. Bring another.", now: now)

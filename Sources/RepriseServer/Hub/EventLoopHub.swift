@@ -110,9 +110,10 @@ final class EventLoopHub {
             case .moveFailed(let id, let receipt): connections[id]?.requests.moveFailed(receipt)
             case .typing(let told): tell(told)
             case .identified(let id, let answer): connections[id]?.identified(answer)
+            case .arrived(let id, let answer): connections[id]?.arrivedLater(answer)
             case .replace(let id, let newer):
                 connections[id]?.replaced()
-                newer.shard.post(.olderEnded(newer.id))
+                if let newer { newer.shard.post(.olderEnded(newer.id)) }
             case .olderEnded(let id): connections[id]?.olderEnded()
             case .cutAll: for connection in Array(connections.values) { connection.cut() }
             }

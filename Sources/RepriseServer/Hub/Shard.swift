@@ -21,9 +21,11 @@ final class Shard: Sendable {
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
         case identified(UInt64, Result<Principal, RepriseError>)
-        /// A connection's device has reconnected; the newer connection is notified when the older
-        /// one accepts no more requests.
-        case replace(UInt64, by: Gateway.Place)
+        /// The hello of a connection is in the cluster's journal, or could not be brought there.
+        case arrived(UInt64, Result<Generation?, RepriseError>)
+        /// A connection's device has reconnected; the newer connection, if it is at this gateway,
+        /// is notified when the older one accepts no more requests.
+        case replace(UInt64, by: Gateway.Place?)
         case olderEnded(UInt64)
         case cutAll
     }

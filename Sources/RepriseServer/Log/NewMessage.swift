@@ -14,13 +14,17 @@ package struct NewMessage: Hashable, Sendable {
     /// Whether messages of others may be deleted too: by an owner of the channel, an admin, or
     /// anyone under open access.
     package var mayChangeOthers: Bool
+    /// The connection that it came by, in a cluster.
+    package var fence: FencingToken?
 
     package init(
-        _ publish: ClientFrame.Publish, from: UserID? = nil, mayChangeOthers: Bool = false
+        _ publish: ClientFrame.Publish, from: UserID? = nil, mayChangeOthers: Bool = false,
+        fence: FencingToken? = nil
     ) {
         self.publish = publish
         self.from = from
         self.mayChangeOthers = mayChangeOthers
+        self.fence = fence
     }
 
     package init(

@@ -58,30 +58,6 @@ struct SessionMachineTests {
         #expect(machine.frameReceived(.authenticate(try token()), now: .zero) == .ignore)
     }
 
-    @Test("in a cluster a hello waits where access is open too, and a failure ends it")
-    func caughtUp() throws {
-        var machine = ServerConnectionMachine(now: .zero, waits: true)
-        let hello = ServerConnectionMachineTests.hello
-        #expect(machine.frameReceived(hello, now: .zero) == .identify(nil))
-        #expect(machine.mustWait)
-        #expect(
-            machine.identified(.success(.open), ends: nil, now: .zero)
-                == .takeOver(ServerConnectionMachineTests.device))
-        #expect(machine.takeOver(from: 0, now: .zero) == .welcome)
-        #expect(machine.principal == .open)
-        #expect(machine.frameReceived(.authenticate(try token()), now: .zero) == .ignore)
-
-        var late = ServerConnectionMachine(now: .zero, waits: true)
-        _ = late.frameReceived(hello, now: .zero)
-        let failure = RepriseError(.unavailable, "The journal is not there.")
-        guard case .close(let code, _) = late.identified(.failure(failure), ends: nil, now: .zero)
-        else {
-            Issue.record("it was not refused")
-            return
-        }
-        #expect(code == .unavailable)
-    }
-
     @Test(
         "a refused token ends it, by a code that says what to do",
         arguments: [

@@ -47,7 +47,12 @@ struct ClusterEntryTests {
         let conditions: [SetCatalogue.Condition] = [
             .none, .absent, .oneOf(nil), .oneOf(["x", ""]),
         ]
-        return [.nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12)]
+        let fence = FencingToken(device: id, generation: .init(sequence: 258, place: 3))
+        return [
+            .nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12),
+            .publish(PublishMessages(messages, by: user, fence: fence)),
+            .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
+        ]
             + accounts.map { .account($0) }
             + conditions.map { .account(SetCatalogue(catalogue, of: channel, if: $0)) }
     }

@@ -14,7 +14,8 @@ struct ClusterReplicaTests {
         seed: UInt64 = 1, faults: FaultyJournal.Faults = ClusterStore.faults,
         _ body: (ClusterStore) async throws -> Void
     ) async throws {
-        let store = try ClusterStore(clock: ManualClock(), seed: seed, faults: faults)
+        let store = try ClusterStore(
+            clock: ManualClock(), seed: seed, faults: faults, configuration)
         try await store.reopen()
         do {
             try await body(store)
@@ -232,6 +233,64 @@ struct ClusterReplicaTests {
                 return results.first?.event != nil
             }
             #expect(stored == [false, true, false, true])
+        }
+    }
+
+    @Test("What an older connection of a device publishes is refused, at whichever gateway it is")
+    func fence() async throws {
+        try await Self.run { store in
+            let ada = try UserID("ada")
+            let phone = ConnectingDevice(user: ada, device: .random())
+            let hello = { (gateway: Int) in
+                let outcomes = try await store.gateways[gateway].replica.submit([.hello(phone)])
+                guard case .arrived(let arrival, nil)? = outcomes.first else {
+                    throw RepriseError(.internal, "A hello came to \(outcomes).")
+                }
+                return FencingToken(device: phone.device, generation: arrival.generation)
+            }
+            let publish = { (gateway: Int, fence: FencingToken?) in
+                let message = NewMessage(
+                    channel: try ChannelName("one"), id: .random(), from: ada, body: [49])
+                let fenced = NewMessage(message.publish, from: ada, fence: fence)
+                return try await store.gateways[gateway].log.append([fenced]).first?.event != nil
+            }
+            let first = try await hello(0)
+            #expect(try await publish(0, first))
+            #expect(try await publish(1, first), "what is fenced is the connection, not the gateway")
+            let second = try await hello(1)
+            #expect(second.generation > first.generation)
+            #expect(try await publish(0, first) == false)
+            #expect(try await publish(0, second))
+            #expect(try await publish(0, nil), "HTTP has no connection that could be older")
+            let stranger = FencingToken(device: .random(), generation: first.generation)
+            #expect(try await publish(0, stranger) == false)
+            try await store.expectEqual()
+        }
+    }
+
+    @Test(
+        "The device that came least recently is forgotten, and its connection ends",
+        .limit("cluster.devices"))
+    func forgotten() async throws {
+        #expect(ClusterLimits.devices == 1_048_576)
+        var configuration = ClusterStore.configuration
+        configuration.devices = 3
+        try await Self.run(configuration: configuration) { store in
+            var forgotten: [Arrival] = []
+            var last: Arrival?
+            for name in ["a", "b", "a", "c", "d", "e"] {
+                let device = ConnectingDevice(user: nil, device: try EntryID(name))
+                let outcomes = try await store.gateways[0].replica.submit([.hello(device)])
+                guard case .arrived(let arrival, let ended)? = outcomes.first else { continue }
+                last = arrival
+                if let ended {
+                    forgotten.append(ended)
+                    #expect(ended.generation == arrival.generation)
+                }
+            }
+            #expect(forgotten.map(\.device.device.text) == ["b", "a"])
+            #expect(last?.device.device.text == "e")
+            try await store.expectEqual()
         }
     }
 

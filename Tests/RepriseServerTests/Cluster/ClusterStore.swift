@@ -52,6 +52,7 @@ final class ClusterStore: LogUnderTestStore {
     let folder: TemporaryFolder
     private let clock: ManualClock
     private let open = Mutex<[Gateway]>([])
+    private let configuration: ClusterView.Configuration
 
     static var configuration: ClusterView.Configuration {
         var configuration = ClusterView.Configuration()
@@ -61,9 +62,11 @@ final class ClusterStore: LogUnderTestStore {
 
     init(
         clock: ManualClock = ManualClock(), seed: UInt64 = 1,
-        faults: FaultyJournal.Faults = ClusterStore.faults
+        faults: FaultyJournal.Faults = ClusterStore.faults,
+        _ configuration: ClusterView.Configuration = ClusterStore.configuration
     ) throws {
         self.clock = clock
+        self.configuration = configuration
         folder = try TemporaryFolder()
         journal = MemoryJournal(seed: seed, readers: 2, stamps: clock, faults: faults)
     }
@@ -83,7 +86,7 @@ final class ClusterStore: LogUnderTestStore {
     /// Another one, for the test to stop.
     func open(_ index: Int) throws -> Gateway {
         try Gateway(
-            at: path(index), journal: journal, clock: clock, Self.configuration)
+            at: path(index), journal: journal, clock: clock, configuration)
     }
 
     func close() async {

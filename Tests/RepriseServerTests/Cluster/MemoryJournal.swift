@@ -87,6 +87,19 @@ final class MemoryJournal: ClusterJournal {
     }
 }
 
+/// A journal that several servers leave, and the test closes.
+struct SharedJournal: ClusterJournal {
+    let journal: MemoryJournal
+
+    var epoch: Epoch { journal.epoch }
+    func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
+    func live() -> AsyncStream<StoredEntry> { journal.live() }
+    func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+        try await journal.read(after: sequence)
+    }
+    func close() async {}
+}
+
 /// The calendar of one clock, the uptime of the system.
 struct WallOf: Timekeeper {
     let clock: any Timekeeper

@@ -16,10 +16,11 @@ struct RunningServer: Sendable {
     let gateway: Gateway
     let group: ServiceGroup
 
-    /// Runs `body` against a server, then shuts it down; what the server throws, this throws.
+    /// Runs `body` against a server, then shuts it down; what the server throws, this throws. With
+    /// a journal it is a gateway of that cluster, and `log` is not used.
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
-        admission: Admission? = nil,
+        admission: Admission? = nil, journal: (any ClusterJournal)? = nil,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
@@ -29,7 +30,7 @@ struct RunningServer: Sendable {
         let server = Server(
             configuration: ServerConfiguration(port: 0, data: folder.path, limits: limits),
             logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
-            admission: admission)
+            openJournal: journal.map { journal in { journal } }, admission: admission)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {
