@@ -23,7 +23,7 @@ final class ServerConnection {
     var outboxBytes = 0
     var isWritable = true
     /// Where it stands in the roster of devices; nil before it is known whose it is.
-    private var key: DeviceRoster<Int>.Key?
+    private var entered: ConnectingDevice?
     private var hasEnded = false
     /// Bytes handed to the network since the beginning.
     var written = 0
@@ -120,9 +120,12 @@ final class ServerConnection {
     // MARK: The device's other connections
 
     private func takeOver(as device: EntryID) {
-        let key = DeviceRoster<Int>.Key(user: machine.principal.user, device: device)
-        self.key = key
-        var older = life.roster.arrived(id, as: key)
+        let device = ConnectingDevice(user: machine.principal.user, device: device)
+        entered = device
+        life.roster.entered(id, as: device)
+        guard case .newest(var older) = life.roster.arrived(id, as: device, nil) else {
+            return replaced()
+        }
         if life.mutation == .olderConnectionsStay { older = [] }
         for other in older { life.post(.replace(other, by: id)) }
         perform(machine.takeOver(from: older.count, now: life.now), for: nil)
@@ -306,7 +309,7 @@ final class ServerConnection {
         guard !hasEnded else { return }
         hasEnded = true
         machine.connectionEnded(now: life.now)
-        if let key { life.roster.left(id, as: key) }
+        if let entered { life.roster.left(id, as: entered) }
         for subscription in subscriptions { life.remove(subscription) }
         subscriptions = []
         turns.left { _ in true }
