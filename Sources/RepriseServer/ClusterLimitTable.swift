@@ -15,6 +15,22 @@ extension LimitTable {
                 "\(ClusterLimits.waitingCommands), of \(bytes: ClusterLimits.waitingBytes)",
                 "`.full`; `refused` `overloaded`, HTTP 503"),
             Limit(
+                "cluster.hellos", "devices that connect and wait for the journal",
+                "\(ClusterLimits.waitingHellos) at each gateway",
+                "closed with `4101`; the device comes back later"),
+            Limit(
+                "cluster.devices", "devices whose newest hello is remembered",
+                "\(ClusterLimits.devices)",
+                "the one that came least recently is closed with `4104`, and says hello again"),
+            Limit(
+                "cluster.lease", "a lease: who pushes, who keeps the retention",
+                """
+                \(ClusterLimits.leaseTime) of the journal's time; its holder acts for \
+                \(ClusterLimits.leaseActs) since it asked, and asks every \
+                \(ClusterLimits.leaseRenewal)
+                """,
+                "another gateway takes it; what the former still asks for is refused"),
+            Limit(
                 "cluster.flight", "entries of a gateway that are under way",
                 "\(ClusterLimits.entriesInFlight), each of up to \(ClusterLimits.entryCommands) changes",
                 "the others wait"),

@@ -143,7 +143,7 @@ public struct Server: Service {
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
-            metrics: metrics, clock: clock, logger: logger)
+            cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
         entrances.opened(accessControl, pushing)
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
             hub.committed($0)
@@ -241,6 +241,7 @@ public struct Server: Service {
     ) async throws {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
+        async let _: Void? = gateway.cluster?.keepHouse()
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()

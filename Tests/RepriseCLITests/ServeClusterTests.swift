@@ -78,7 +78,6 @@ struct ServeClusterTests {
             (["--log", "nats://n1", "--journal-bytes", "5"], "67108864"),
             (["--log", "nats://n1", "--backups", "a"], "--backups"),
             (["--log", "nats://n1", "--restored"], "--restored"),
-            (["--log", "nats://n1", "--push-dry-run"], "does not push yet"),
         ])
     func settings(options: [String], words: String) async throws {
         let folder = try TemporaryFolder()

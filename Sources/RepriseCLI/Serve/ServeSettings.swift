@@ -168,11 +168,6 @@ struct ServeSettings: Sendable {
             throw RepriseError(.badConfiguration, "The audience may not be empty.")
         }
         if cluster != nil {
-            guard push == PushConfiguration() else {
-                throw RepriseError(
-                    .badConfiguration, "A cluster does not push yet.",
-                    remedy: "Leave out the flags of push, or --log.")
-            }
             guard backups == nil else {
                 throw RepriseError(
                     .badConfiguration, "A cluster's backup is its journal: there is no --backups.",

@@ -53,7 +53,7 @@ package final class Accounts: Sendable {
     private init(
         _ database: AccountsDatabase, _ implicitChannels: Bool,
         _ clock: any Timekeeper, _ heads: @escaping ChannelHeads,
-        submit: CommandSubmission? = nil
+        pushes: PushQueue? = nil, submit: CommandSubmission? = nil
     ) {
         self.database = database
         self.clock = clock
@@ -63,7 +63,7 @@ package final class Accounts: Sendable {
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
         forms = CatalogueStore(database)
-        pushQueue = PushQueue(database)
+        pushQueue = pushes ?? PushQueue(database)
         positions = PositionStore(database)
     }
 
@@ -73,7 +73,7 @@ package final class Accounts: Sendable {
     package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
         self.init(
             view.accounts, view.implicitChannels, SystemTimekeeper(),
-            { try view.log.head(of: $0) }, submit: submit)
+            { try view.log.head(of: $0) }, pushes: view.pushQueue, submit: submit)
     }
 
     /// Tells who observes changes what an entry has changed, whichever gateway wrote it.
@@ -262,7 +262,7 @@ package final class Accounts: Sendable {
         switch try await submit([.account(command)]).first {
         case .changed(let outcome as Command.Outcome, _)?: return outcome
         case .refused(let error)?: throw error
-        case .nothing?, .published?, .arrived?, .trimmed?, .changed?, nil:
+        case .nothing?, .published?, .arrived?, .leased?, .trimmed?, .changed?, nil:
             throw RepriseError(.internal, "A change has another outcome than its own.")
         }
     }

@@ -10,14 +10,11 @@ import RepriseWire
 ///
 /// In a cluster it is a part of the view, which the journal's commands alone change.
 final class AccountsDatabase: Sendable {
-    private struct File {
-        let folder: LogFolder
-        let writer: GroupedWriter
-    }
-
     private let pool: DatabasePool
     /// Nil in a view.
-    private let file: File?
+    private let folder: LogFolder?
+    /// Nil in a view, but for what is the gateway's own.
+    private let writer: GroupedWriter?
 
     /// Opens the database in a data folder, or creates it.
     static func open(at path: String) throws -> AccountsDatabase {
@@ -41,13 +38,20 @@ final class AccountsDatabase: Sendable {
         try ServerDatabase.accounts.prepare(pool, migrator)
         folder.begin()
         try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
-        file = File(folder: folder, writer: GroupedWriter(pool))
+        self.folder = folder
+        writer = GroupedWriter(pool)
     }
 
     /// The accounts of a view.
     init(view pool: DatabasePool) {
         self.pool = pool
-        file = nil
+        (folder, writer) = (nil, nil)
+    }
+
+    /// What a gateway notes in its view for itself: the pushes that wait.
+    init(pushesOf pool: DatabasePool) {
+        self.pool = pool
+        (folder, writer) = (nil, GroupedWriter(pool))
     }
 
     /// See `Accounts/belong(to:isRestored:)`.
@@ -79,16 +83,17 @@ final class AccountsDatabase: Sendable {
 
     func eraseDeleted() async throws {
         // Of a view its log does it.
-        _ = try await file?.writer.afterCommits {
+        guard folder != nil else { return }
+        _ = try await writer?.afterCommits {
             try ServerDatabase.accounts.emptyWriteAheadLog($0)
         }
     }
 
     func close() async {
-        guard let file else { return }
-        await file.writer.close()
+        await writer?.close()
+        guard let folder else { return }
         ServerDatabase.accounts.close(pool)
-        file.folder.release()
+        folder.release()
     }
 
     func synchronous() throws -> Int? {
@@ -112,9 +117,9 @@ final class AccountsDatabase: Sendable {
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
-        guard let file else {
+        guard let writer else {
             throw RepriseError(.internal, "The view of a cluster is changed by its journal alone.")
         }
-        return try await file.writer.write(committed: committed, body)
+        return try await writer.write(committed: committed, body)
     }
 }

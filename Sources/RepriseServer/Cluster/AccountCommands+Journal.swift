@@ -223,11 +223,7 @@ extension SetCatalogue: JournaledCommand {
         case 0: condition = .none
         case 1: condition = .absent
         case 2: condition = .oneOf(nil)
-        case 3:
-            // Each takes bytes of the entry: a great number ends with them.
-            var tags: [String] = []
-            for _ in 0..<max(try reader.integer(), 0) { tags.append(try reader.text()) }
-            condition = .oneOf(tags)
+        case 3: condition = .oneOf(try reader.list { try $0.text() })
         case let other: throw RepriseError(.malformed, "\(other) is no condition.")
         }
         self.init(unchecked: bytes, version: version, of: company, if: condition)

@@ -91,6 +91,17 @@ package struct BinaryReader: Sendable {
         try bool() ? try body(&self) : nil
     }
 
+    /// Reads values behind their number. Each takes bytes: a great number ends with them.
+    package mutating func list<Value>(
+        _ body: (inout BinaryReader) throws -> Value
+    ) throws -> [Value] {
+        let count = try integer()
+        guard count >= 0 else { throw RepriseError(.malformed, "\(count) values are none.") }
+        var values: [Value] = []
+        while values.count < count { values.append(try body(&self)) }
+        return values
+    }
+
     package func expectEnd() throws(RepriseError) {
         guard rest.isEmpty else {
             throw RepriseError(.malformed, "\(rest.count) bytes follow the last field.")

@@ -11,8 +11,14 @@ package enum ClusterCommand: Sendable {
     case publish(PublishMessages)
     /// A device has connected: its place in the journal is the connection's ``Generation``.
     case hello(ConnectingDevice)
-    /// Removes the first of a channel's messages, as many as one transaction may.
-    case trim(ChannelName, through: Int64)
+    /// Removes the first of a channel's messages, as many as one transaction may; by retention
+    /// with the grant of ``LeaseRole/housekeeping``.
+    case trim(ChannelName, through: Int64, grant: Int64?)
+    case lease(LeaseRequest)
+    /// A gateway begins to push by a service: messages stored before are not pushed, if it is the
+    /// first that ever does.
+    case beginPushing(PushService, grant: Int64)
+    case pushed(PushProgress)
     case account(any JournaledCommand)
 
     package var bytes: [UInt8] {
@@ -25,10 +31,21 @@ package enum ClusterCommand: Sendable {
         case .publish(let publish):
             writer.write(UInt8(2))
             publish.write(to: &writer)
-        case .trim(let channel, let through):
+        case .trim(let channel, let through, let grant):
             writer.write(UInt8(3))
             writer.write(channel.text)
             writer.write(through)
+            writer.write(grant) { $0.write($1) }
+        case .lease(let request):
+            writer.write(UInt8(5))
+            request.write(to: &writer)
+        case .beginPushing(let service, let grant):
+            writer.write(UInt8(6))
+            writer.write(service.role.rawValue)
+            writer.write(grant)
+        case .pushed(let progress):
+            writer.write(UInt8(7))
+            progress.write(to: &writer)
         case .hello(let device):
             writer.write(UInt8(4))
             writer.write(device.user?.text) { $0.write($1) }
@@ -48,10 +65,15 @@ package enum ClusterCommand: Sendable {
         case 1: self = .session(nonce: try reader.integer())
         case 2: self = .publish(try PublishMessages(from: &reader))
         case 3:
-            self = .trim(try ChannelName(reader.text()), through: try reader.integer())
+            self = .trim(
+                try ChannelName(reader.text()), through: try reader.integer(),
+                grant: try reader.optional { try $0.integer() })
         case 4:
             let user = try reader.optional { try UserID($0.text()) }
             self = .hello(.init(user: user, device: try EntryID(reader.text())))
+        case 5: self = .lease(try LeaseRequest(from: &reader))
+        case 6: self = .beginPushing(try PushService(from: &reader), grant: try reader.integer())
+        case 7: self = .pushed(try PushProgress(from: &reader))
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
                 throw RepriseError(

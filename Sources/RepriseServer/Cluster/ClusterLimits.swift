@@ -18,6 +18,20 @@ package enum ClusterLimits {
     /// The most devices whose newest hello is remembered; the connection of one that is forgotten
     /// is ended.
     package static let devices = 1_048_576
+    /// How long a lease holds after it was granted, by the journal's time.
+    package static let leaseTime: Duration = .seconds(20)
+    /// How long its holder acts after it asked, by its own uptime.
+    package static let leaseActs: Duration = .seconds(16)
+    /// How often its holder asks again.
+    package static let leaseRenewal: Duration = .seconds(5)
+    /// How often a gateway looks.
+    package static let leaseLook: Duration = .seconds(1)
+    /// How much longer than ``leaseTime`` others wait before they claim it, at most.
+    package static let leaseJitter: Duration = .seconds(2)
+    /// How often it is noted up to where nothing waits to be pushed.
+    package static let pushProgress: Duration = .seconds(5)
+    /// The most channels, marks or addresses of one such note.
+    package static let pushNotes = 4_096
     /// How long a gateway waits for an entry of its own before it sends it again.
     package static let resendAfter: Duration = .seconds(1)
     /// After this silence a gateway asks the journal what it has missed.

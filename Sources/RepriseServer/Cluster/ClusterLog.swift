@@ -5,10 +5,21 @@ package import RepriseWire
 package final class ClusterLog: MessageLog {
     private let view: ClusterView
     private let submit: CommandSubmission
+    private let housekeeping: (@Sendable () -> Int64?)?
 
-    /// `submit` is ``ClusterReplica/submit(_:)``.
-    package init(_ view: ClusterView, submit: @escaping CommandSubmission) {
+    /// Makes a log.
+    ///
+    /// - Parameters:
+    ///   - view: what is read.
+    ///   - housekeeping: the grant by which this gateway keeps the retention now, nil in it while
+    ///     another does; without it all do.
+    ///   - submit: ``ClusterReplica/submit(_:)``.
+    package init(
+        _ view: ClusterView, housekeeping: (@Sendable () -> Int64?)? = nil,
+        submit: @escaping CommandSubmission
+    ) {
         self.view = view
+        self.housekeeping = housekeeping
         self.submit = submit
     }
 
@@ -47,18 +58,35 @@ package final class ClusterLog: MessageLog {
     package func probe() async throws { _ = try await submit([.nop]) }
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
-        while case .trimmed(_, more: true)? =
-            try await submit([.trim(channel, through: through)]).first
-        {}
+        try await trim(channel, through: through, grant: nil)
         return try await state(of: channel)
+    }
+
+    private func trim(_ channel: ChannelName, through: Int64, grant: Int64?) async throws {
+        while case .trimmed(_, more: true)? =
+            try await submit([.trim(channel, through: through, grant: grant)]).first
+        {}
     }
 
     package func trim(
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
         guard !policy.keepsAll || overrides != nil else { return }
-        try await view.log.eachDue(policy, now: now, overrides: overrides) { channel, through in
-            _ = try await self.trim(channel, through: through)
+        var grant: Int64?
+        if let housekeeping {
+            grant = housekeeping()
+            guard grant != nil else { return }
+            let (time, isHeld) = view.time
+            guard !isHeld, abs(time.milliseconds - now.milliseconds)
+                <= ClusterLimits.clockDifference.milliseconds
+            else {
+                throw RepriseError(
+                    .unavailable, "This gateway's clock and the journal's differ too much to trim.",
+                    remedy: "Set the clocks of the gateways and of NATS by NTP.")
+            }
+        }
+        try await view.log.eachDue(policy, now: now, overrides: overrides) { [grant] in
+            try await self.trim($0, through: $1, grant: grant)
         }
     }
 

@@ -16,6 +16,8 @@ package struct ClusterMember: Sendable {
     package let log: ClusterLog
     package let accounts: Accounts
     package let barrier: ReadBarrier
+    package let leases: ClusterLeases
+    package let submit: CommandSubmission
     private let hellos: WaitingHellos
 
     /// Opens the view; closes the journal if it cannot.
@@ -48,7 +50,11 @@ package struct ClusterMember: Sendable {
         self.journal = journal
         self.view = view
         self.replica = replica
-        log = ClusterLog(view, submit: submit)
+        let leases = ClusterLeases(submit: submit, seen: { view.lease($0) }, clock: clock)
+        self.leases = leases
+        self.submit = submit
+        log = ClusterLog(
+            view, housekeeping: { leases.grant(of: .housekeeping) }, submit: submit)
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()
@@ -83,6 +89,17 @@ package struct ClusterMember: Sendable {
         }
     }
 
+    /// The number of hellos that wait for the journal.
+    package var waitingHellos: Int { hellos.waiting }
+
+    /// Does the cluster's housekeeping while this gateway has the lease, until cancelled: see
+    /// ``ClusterLog/trim(_:now:overrides:)``.
+    package func keepHouse() async {
+        await leases.hold(.housekeeping) { _ in
+            while (try? await Task.sleep(for: .seconds(3_600))) != nil {}
+        }
+    }
+
     /// Closes the view and the journal; ``replica`` must have ended.
     package func close() async {
         await view.close()
@@ -102,6 +119,8 @@ private final class WaitingHellos: Sendable {
                 .full, "Too many devices connect at once.", remedy: "Come back in a moment.")
         }
     }
+
+    var waiting: Int { count.load(ordering: .relaxed) }
 
     func leave() { count.subtract(1, ordering: .relaxed) }
 }

@@ -10,6 +10,10 @@ import RepriseWire
 /// - `entries`: the newest entries' digests and times.
 /// - `sessions`: see ``AdmissionMachine/Session``.
 /// - `arrivals`: the newest hello of each device; without a user its text is empty.
+/// - `leases`: see ``Lease``.
+/// - `pushed_services`, `pushed_channels`, `pushed_messages`: see ``PushProgress``: what has begun,
+///   up to where nothing waits, and what was pushed beyond that. `push_services`, `push_walks` and
+///   `push_queue` are the gateway's own while it pushes.
 enum ClusterSchema {
     static func migrator(epoch: Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -46,6 +50,32 @@ enum ClusterSchema {
                       PRIMARY KEY (user, device)
                     ) WITHOUT ROWID;
                     CREATE UNIQUE INDEX arrivalsInOrder ON arrivals (sequence, place);
+                    """)
+        }
+        migrator.registerMigration("3 leases and pushes") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE leases (
+                      role INTEGER PRIMARY KEY,
+                      holder INTEGER NOT NULL,
+                      granted INTEGER NOT NULL,
+                      expires INTEGER NOT NULL
+                    );
+                    CREATE TABLE pushed_services (service TEXT PRIMARY KEY) WITHOUT ROWID;
+                    CREATE TABLE pushed_channels (
+                      service TEXT NOT NULL,
+                      channel TEXT NOT NULL,
+                      through INTEGER NOT NULL,
+                      PRIMARY KEY (service, channel)
+                    ) WITHOUT ROWID;
+                    CREATE TABLE pushed_messages (
+                      service TEXT NOT NULL,
+                      channel TEXT NOT NULL,
+                      seq INTEGER NOT NULL,
+                      user TEXT NOT NULL,
+                      device TEXT NOT NULL,
+                      PRIMARY KEY (service, channel, seq, user, device)
+                    ) WITHOUT ROWID;
                     """)
         }
         LogSchema.register(in: &migrator) { epoch }

@@ -31,18 +31,22 @@ package final class ClusterView: Sendable {
 
         /// As it is stored.
         init(
-            _ db: Database, _ configuration: Configuration, _ accounts: AccountsDatabase
+            _ db: Database, _ configuration: Configuration, _ pushes: PushQueue
         ) throws {
             admission = try AdmissionMachine(db)
             applier = CommandApplier(
-                implicitChannels: configuration.implicitChannels, pushes: PushQueue(accounts),
-                arrivals: try DeviceArrivals(db, limit: Int64(configuration.devices)))
+                implicitChannels: configuration.implicitChannels, pushes: pushes,
+                arrivals: try DeviceArrivals(db, limit: Int64(configuration.devices)),
+                leases: try GrantedLeases(db))
         }
     }
 
     /// For reading; nothing is written to it.
     package let log: SQLiteMessageLog
     let accounts: AccountsDatabase
+    /// The gateway's own, while it pushes.
+    let pushQueue: PushQueue
+    private let pushes: AccountsDatabase
     private let configuration: Configuration
     private let database: LogDatabase
     private let state: Mutex<State>
@@ -80,8 +84,10 @@ package final class ClusterView: Sendable {
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
         self.configuration = configuration
-        let accounts = accounts
-        state = Mutex(try database.readNow { try State($0, configuration, accounts) })
+        pushes = AccountsDatabase(pushesOf: database.pool)
+        pushQueue = PushQueue(pushes, isInCluster: true)
+        let queue = pushQueue
+        state = Mutex(try database.readNow { try State($0, configuration, queue) })
     }
 
     /// Whether a channel that nobody made is public.
@@ -134,7 +140,7 @@ package final class ClusterView: Sendable {
                 }
             } catch {
                 // Nothing was written, so what is in memory is as before.
-                state = try database.readNow { try State($0, configuration, accounts) }
+                state = try database.readNow { try State($0, configuration, pushQueue) }
                 throw fault ?? error
             }
         }
@@ -149,7 +155,8 @@ package final class ClusterView: Sendable {
         try log.stepped.dump()
             + database.readNow { db in
                 try [
-                    "applied", "entries", "sessions", "arrivals", "channels", "members", "positions",
+                    "applied", "entries", "sessions", "arrivals", "leases", "pushed_services",
+                    "pushed_channels", "pushed_messages", "channels", "members", "positions",
                     "device_positions", "devices", "mutes", "quiet_hours", "forms",
                 ].flatMap { table in
                     try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
@@ -158,7 +165,15 @@ package final class ClusterView: Sendable {
             }
     }
 
-    package func close() async { await log.close() }
+    /// Who has a lease.
+    package func lease(_ role: LeaseRole) -> Lease? {
+        state.withLock { $0.applier.leases.leases[role] }
+    }
+
+    package func close() async {
+        await pushes.close()
+        await log.close()
+    }
 }
 
 extension ClusterView.State {
@@ -208,7 +223,7 @@ extension AppliedEntry {
                     }
                 }
             case .trimmed(let channel, _): [(channel, true)]
-            case .nothing, .arrived, .changed, .refused: []
+            case .nothing, .arrived, .leased, .changed, .refused: []
             }
         }
     }

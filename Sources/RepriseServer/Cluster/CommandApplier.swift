@@ -22,13 +22,17 @@ struct CommandApplier {
     let implicitChannels: Bool
     let pushes: PushQueue
     private var arrivals: DeviceArrivals
+    private(set) var leases: GrantedLeases
     /// Of the transactions so far; a change of access ends them.
     private var grants: [GrantKey: Grant] = [:]
 
-    init(implicitChannels: Bool, pushes: PushQueue, arrivals: DeviceArrivals) {
+    init(
+        implicitChannels: Bool, pushes: PushQueue, arrivals: DeviceArrivals, leases: GrantedLeases
+    ) {
         self.implicitChannels = implicitChannels
         self.pushes = pushes
         self.arrivals = arrivals
+        self.leases = leases
     }
 
     mutating func apply(
@@ -62,12 +66,29 @@ struct CommandApplier {
         case .hello(let device):
             let arrival = Arrival(device: device, generation: place)
             return .arrived(arrival, forgotten: try arrivals.arrived(arrival, db))
-        case .trim(let channel, let through):
+        case .lease(let request):
+            let grant = try leases.decide(request, of: place.sequence, at: time, db)
+            return .leased(grant: grant)
+        case .beginPushing(let service, let grant):
+            guard leases.isCurrent(grant, of: service.role) else { return Self.outdated }
+            try PushProgress.begin(service, db)
+            return .nothing
+        case .pushed(let progress):
+            guard leases.isCurrent(progress.grant, of: progress.service.role) else {
+                return Self.outdated
+            }
+            try progress.apply(db)
+            return .nothing
+        case .trim(let channel, let through, let grant):
+            if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
             return .trimmed(
                 channel, more: try LogTrimming.step(channel, through: through, &memory, db))
         case .account(let command): return try change(command, at: time, db)
         }
     }
+
+    private static let outdated = CommandOutcome.refused(
+        RepriseError(.refused, "Another gateway does this now."))
 
     private mutating func change(
         _ command: some JournaledCommand, at time: WallTime, _ db: Database

@@ -9,6 +9,8 @@ package enum CommandOutcome: Sendable {
     case published([AppendResult])
     /// A device's hello counts; to keep within the limit another one's was forgotten.
     case arrived(Arrival, forgotten: Arrival?)
+    /// A lease was granted, by this sequence, or refused.
+    case leased(grant: Int64?)
     /// Some messages were removed; whether more are to be.
     case trimmed(ChannelName, more: Bool)
     /// A command's `Outcome`, and what others have to hear of.

@@ -22,6 +22,8 @@ package actor PushDispatcher {
     }
 
     private let provider: any PushProvider
+    /// By which this gateway pushes for its cluster; nil if the server is alone.
+    private let lease: PushLease?
     private let queue: PushQueue
     private let scanner: FanOutScanner
     private let maker: PushMaker
@@ -46,11 +48,12 @@ package actor PushDispatcher {
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
     package init(
-        _ provider: any PushProvider, queue: PushQueue, unread: UnreadCounts,
-        log: any MessageLog, metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
+        _ provider: any PushProvider, queue: PushQueue, lease: PushLease? = nil,
+        unread: UnreadCounts, log: any MessageLog, metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
     ) {
         self.provider = provider
         self.queue = queue
+        self.lease = lease
         self.unread = unread
         self.metrics = metrics
         self.clock = clock
@@ -112,6 +115,8 @@ package actor PushDispatcher {
     private func begin() async {
         while !isStopping {
             do {
+                try await lease?.begin()
+                if lease != nil { try await queue.resume(provider.service) }
                 try await scanner.begin()
                 try await queue.hurry(provider.service, now: clock.wall())
                 machine.started(queued: try await queue.count(provider.service))
@@ -274,6 +279,8 @@ package actor PushDispatcher {
         }
         do {
             switch try await maker.push(due, as: kind, isQuiet: isQuiet) {
+            case .push where lease?.isCurrent == false:
+                ended(due, .later(PushLimits.afterFailure, "Another gateway pushes now."))
             case .push(let push): ended(due, await provider.send(push))
             case .gone: ended(due, .accepted, instead: .dropped(.gone))
             }
@@ -339,6 +346,7 @@ package actor PushDispatcher {
 
     private func settle(_ batch: [PushSettled]) async {
         do {
+            try await lease?.report(batch)
             try await queue.settle(batch, now: clock.wall())
             settled(batch)
         } catch {
@@ -368,6 +376,8 @@ package actor PushDispatcher {
     /// more.
     private func settleRest() async {
         let rest = settlements.takeAll()
-        if !rest.isEmpty { try? await queue.settle(rest, now: clock.wall()) }
+        guard !rest.isEmpty else { return }
+        try? await lease?.report(rest)
+        try? await queue.settle(rest, now: clock.wall())
     }
 }

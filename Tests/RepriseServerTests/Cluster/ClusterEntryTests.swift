@@ -47,11 +47,23 @@ struct ClusterEntryTests {
         let conditions: [SetCatalogue.Condition] = [
             .none, .absent, .oneOf(nil), .oneOf(["x", ""]),
         ]
+        var progress = PushProgress(.apns, by: 77)
+        progress.marks = [.init(user: ada, device: id, channel: channel, seq: 9)]
+        progress.invalid = [
+            .init(user: ada, device: id, text: "ab01", since: WallTime(milliseconds: 5)),
+            .init(user: ada, device: other, text: "ab02", since: nil),
+        ]
+        progress.done = [.init(channel: channel, through: 8)]
         let fence = FencingToken(device: id, generation: .init(sequence: 258, place: 3))
         return [
-            .nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12),
+            .nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
             .publish(PublishMessages(messages, by: user, fence: fence)),
             .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
+            .lease(LeaseRequest(.housekeeping, by: -5, .claim)),
+            .lease(LeaseRequest(.apns, by: 5, .renew(grant: 77))),
+            .lease(LeaseRequest(.webPush, by: 5, .release(grant: 77))),
+            .beginPushing(.webPush, grant: 77), .pushed(progress),
+            .pushed(PushProgress(.webPush, by: 77)),
         ]
             + accounts.map { .account($0) }
             + conditions.map { .account(SetCatalogue(catalogue, of: channel, if: $0)) }

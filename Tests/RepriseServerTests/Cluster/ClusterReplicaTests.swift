@@ -154,7 +154,7 @@ struct ClusterReplicaTests {
                                 mayChangeOthers: grant.mayManage))
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
-                case .nop, .session, .trim: break
+                case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed: break
                 }
             }
         }
@@ -291,6 +291,91 @@ struct ClusterReplicaTests {
             #expect(forgotten.map(\.device.device.text) == ["b", "a"])
             #expect(last?.device.device.text == "e")
             try await store.expectEqual()
+        }
+    }
+
+    @Test("A lease has one holder, whose wishes end with it", .limit("cluster.lease"))
+    func leases() async throws {
+        try await Self.run { store in
+            func ask(_ gateway: Int, _ wish: LeaseRequest.Wish) async throws -> Int64? {
+                let request = LeaseRequest(.housekeeping, by: Int64(gateway + 1), wish)
+                let outcome = try await store.gateways[gateway].replica.submit([.lease(request)])
+                guard case .leased(let grant)? = outcome.first else {
+                    throw RepriseError(.internal, "A wish came to \(outcome).")
+                }
+                return grant
+            }
+            func trims(_ gateway: Int, _ grant: Int64) async throws -> Bool {
+                let command = ClusterCommand.trim(
+                    try ChannelName("one"), through: 1, grant: grant)
+                let outcome = try await store.gateways[gateway].replica.submit([command])
+                if case .trimmed? = outcome.first { return true }
+                return false
+            }
+            let first = try #require(try await ask(0, .claim))
+            #expect(try await ask(1, .claim) == nil)
+            #expect(try await ask(1, .renew(grant: first)) == nil, "the grant alone is not enough")
+            #expect(try await trims(0, first))
+            store.advance(by: .seconds(19))
+            #expect(try await ask(1, .claim) == nil)
+            #expect(try await ask(0, .renew(grant: first)) == first)
+            store.advance(by: .seconds(19))
+            #expect(try await ask(1, .claim) == nil, "it was renewed")
+            store.advance(by: .seconds(1))
+            let second = try #require(try await ask(1, .claim))
+            #expect(try await trims(0, first) == false)
+            #expect(try await ask(0, .renew(grant: first)) == nil)
+            #expect(try await ask(0, .release(grant: second)) == nil)
+            #expect(try await trims(1, second))
+            #expect(try await ask(1, .release(grant: second)) == nil)
+            #expect(try await ask(0, .claim) != nil, "what was given back is free at once")
+            try await store.expectEqual()
+            let held = store.gateways[0].view.lease(.housekeeping)
+            try await store.reopen()
+            #expect(store.gateways[1].view.lease(.housekeeping) == held)
+            #expect(held?.holder == 1)
+        }
+    }
+
+    @Test("Who no longer pushes for the cluster changes nothing of what was pushed")
+    func pushProgress() async throws {
+        try await Self.run { store in
+            let (ada, phone) = (try UserID("ada"), try EntryID("phone"))
+            let channel = try ChannelName("one")
+            let accounts = store.gateways[0].accounts
+            let owner = Principal(user: ada)
+            try await accounts.perform(SetChannel(channel, ChannelSettings(), by: owner))
+            try await accounts.perform(
+                SetDevice(phone, of: ada, platform: nil, pushToken: try PushToken("ab")))
+            try await store.fill(channel, 3)
+            let replica = store.gateways[0].replica
+            let outcome = try await replica.submit([.lease(LeaseRequest(.apns, by: 1, .claim))])
+            guard case .leased(let grant?)? = outcome.first else {
+                Issue.record("no lease: \(outcome)")
+                return
+            }
+            for isCurrent in [false, true] {
+                let grant = isCurrent ? grant : grant + 1
+                var progress = PushProgress(.apns, by: grant)
+                progress.marks = [.init(user: ada, device: phone, channel: channel, seq: 3)]
+                progress.invalid = [.init(user: ada, device: phone, text: "ab", since: nil)]
+                let outcomes = try await replica.submit([
+                    .beginPushing(.apns, grant: grant), .pushed(progress),
+                ])
+                for outcome in outcomes {
+                    if case .refused = outcome { #expect(!isCurrent) } else { #expect(isCurrent) }
+                }
+                let rows = try store.gateways[1].view.dump().count { $0.hasPrefix("pushed_") }
+                let devices = try await store.gateways[0].accounts.devices.all(of: ada)
+                #expect(devices.first?.pushToken == (isCurrent ? nil : try PushToken("ab")))
+                #expect(isCurrent || rows == 0)
+            }
+            var progress = PushProgress(.apns, by: grant)
+            progress.done = [.init(channel: channel, through: 3)]
+            _ = try await replica.submit([.pushed(progress)])
+            try await store.expectEqual()
+            let rows = try store.gateways[1].view.dump().filter { $0.hasPrefix("pushed_") }
+            #expect(rows.count == 2, "the mark is behind what is done: \(rows)")
         }
     }
 

@@ -89,6 +89,9 @@ final class ClusterStore: LogUnderTestStore {
             at: path(index), journal: journal, clock: clock, configuration)
     }
 
+    /// Lets the journal's time go on.
+    func advance(by duration: Duration) { clock.advance(by: duration) }
+
     func close() async {
         let gateways = open.withLock { open in
             defer { open = [] }

@@ -118,7 +118,8 @@ struct JournalSimulation {
         let first = gateways[index].submitted + 1
         let last = first + Int64.random(in: 0..<3, using: &random)
         let commands = (first...last).map { number in
-            ClusterCommand.trim(Self.channel(gateways[index].life), through: number).bytes
+            ClusterCommand.trim(Self.channel(gateways[index].life), through: number, grant: nil)
+                .bytes
         }
         do {
             let (ticket, actions) = try gateways[index].writer.submit(commands, moment(index))
@@ -240,7 +241,7 @@ struct JournalSimulation {
                 index)
         case .accepted:
             var outcomes: [Int64] = []
-            for case .trim(let channel, let number) in entry.commands {
+            for case .trim(let channel, let number, _) in entry.commands {
                 let life = Int(channel.text.dropFirst(4)) ?? 0
                 gateways[index].view.append(Applied(life: life, number: number))
                 outcomes.append(number)

@@ -21,6 +21,7 @@ struct RunningServer: Sendable {
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
         admission: Admission? = nil, journal: (any ClusterJournal)? = nil,
+        providers: [any PushProvider]? = nil,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
@@ -30,7 +31,8 @@ struct RunningServer: Sendable {
         let server = Server(
             configuration: ServerConfiguration(port: 0, data: folder.path, limits: limits),
             logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
-            openJournal: journal.map { journal in { journal } }, admission: admission)
+            openJournal: journal.map { journal in { journal } }, admission: admission,
+            providers: providers)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {

@@ -9,8 +9,13 @@ package import RepriseWire
 /// the pushes that it has queued.
 package final class FanOutScans: Sendable {
     private let database: AccountsDatabase
+    /// Then other gateways may have pushed some of a scan's messages.
+    private let isInCluster: Bool
 
-    init(_ database: AccountsDatabase) { self.database = database }
+    init(_ database: AccountsDatabase, isInCluster: Bool) {
+        self.database = database
+        self.isInCluster = isInCluster
+    }
 
     /// Starts a service: messages stored before are not pushed.
     ///
@@ -114,12 +119,16 @@ package final class FanOutScans: Sendable {
     ) async throws -> Int {
         let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
         let (channel, after) = (scan.channel, scan.user)
-        let found =
-            candidates.isEmpty
-            ? Step(last: nil, targets: [])
-            : try await database.read {
-                try Self.step(service, channel, after: after, limit: limit, $0)
+        var found = Step(last: nil, targets: [])
+        if let first = candidates.first?.seq, let last = candidates.last?.seq {
+            found = try await database.read { [isInCluster] db in
+                var step = try Self.step(service, channel, after: after, limit: limit, db)
+                if isInCluster {
+                    step.pushed = try Self.pushed(service, channel, first...last, db)
+                }
+                return step
             }
+        }
         if let last = found.last {
             scan.user = last
             scan.target = target
@@ -128,7 +137,7 @@ package final class FanOutScans: Sendable {
         }
         return try await database.write { [scan] db in
             try Self.save(scan, service, db)
-            return try Self.queue(found.targets, candidates, service, channel, now, db)
+            return try Self.queue(found, candidates, service, channel, now, db)
         }
     }
 
@@ -137,6 +146,30 @@ package final class FanOutScans: Sendable {
         /// The last member, if there may be more after it.
         var last: String?
         var targets: [(user: String, device: String, floor: Int64)]
+        /// What other gateways have pushed.
+        var pushed: Set<Pushed> = []
+    }
+
+    private struct Pushed: Hashable, Sendable {
+        let seq: Int64
+        let user: String
+        let device: String
+    }
+
+    private static func pushed(
+        _ service: PushService, _ channel: ChannelName, _ messages: ClosedRange<Int64>,
+        _ db: Database
+    ) throws -> Set<Pushed> {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT seq, user, device FROM pushed_messages
+                WHERE service = ? AND channel = ? AND seq BETWEEN ? AND ?
+                """,
+            arguments: [
+                service.rawValue, channel.text, messages.lowerBound, messages.upperBound,
+            ])
+        return Set(rows.map { Pushed(seq: $0[0], user: $0[1], device: $0[2]) })
     }
 
     private static func step(
@@ -188,7 +221,7 @@ package final class FanOutScans: Sendable {
     }
 
     private static func queue(
-        _ targets: [(user: String, device: String, floor: Int64)], _ candidates: [PushCandidate],
+        _ step: Step, _ candidates: [PushCandidate],
         _ service: PushService, _ channel: ChannelName, _ now: WallTime, _ db: Database
     ) throws -> Int {
         var insert = try FastStatement(
@@ -200,8 +233,11 @@ package final class FanOutScans: Sendable {
             """)
         var count = 0
         for candidate in candidates {
-            for target in targets
+            for target in step.targets
             where candidate.seq > target.floor && candidate.from?.text != target.user {
+                let pushed = Pushed(
+                    seq: candidate.seq, user: target.user, device: target.device)
+                if !step.pushed.isEmpty, step.pushed.contains(pushed) { continue }
                 try insert.bind(service.rawValue)
                 try insert.bind(now.milliseconds)
                 try insert.bind(target.user)

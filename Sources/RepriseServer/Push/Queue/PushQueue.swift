@@ -26,12 +26,54 @@ package final class PushQueue: Sendable {
     /// Fills the queue with pushes about messages.
     package let scans: FanOutScans
     private let database: AccountsDatabase
+    /// Then ``PushProgress`` says what was pushed and which addresses are invalid.
+    private let isInCluster: Bool
     /// Nil where nothing is pushed.
     private let queued = Mutex<PushQueued?>(nil)
 
-    init(_ database: AccountsDatabase) {
+    /// Makes a queue; in a cluster it is the gateway's own, made anew when it begins to push.
+    init(_ database: AccountsDatabase, isInCluster: Bool = false) {
         self.database = database
-        scans = FanOutScans(database)
+        self.isInCluster = isInCluster
+        scans = FanOutScans(database, isInCluster: isInCluster)
+    }
+
+    /// Begins where other gateways have come to: see ``PushProgress``.
+    package func resume(_ service: PushService) async throws {
+        try await database.write { db in
+            for table in ["push_queue", "push_walks", "push_services"] {
+                try db.execute(
+                    sql: "DELETE FROM \(table) WHERE service = ?", arguments: [service.rawValue])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO push_walks (service, channel, through)
+                    SELECT service, channel, through FROM pushed_channels WHERE service = ?1;
+                    """, arguments: [service.rawValue])
+            try db.execute(
+                sql: "INSERT INTO push_services (service) VALUES (?)",
+                arguments: [service.rawValue])
+        }
+    }
+
+    /// Up to where nothing waits any more, of channels in which that has changed.
+    package func done(_ service: PushService) async throws -> [PushProgress.Done] {
+        try await database.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT w.channel AS channel, min(w.through, coalesce(q.first - 1, w.through)) AS through
+                    FROM push_walks w
+                    LEFT JOIN (SELECT channel, min(seq) AS first FROM push_queue
+                      WHERE service = ?1 AND kind = 'alert' GROUP BY channel) q
+                    ON q.channel = w.channel
+                    LEFT JOIN pushed_channels p ON p.service = ?1 AND p.channel = w.channel
+                    WHERE w.service = ?1
+                    AND min(w.through, coalesce(q.first - 1, w.through)) > coalesce(p.through, 0)
+                    ORDER BY w.channel LIMIT ?2
+                    """, arguments: [service.rawValue, ClusterLimits.pushNotes]
+            ).map { .init(channel: try ChannelName($0["channel"]), through: $0["through"]) }
+        }
     }
 
     /// Sets the observer of pushes that other changes queue: reading on one device queues a
@@ -126,8 +168,8 @@ package final class PushQueue: Sendable {
 
     /// Records the disposition of pushes.
     package func settle(_ settled: [PushSettled], now: WallTime) async throws {
-        try await database.write { db in
-            var settlement = try PushSettlement(db)
+        try await database.write { [isInCluster] db in
+            var settlement = try PushSettlement(db, isInCluster: isInCluster)
             for one in settled { try settlement.record(one, now: now) }
         }
     }

@@ -19,22 +19,18 @@ package struct PushSettled: Hashable, Sendable {
 /// The statements are prepared once: a message to a large channel has a hundred thousand pushes.
 struct PushSettlement {
     private let db: Database
+    private let isInCluster: Bool
     private var update: FastStatement
     private var note: FastStatement
     private var delete: FastStatement
 
-    init(_ db: Database) throws {
+    /// In a cluster the journal notes what was pushed and which addresses are invalid.
+    init(_ db: Database, isInCluster: Bool) throws {
         self.db = db
+        self.isInCluster = isInCluster
         update = try FastStatement(
             db, "UPDATE push_queue SET due = ?, attempts = attempts + ? WHERE id = ?")
-        note = try FastStatement(
-            db,
-            """
-            INSERT INTO device_positions (user, device, channel, delivered, pushed)
-            SELECT user, id, ?1, 0, ?2 FROM devices WHERE user = ?3 AND id = ?4
-            ON CONFLICT DO UPDATE SET pushed = excluded.pushed
-            WHERE excluded.pushed > pushed
-            """)
+        note = try FastStatement(db, Self.noteSQL)
         // A read during a dismissal advances the dismissal's row: then it stays.
         delete = try FastStatement(db, "DELETE FROM push_queue WHERE id = ? AND seq = ?")
     }
@@ -45,16 +41,23 @@ struct PushSettlement {
         case .again(let wait, let isAttempt):
             return try again(
                 entry, due: now.advanced(by: wait), attempts: isAttempt ? 1 : 0)
-        case .pushed where entry.kind == .alert: try notePushed(entry)
-        case .dead(let since):
+        case .pushed where entry.kind == .alert && !isInCluster: try notePushed(entry)
+        case .dead(let since) where !isInCluster:
             try settled.address.map {
                 try RegisteredDevice.removeAddress(
                     $0, of: entry.user, on: entry.device, since: since, db)
             }
-        case .pushed, .dropped: break
+        case .pushed, .dropped, .dead: break
         }
         try remove(entry)
     }
+
+    /// Notes what a device was pushed, if the device is still there.
+    static let noteSQL = """
+        INSERT INTO device_positions (user, device, channel, delivered, pushed)
+        SELECT user, id, ?1, 0, ?2 FROM devices WHERE user = ?3 AND id = ?4
+        ON CONFLICT DO UPDATE SET pushed = excluded.pushed WHERE excluded.pushed > pushed
+        """
 
     private mutating func again(_ entry: PushEntry, due: WallTime, attempts: Int64) throws {
         try update.bind(due.milliseconds)

@@ -1,0 +1,93 @@
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// Two whole servers over one journal in the process, each with a provider of its own.
+@Suite("A cluster that pushes", .timeLimit(.minutes(2)))
+struct ClusterPushTests {
+    private func withGateways(
+        _ body: ([RunningServer], [RecordingProvider]) async throws -> Void
+    ) async throws {
+        let journal = MemoryJournal(
+            seed: 5, readers: 2, stamps: SystemTimekeeper(), faults: ClusterStore.faults)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let providers = [RecordingProvider(), RecordingProvider()]
+        try await RunningServer.with(journal: shared, providers: [providers[0]]) { first in
+            try await RunningServer.with(journal: shared, providers: [providers[1]]) { second in
+                try await body([first, second], providers)
+            }
+        }
+    }
+
+    private func cluster(_ server: RunningServer) throws -> ClusterMember {
+        try #require(server.gateway.cluster)
+    }
+
+    /// A channel of Ada's with Bob, who has a phone and a tablet.
+    private func people(_ member: ClusterMember, _ room: ChannelName) async throws {
+        let (ada, bob) = (try UserID("ada"), try UserID("bob"))
+        let owner = Principal(user: ada)
+        let accounts = member.accounts
+        try await accounts.perform(
+            SetChannel(room, ChannelSettings(visibility: .private), by: owner))
+        try await accounts.perform(SetMember(bob, .member, in: room, by: owner))
+        for (device, token) in [("phone", "aa"), ("tablet", "bb")] {
+            try await accounts.perform(
+                SetDevice(
+                    try EntryID(device), of: bob, platform: "ios",
+                    pushToken: try PushToken(token)))
+        }
+    }
+
+    private func publish(_ id: String, _ member: ClusterMember, _ room: ChannelName) async throws {
+        let message = NewMessage(
+            channel: room, id: try EntryID(id), from: try UserID("ada"),
+            body: Array(#"{"text":"Hi"}"#.utf8))
+        #expect(try await member.log.append([message]).first?.event != nil)
+    }
+
+    @Test("One gateway pushes what any has stored, once; when it ends another goes on")
+    func handedOver() async throws {
+        try await withGateways { servers, providers in
+            let members = try servers.map(cluster)
+            let room = try ChannelName("room")
+            try await people(members[0], room)
+            try await eventually("somebody pushes") {
+                try await members[0].accounts.pushQueue.scans.hasBegun(.apns)
+                    != members[1].accounts.pushQueue.scans.hasBegun(.apns)
+            }
+            try await publish("m1", members[0], room)
+            try await publish("m2", members[1], room)
+            try await eventually("both are pushed to both devices", within: .seconds(30)) {
+                providers.flatMap(\.ids).count == 4
+            }
+            #expect(providers.contains { $0.pushes.isEmpty }, "one gateway pushes")
+            let holder = providers[0].pushes.isEmpty ? 1 : 0
+            let tablet = try EntryID("tablet")
+            // What was pushed is known at the other.
+            try await eventually("the delivery is told everywhere") {
+                let states = try await members[1 - holder].accounts.positions.deliveries(
+                    of: 2, in: room, after: nil, limit: 9)
+                return states.contains { $0.state == .pushed }
+            }
+            // Bob reads on his tablet: his phone's banner goes.
+            try await members[1 - holder].accounts.perform(
+                MovePosition(
+                    channel: room, user: try UserID("bob"), device: tablet, read: 2,
+                    delivered: nil))
+            try await eventually("the banner on the phone goes", within: .seconds(30)) {
+                providers[holder].pushes.contains { $0.hint.kind == .dismiss }
+            }
+            await servers[holder].group.triggerGracefulShutdown()
+            try await publish("m3", members[1 - holder], room)
+            try await eventually("the other pushes", within: .seconds(40)) {
+                providers[1 - holder].ids.count == 2
+            }
+            #expect(providers[1 - holder].ids == ["m3", "m3"], "and nothing that was pushed")
+        }
+    }
+}
