@@ -3,6 +3,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import ServiceLifecycle
 import Testing
 
 /// Two whole servers over one journal in the process.
