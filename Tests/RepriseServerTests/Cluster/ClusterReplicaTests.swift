@@ -12,6 +12,7 @@ import Testing
 struct ClusterReplicaTests {
     private static func run(
         seed: UInt64 = 1, faults: FaultyJournal.Faults = ClusterStore.faults,
+        configuration: ClusterView.Configuration = ClusterStore.configuration,
         _ body: (ClusterStore) async throws -> Void
     ) async throws {
         let store = try ClusterStore(
