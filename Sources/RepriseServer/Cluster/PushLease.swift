@@ -1,4 +1,5 @@
-package import RepriseCore
+import RepriseCore
+import RepriseWire
 
 /// The lease by which a gateway pushes for its cluster, and what it reports to the journal.
 package struct PushLease: Sendable {

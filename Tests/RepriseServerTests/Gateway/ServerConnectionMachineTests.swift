@@ -83,17 +83,41 @@ struct ServerConnectionMachineTests {
     @Test("the roster names all older connections of a device, and none of another user's")
     func roster() throws {
         var roster = DeviceRoster<Int>()
-        let mine = DeviceRoster<Int>.Key(user: try UserID("ada"), device: Self.device)
-        let other = DeviceRoster<Int>.Key(user: try UserID("ben"), device: Self.device)
-        #expect(roster.arrived(1, as: mine) == [])
-        #expect(roster.arrived(2, as: other) == [])
-        #expect(roster.arrived(3, as: mine) == [1])
-        #expect(roster.arrived(4, as: mine) == [1, 3], "they have not ended yet")
+        let mine = ConnectingDevice(user: try UserID("ada"), device: Self.device)
+        let other = ConnectingDevice(user: try UserID("ben"), device: Self.device)
+        func arrive(_ connection: Int, as device: ConnectingDevice) -> DeviceRoster<Int>.Arrival {
+            roster.entered(connection, as: device)
+            return roster.arrived(connection, as: device, nil)
+        }
+        #expect(arrive(1, as: mine) == .newest(older: []))
+        #expect(arrive(2, as: other) == .newest(older: []))
+        #expect(arrive(3, as: mine) == .newest(older: [1]))
+        #expect(arrive(4, as: mine) == .newest(older: [1, 3]), "they have not ended yet")
         roster.left(1, as: mine)
         roster.left(3, as: mine)
         roster.left(4, as: mine)
-        #expect(roster.arrived(5, as: mine) == [])
-        #expect(roster.arrived(6, as: other) == [2])
+        #expect(arrive(5, as: mine) == .newest(older: []))
+        #expect(arrive(6, as: other) == .newest(older: [2]))
+    }
+
+    @Test("in a cluster the journal says which of a device's connections is the newest")
+    func generations() throws {
+        let ada = ConnectingDevice(user: try UserID("ada"), device: Self.device)
+        let at = { Generation(sequence: $0, place: 0) }
+        var roster = DeviceRoster<Int>()
+        for connection in 1...3 { roster.entered(connection, as: ada) }
+        // The answers come in another order than the hellos.
+        #expect(roster.arrived(2, as: ada, at(20)) == .newest(older: []))
+        #expect(roster.arrived(1, as: ada, at(10)) == .replaced)
+        #expect(roster.superseded(ada, by: at(30)) == [1, 2], "it is connected elsewhere")
+        #expect(roster.superseded(ada, by: at(30)) == [])
+        #expect(roster.arrived(3, as: ada, at(25)) == .replaced, "heard of before its own hello")
+        roster.entered(4, as: ada)
+        #expect(roster.superseded(ada, by: at(40)) == [1, 2, 3])
+        #expect(roster.arrived(4, as: ada, at(40)) == .newest(older: [1, 2, 3]))
+        for connection in 1...4 { roster.left(connection, as: ada) }
+        #expect(roster.superseded(ada, by: at(50)) == [], "nobody is here")
+        #expect(roster.arrived(4, as: ada, at(60)) == .replaced, "it has left")
     }
 
     @Test("the first reason to close is the only one")

@@ -135,7 +135,7 @@ package final class FanOutScans: Sendable {
         } else {
             scan = FanOutScan(channel: channel, through: target, target: nil, user: "")
         }
-        return try await database.write { [scan] db in
+        return try await database.write { [scan, found] db in
             try Self.save(scan, service, db)
             return try Self.queue(found, candidates, service, channel, now, db)
         }
