@@ -57,6 +57,8 @@ struct JournalStream: Sendable {
     struct Answer: Decodable, Sendable {
         var config: Settings?
         var state: State?
+        var cluster: Peers?
+        var created: String?
         var error: Failure?
 
         struct State: Decodable, Sendable {
@@ -70,6 +72,19 @@ struct JournalStream: Sendable {
                 case lastSequence = "last_seq"
             }
         }
+    }
+
+    /// The servers that store a stream; absent where NATS is one server.
+    struct Peers: Decodable, Sendable {
+        struct Peer: Decodable, Sendable {
+            var name: String
+            var current: Bool?
+            var offline: Bool?
+            var lag: Int64?
+        }
+
+        var leader: String?
+        var replicas: [Peer]?
     }
 
     /// An error of JetStream's API.

@@ -264,6 +264,33 @@ package final class NatsJournal: ClusterJournal {
         return ([try Self.stored(answer)].compactMap(\.self), last)
     }
 
+    package func status() async throws -> JournalStatus {
+        guard let answer = try await Self.info(stream, connection), let state = answer.state else {
+            throw RepriseError(
+                .unavailable, "The stream \(stream.name) is not there.",
+                remedy: "Somebody removed it: restore it, or choose another --cluster.")
+        }
+        let bound = answer.config?.maxBytes ?? -1
+        var status = JournalStatus(
+            bytes: state.bytes, maxBytes: bound > 0 ? bound : nil, first: state.firstSequence,
+            last: state.lastSequence)
+        guard let peers = answer.cluster else { return status }
+        if let name = peers.leader, !name.isEmpty {
+            var leader = JournalStatus.Server(name: name.limited(to: 64))
+            leader.isLeader = true
+            status.servers.append(leader)
+        }
+        for peer in (peers.replicas ?? []).prefix(16) {
+            var server = JournalStatus.Server(name: peer.name.limited(to: 64))
+            server.isCurrent = peer.current ?? false
+            server.isOffline = peer.offline ?? false
+            server.lag = peer.lag ?? 0
+            status.servers.append(server)
+        }
+        status.servers.sort { $0.name < $1.name }
+        return status
+    }
+
     /// An entry as the leader gives it.
     private static func stored(_ answer: NatsMessage) throws -> StoredEntry? {
         struct Found: Decodable {

@@ -31,6 +31,17 @@ extension LimitTable {
                 """,
                 "another gateway takes it; what the former still asks for is refused"),
             Limit(
+                "cluster.full", "bytes of the journal",
+                """
+                \(ClusterLimits.publishFill) % of the stream's `max_bytes` for messages, \
+                \(ClusterLimits.accountFill) % for channels, members, positions and devices
+                """,
+                "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and what waits is sent again"),
+            Limit(
+                "cluster.leaderless", "a journal that does not answer",
+                "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
+                "`/readyz` answers 503; connections stay"),
+            Limit(
                 "cluster.flight", "entries of a gateway that are under way",
                 "\(ClusterLimits.entriesInFlight), each of up to \(ClusterLimits.entryCommands) changes",
                 "the others wait"),

@@ -54,7 +54,12 @@ extension Server {
         _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await cluster.replica.run(onApplied) }
+            tasks.addTask {
+                try await cluster.replica.run { entry, isOwn in
+                    cluster.health.applied(bytes: entry.bytes)
+                    onApplied(entry, isOwn)
+                }
+            }
             tasks.addTask {
                 try await gracefulShutdown()
                 try await Task.sleep(for: configuration.limits.shutdown / 2)
@@ -67,6 +72,21 @@ extension Server {
                     remedy: "Look at NATS, and start this server again.")
             }
         }
+    }
+
+    /// What `/metrics` tells of a cluster.
+    static func watch(_ cluster: ClusterMember, by metrics: ServerMetrics) {
+        let health = cluster.health
+        metrics.gauge(.clusterApplied) { Int(cluster.view.position.sequence) }
+        metrics.gauge(.clusterLag) {
+            Int(max((health.status?.last ?? 0) - cluster.view.position.sequence, 0))
+        }
+        metrics.gauge(.clusterJournalBytes) { Int(health.status?.bytes ?? 0) }
+        metrics.gauge(.clusterJournalFill) { health.fill }
+        metrics.gauge(.clusterLeases) { cluster.leases.count }
+        metrics.gauge(.clusterSent) { cluster.replica.figures.sent }
+        metrics.gauge(.clusterStored) { cluster.replica.figures.stored }
+        metrics.gauge(.clusterReads) { cluster.replica.figures.reads }
     }
 
     /// Positions that have moved at other gateways; at this one their callers tell of them.

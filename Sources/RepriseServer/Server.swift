@@ -145,6 +145,7 @@ public struct Server: Service {
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
             cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
         entrances.opened(accessControl, pushing)
+        if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
             hub.committed($0)
             pushing.committed($0)
@@ -242,6 +243,7 @@ public struct Server: Service {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void? = gateway.cluster?.keepHouse()
+        async let _: Void? = gateway.cluster.map { await $0.health.watch($0.journal) }
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
@@ -315,6 +317,7 @@ public struct Server: Service {
             log: log, committer: gateway.committer, accounts: accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.barrier = gateway.cluster?.barrier
+        services.problem = { gateway.cluster?.problem }
         services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }

@@ -19,8 +19,42 @@ package protocol ClusterJournal: Sendable {
     /// - Throws: if nobody can be asked.
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64)
 
+    /// What its stream is like now.
+    ///
+    /// - Throws: if nobody can be asked, or no majority is there.
+    func status() async throws -> JournalStatus
+
     /// Leaves the journal: nothing comes any more.
     func close() async
+}
+
+/// The stream that a journal is stored in.
+package struct JournalStatus: Hashable, Sendable {
+    /// A server that stores it.
+    package struct Server: Hashable, Sendable {
+        package var name: String
+        package var isLeader = false
+        /// Whether it has all that the leader has.
+        package var isCurrent = true
+        package var isOffline = false
+        /// How many entries it is behind.
+        package var lag: Int64 = 0
+
+        package init(name: String) { self.name = name }
+    }
+
+    package var bytes: Int64
+    /// Nil for no bound.
+    package var maxBytes: Int64?
+    /// The first and the last entry that are stored; the last is 0 in an empty one.
+    package var first: Int64
+    package var last: Int64
+    /// Sorted by name; empty if nobody says.
+    package var servers: [Server] = []
+
+    package init(bytes: Int64 = 0, maxBytes: Int64? = nil, first: Int64 = 1, last: Int64 = 0) {
+        (self.bytes, self.maxBytes, self.first, self.last) = (bytes, maxBytes, first, last)
+    }
 }
 
 /// Brings commands into the journal, and returns what each came to.

@@ -58,6 +58,9 @@ package final class ClusterLeases: Sendable {
         return lease.grant
     }
 
+    /// How many this gateway has.
+    package var count: Int { held.withLock { $0.values.count { $0.isCurrent } } }
+
     /// Runs `body` whenever this gateway gets the lease, until the task is cancelled or `body`
     /// returns by itself; then gives it back.
     ///

@@ -38,6 +38,14 @@ package enum ClusterLimits {
     package static let silence: Duration = .milliseconds(250)
     /// How long a caller waits before it is told that the outcome is unknown.
     package static let answerWithin: Duration = .seconds(15)
+    /// How often a gateway asks how full the journal is, and who leads it.
+    package static let statusEvery: Duration = .seconds(5)
+    /// After this time without an answer a gateway is not ready.
+    package static let leaderless: Duration = .seconds(20)
+    /// From this part of the journal's bytes on, in percent, nothing is published.
+    package static let publishFill = 85
+    /// From this one on no account is changed; the rest is for hellos, leases and trims.
+    package static let accountFill = 90
     /// How many sequences an entry's base may lie behind the entry.
     package static let baseEntries: Int64 = 10_000
     /// How old an entry's base may be, in the journal's time.

@@ -16,6 +16,7 @@ package struct ClusterMember: Sendable {
     package let log: ClusterLog
     package let accounts: Accounts
     package let barrier: ReadBarrier
+    package let health: ClusterHealth
     package let leases: ClusterLeases
     package let submit: CommandSubmission
     private let hellos: WaitingHellos
@@ -46,7 +47,12 @@ package struct ClusterMember: Sendable {
 
     private init(_ journal: any ClusterJournal, _ view: ClusterView, _ clock: any Timekeeper) {
         let replica = ClusterReplica(view: view, journal: journal, clock: clock)
-        let submit: CommandSubmission = { try await replica.submit($0) }
+        let health = ClusterHealth(clock: clock)
+        self.health = health
+        let submit: CommandSubmission = { commands in
+            try health.admit(commands)
+            return try await replica.submit(commands)
+        }
         self.journal = journal
         self.view = view
         self.replica = replica
@@ -98,6 +104,17 @@ package struct ClusterMember: Sendable {
         await leases.hold(.housekeeping) { _ in
             while (try? await Task.sleep(for: .seconds(3_600))) != nil {}
         }
+    }
+
+    /// Why the balancer should not send anybody here; nil if there is no reason.
+    package var problem: String? {
+        if health.isLeaderless {
+            return "The journal is not reached, or has no leader."
+        }
+        if view.time.isHeld {
+            return "The clocks of NATS and of the gateways differ: the journal's time stands still."
+        }
+        return nil
     }
 
     /// Closes the view and the journal; ``replica`` must have ended.

@@ -1,4 +1,5 @@
 package import RepriseCore
+import Synchronization
 
 /// A gateway's part in a cluster: follows the journal, applies it to its view and brings the
 /// gateway's own commands into it.
@@ -26,6 +27,19 @@ package actor ClusterReplica {
     private var disputed: StoredEntry?
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
+    private let counted = Mutex(Figures())
+
+    /// What happened since the start.
+    package struct Figures: Sendable {
+        /// Entries of this gateway, copies too.
+        package var sent = 0
+        /// Entries of this gateway that count.
+        package var stored = 0
+        /// Readings of the journal.
+        package var reads = 0
+    }
+
+    package nonisolated var figures: Figures { counted.withLock { $0 } }
 
     /// Makes a replica; it does nothing before ``run(_:)``.
     ///
@@ -138,6 +152,7 @@ package actor ClusterReplica {
     }
 
     private func read(after sequence: Int64) {
+        counted.withLock { $0.reads += 1 }
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
             guard !Task.isCancelled else { return }
@@ -162,7 +177,9 @@ package actor ClusterReplica {
         guard failure == nil, let first = entries.first else { return }
         do {
             for entry in try view.apply(entries, isVerified: isVerified) {
-                onApplied(entry, writer.isOwn(entry.session))
+                let isOwn = writer.isOwn(entry.session)
+                if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
+                onApplied(entry, isOwn)
                 settle(entry)
             }
         } catch let fault as AdmissionMachine.Fault {
@@ -228,7 +245,9 @@ package actor ClusterReplica {
     private func perform(_ actions: [SubmissionMachine<CommandOutcome>.Action]) {
         for action in actions {
             switch action {
-            case .send(let bytes): send.yield(bytes)
+            case .send(let bytes):
+                counted.withLock { $0.sent += 1 }
+                send.yield(bytes)
             case .answer(let ticket, let result):
                 answers.removeValue(forKey: ticket)?.resume(
                     with: result.mapError { $0 as any Error })

@@ -30,6 +30,8 @@ package struct AppliedEntry: Sendable {
     package let sequence: Int64
     package let session: Int64
     package let n: Int64
+    /// Of the whole entry.
+    package let bytes: Int
     package let verdict: AdmissionMachine.Verdict
     /// Of an accepted entry, one for each command.
     package let outcomes: [CommandOutcome]

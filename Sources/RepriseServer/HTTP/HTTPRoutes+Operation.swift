@@ -14,6 +14,7 @@ extension HTTPRoutes {
             try Response(["status": "ok"])
         }
         on(.get, "/readyz", in: router, for: .anybody) { _ in
+            if let problem = services.problem() { throw HTTPFailure(.unavailable, problem) }
             guard await services.committer.isReady() else {
                 throw HTTPFailure(.unavailable, "The log cannot be written, or is shutting down.")
             }

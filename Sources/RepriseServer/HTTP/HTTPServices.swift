@@ -19,6 +19,8 @@ package struct HTTPServices: Sendable {
     package var moved: @Sendable (ChannelName, ServerFrame.Position) async throws -> Void = {
         _, _ in
     }
+    /// Why a gateway of a cluster is not ready, though its own parts are; nil for no reason.
+    package var problem: @Sendable () -> String? = { nil }
     /// Passed before what is stored is read, in a cluster; nil if this server is alone.
     package var barrier: ReadBarrier?
     /// The streams that end when the server does.

@@ -25,6 +25,14 @@ package enum ServerMetric: String, CaseIterable, Sendable {
     case forms = "reprise_forms_total"
     case receiptsTold = "reprise_receipts_told_total"
     case typingTold = "reprise_typing_told_total"
+    case clusterApplied = "reprise_cluster_applied"
+    case clusterLag = "reprise_cluster_lag"
+    case clusterJournalBytes = "reprise_cluster_journal_bytes"
+    case clusterJournalFill = "reprise_cluster_journal_fill_percent"
+    case clusterLeases = "reprise_cluster_leases"
+    case clusterSent = "reprise_cluster_entries_sent"
+    case clusterStored = "reprise_cluster_entries_stored"
+    case clusterReads = "reprise_cluster_reads"
     case notShown = "reprise_metrics_not_shown"
 
     /// A row of the table in `docs/operations.md`.
@@ -188,6 +196,46 @@ package enum ServerMetric: String, CaseIterable, Sendable {
                 .counter, [],
                 "reports of typing sent, after merging",
                 alert: "never by itself")
+        case .clusterApplied:
+            row(
+                .gauge, [],
+                "the last entry of the journal that this gateway has applied; only in a cluster",
+                alert: "it stands still while that of another gateway does not")
+        case .clusterLag:
+            row(
+                .gauge, [],
+                "entries that the journal had more when it was asked last, at most 5 s ago",
+                alert: "above 1,000 for a minute: this gateway is too slow, or cut off")
+        case .clusterJournalBytes:
+            row(
+                .gauge, [],
+                "bytes of the journal on each server of NATS",
+                alert: "see the next")
+        case .clusterJournalFill:
+            row(
+                .gauge, [],
+                "how full the journal is, of its `max_bytes`",
+                alert: "above 70: raise `max_bytes`. From 85 on nothing is published")
+        case .clusterLeases:
+            row(
+                .gauge, [],
+                "what this gateway does for all: housekeeping, pushes by each service",
+                alert: "the sum over all gateways is not 1 for each service and 1 for housekeeping")
+        case .clusterSent:
+            row(
+                .gauge, [],
+                "entries that this gateway has sent since its start, repeated ones too",
+                alert: "far above the next: the journal loses or refuses what is sent")
+        case .clusterStored:
+            row(
+                .gauge, [],
+                "entries of this gateway that count, since its start",
+                alert: "never by itself")
+        case .clusterReads:
+            row(
+                .gauge, [],
+                "readings of the journal since the start: what did not come live, and after silence",
+                alert: "above 10 a second: live entries are lost on the way")
         case .notShown:
             row(
                 .gauge, [],

@@ -7,6 +7,101 @@ import Testing
 
 @Suite("A member of a cluster", .timeLimit(.minutes(1)))
 struct ClusterMemberTests {
+    private func withMember(
+        _ body: (ClusterMember, MemoryJournal) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 1, readers: 1, stamps: SystemTimekeeper(), faults: .none)
+        defer { journal.close() }
+        let member = try await ClusterMember.join(
+            SharedJournal(journal: journal), at: folder.path, implicitChannels: true)
+        let running = Task {
+            try await member.replica.run { entry, _ in member.health.applied(bytes: entry.bytes) }
+        }
+        do {
+            try await body(member, journal)
+        } catch {
+            Issue.record(error)
+        }
+        running.cancel()
+        _ = await running.result
+        await member.close()
+    }
+
+    @Test(
+        "An almost full journal takes no messages, then no changes, and hellos and trims always",
+        .limit("cluster.full"))
+    func full() async throws {
+        #expect(ClusterLimits.publishFill == 85 && ClusterLimits.accountFill == 90)
+        try await withMember { member, journal in
+            let channel = try ChannelName("general")
+            let body = Array(#"{"text":"\#(String(repeating: "x", count: 500))"}"#.utf8)
+            func publish() async throws {
+                let message = NewMessage(channel: channel, id: .random(), body: body)
+                _ = try await member.log.append([message])
+            }
+            func change() async throws {
+                try await member.accounts.perform(
+                    SetMute(Mute(.channel(channel)), of: try UserID("ada")))
+            }
+            /// So full, in percent, by what is stored.
+            func fill(_ percent: Int64) async throws {
+                let bytes = try await journal.status().bytes
+                journal.limit(to: bytes * 1_000 / (percent * 10 + 5))
+                member.health.heard(try await journal.status())
+            }
+            for _ in 0..<20 { try await publish() }
+            try await fill(84)
+            try await publish()
+            try await change()
+            try await fill(85)
+            await expectError(.full) { try await publish() }
+            try await change()
+            try await fill(90)
+            await expectError(.full) { try await change() }
+            try await fill(99)
+            _ = try await member.arrive(.init(user: nil, device: .random()))
+            _ = try await member.log.trim(channel, through: 10)
+            try await member.barrier.pass()
+            // Between two answers what is applied counts.
+            let bytes = try await journal.status().bytes
+            journal.limit(to: bytes * 2)
+            member.health.heard(try await journal.status())
+            await expectError(.full) { for _ in 0..<40 { try await publish() } }
+            journal.limit(to: bytes * 100)
+            member.health.heard(try await journal.status())
+            try await publish()
+        }
+    }
+
+    @Test(
+        "A gateway whose journal does not answer for 20 s is not ready, until it does",
+        .limit("cluster.leaderless"))
+    func leaderless() async throws {
+        #expect(ClusterLimits.leaderless == .seconds(20))
+        let clock = ManualClock()
+        let journal = MemoryJournal(
+            seed: 1, readers: 1, stamps: SystemTimekeeper(), faults: .none)
+        defer { journal.close() }
+        let health = ClusterHealth(clock: clock)
+        let watching = Task { await health.watch(SharedJournal(journal: journal)) }
+        try await eventually("it has asked") { health.status != nil }
+        journal.leads(false)
+        clock.advance(by: .seconds(19))
+        #expect(!health.isLeaderless)
+        clock.advance(by: .seconds(1))
+        #expect(health.isLeaderless)
+        journal.leads(true)
+        try await eventually("it is asked again") {
+            clock.advance(by: .seconds(1))
+            return !health.isLeaderless
+        }
+        watching.cancel()
+        await watching.value
+    }
+
     @Test("Beyond so many hellos that wait, one is refused", .limit("cluster.hellos"))
     func hellos() async throws {
         #expect(ClusterLimits.waitingHellos == 16_384)

@@ -11,6 +11,8 @@ final class MemoryJournal: ClusterJournal {
         var readers: [Int: AsyncStream<StoredEntry>.Continuation] = [:]
         var next = 0
         var readFailures = 0
+        var maxBytes: Int64?
+        var hasLeader = true
     }
 
     let epoch = Epoch.random()
@@ -38,6 +40,12 @@ final class MemoryJournal: ClusterJournal {
     var entries: [StoredEntry] { state.withLock { $0.journal.entries } }
 
     func change(_ body: (inout FaultyJournal) -> Void) { state.withLock { body(&$0.journal) } }
+
+    /// The most bytes that it says it holds; it does not refuse more.
+    func limit(to bytes: Int64?) { state.withLock { $0.maxBytes = bytes } }
+
+    /// Whether it says what it is like.
+    func leads(_ hasLeader: Bool) { state.withLock { $0.hasLeader = hasLeader } }
 
     /// So many readings fail from now on.
     func failReadings(_ count: Int) { state.withLock { $0.readFailures = count } }
@@ -76,6 +84,18 @@ final class MemoryJournal: ClusterJournal {
         return stream
     }
 
+    func status() async throws -> JournalStatus {
+        try state.withLock { state in
+            guard state.hasLeader else {
+                throw RepriseError(.unavailable, "Nobody leads, as the test wants.")
+            }
+            let entries = state.journal.entries
+            return JournalStatus(
+                bytes: entries.reduce(0) { $0 + Int64($1.bytes.count) }, maxBytes: state.maxBytes,
+                last: Int64(entries.count))
+        }
+    }
+
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
         try state.withLock { state in
             if state.readFailures > 0 {
@@ -97,6 +117,7 @@ struct SharedJournal: ClusterJournal {
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
         try await journal.read(after: sequence)
     }
+    func status() async throws -> JournalStatus { try await journal.status() }
     func close() async {}
 }
 

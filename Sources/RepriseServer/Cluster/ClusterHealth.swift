@@ -1,0 +1,70 @@
+package import RepriseCore
+import Synchronization
+
+/// What a gateway knows of its journal: how full it is, and whether somebody leads it.
+///
+/// It is asked every ``ClusterLimits/statusEvery``; what is applied in between is added.
+package final class ClusterHealth: Sendable {
+    private struct State {
+        var status: JournalStatus?
+        var bytesSince: Int64 = 0
+        var heard: Duration
+    }
+
+    private let state: Mutex<State>
+    private let clock: any Timekeeper
+
+    package init(clock: any Timekeeper) {
+        self.clock = clock
+        state = Mutex(State(heard: clock.uptime()))
+    }
+
+    /// Asks until cancelled.
+    package func watch(_ journal: any ClusterJournal) async {
+        repeat {
+            if let status = try? await journal.status() { heard(status) }
+        } while (try? await clock.sleep(for: ClusterLimits.statusEvery)) != nil
+    }
+
+    package func heard(_ status: JournalStatus) {
+        state.withLock { $0 = State(status: status, heard: clock.uptime()) }
+    }
+
+    /// An entry of so many bytes is stored.
+    package func applied(bytes: Int) { state.withLock { $0.bytesSince += Int64(bytes) } }
+
+    /// The last answer; nil before the first.
+    package var status: JournalStatus? { state.withLock { $0.status } }
+
+    /// How much of the journal's bytes is used, in percent.
+    package var fill: Int {
+        state.withLock { state in
+            guard let status = state.status, let most = status.maxBytes else { return 0 }
+            return Int(Double(status.bytes + state.bytesSince) / Double(most) * 100)
+        }
+    }
+
+    /// Whether nobody has answered for ``ClusterLimits/leaderless``.
+    package var isLeaderless: Bool {
+        clock.uptime() - state.withLock { $0.heard } >= ClusterLimits.leaderless
+    }
+
+    /// Refuses what an almost full journal has no room for: what empties it again has.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full`.
+    package func admit(_ commands: [ClusterCommand]) throws {
+        let fill = fill
+        guard fill >= ClusterLimits.publishFill else { return }
+        let isRefused = commands.contains { command in
+            switch command {
+            case .publish: true
+            case .account: fill >= ClusterLimits.accountFill
+            case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed: false
+            }
+        }
+        guard isRefused else { return }
+        throw RepriseError(
+            .full, "The cluster's journal is full to \(fill) %.",
+            remedy: "Give its stream more max_bytes.")
+    }
+}
