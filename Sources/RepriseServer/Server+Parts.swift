@@ -57,6 +57,7 @@ extension Server {
             tasks.addTask {
                 try await cluster.replica.run { entry, isOwn in
                     cluster.health.applied(bytes: entry.bytes)
+                    cluster.bases?.applied(entry)
                     onApplied(entry, isOwn)
                 }
             }

@@ -19,6 +19,10 @@ package enum ClusterCommand: Sendable {
     /// first that ever does.
     case beginPushing(PushService, grant: Int64)
     case pushed(PushProgress)
+    /// Every gateway keeps its view as it is here, and says what it holds: with the grant of
+    /// ``LeaseRole/base``.
+    case mark(grant: Int64)
+    case hashed(ViewHash)
     case account(any JournaledCommand)
 
     package var bytes: [UInt8] {
@@ -46,6 +50,13 @@ package enum ClusterCommand: Sendable {
         case .pushed(let progress):
             writer.write(UInt8(7))
             progress.write(to: &writer)
+        case .mark(let grant):
+            writer.write(UInt8(8))
+            writer.write(grant)
+        case .hashed(let hash):
+            writer.write(UInt8(9))
+            writer.write(hash.mark)
+            writer.writeRaw(hash.hash)
         case .hello(let device):
             writer.write(UInt8(4))
             writer.write(device.user?.text) { $0.write($1) }
@@ -74,6 +85,8 @@ package enum ClusterCommand: Sendable {
         case 5: self = .lease(try LeaseRequest(from: &reader))
         case 6: self = .beginPushing(try PushService(from: &reader), grant: try reader.integer())
         case 7: self = .pushed(try PushProgress(from: &reader))
+        case 8: self = .mark(grant: try reader.integer())
+        case 9: self = .hashed(ViewHash(mark: try reader.integer(), hash: try reader.raw(32)))
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
                 throw RepriseError(

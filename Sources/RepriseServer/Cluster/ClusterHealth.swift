@@ -59,7 +59,8 @@ package final class ClusterHealth: Sendable {
             switch command {
             case .publish: true
             case .account: fill >= ClusterLimits.accountFill
-            case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed: false
+            case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed:
+                false
             }
         }
         guard isRefused else { return }

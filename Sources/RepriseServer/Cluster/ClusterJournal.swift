@@ -24,8 +24,34 @@ package protocol ClusterJournal: Sendable {
     /// - Throws: if nobody can be asked, or no majority is there.
     func status() async throws -> JournalStatus
 
+    /// Where bases are kept; nil if the journal keeps none.
+    var bases: (any BaseStore)? { get }
+
     /// Leaves the journal: nothing comes any more.
     func close() async
+}
+
+extension ClusterJournal {
+    package var bases: (any BaseStore)? { nil }
+}
+
+/// Keeps copies of views beside a journal, so that the entries before them can go.
+package protocol BaseStore: Sendable {
+    /// Keeps a piece durably under its name, in place of a former one.
+    func put(_ bytes: [UInt8], as name: BasePiece) async throws
+    /// - Returns: nil if there is none.
+    func get(_ name: BasePiece) async throws -> [UInt8]?
+    /// Removes the pieces of the base at a mark.
+    func removePieces(at mark: Int64) async throws
+    /// Removes the journal's entries up to this one.
+    func removeEntries(through sequence: Int64) async throws
+}
+
+/// A name in a ``BaseStore``.
+package enum BasePiece: Hashable, Sendable {
+    /// Of the newest base that counts.
+    case manifest
+    case piece(mark: Int64, number: Int)
 }
 
 /// The stream that a journal is stored in.

@@ -5,6 +5,7 @@ package enum LeaseRole: UInt8, CaseIterable, Sendable {
     case housekeeping = 1
     case apns = 2
     case webPush = 3
+    case base = 4
 }
 
 /// Who does it, as far as the journal is applied.

@@ -46,6 +46,15 @@ package enum ClusterLimits {
     package static let publishFill = 85
     /// From this one on no account is changed; the rest is for hellos, leases and trims.
     package static let accountFill = 90
+    /// How often a base is made, unless the journal fills sooner: half of the time within which
+    /// what is deleted is gone everywhere.
+    package static let baseEvery: Duration = .seconds(43_200)
+    /// How full the journal is when a base is made sooner, in percent.
+    package static let baseFill = 50
+    /// The bytes of a piece of a base.
+    package static let basePiece = 512 << 10
+    /// How long other gateways have to say what their view holds, before one that is alone goes on.
+    package static let hashWithin: Duration = .seconds(600)
     /// How many sequences an entry's base may lie behind the entry.
     package static let baseEntries: Int64 = 10_000
     /// How old an entry's base may be, in the journal's time.

@@ -19,6 +19,8 @@ package struct ClusterMember: Sendable {
     package let health: ClusterHealth
     package let leases: ClusterLeases
     package let submit: CommandSubmission
+    /// Nil if the journal keeps no bases.
+    package let bases: BaseKeeper?
     private let hellos: WaitingHellos
 
     /// Opens the view; closes the journal if it cannot.
@@ -27,25 +29,46 @@ package struct ClusterMember: Sendable {
     ///   - journal: the cluster's; closed by ``close()``.
     ///   - path: the view's folder.
     ///   - implicitChannels: see ``Accounts/open(at:implicitChannels:clock:heads:)``.
+    ///   - schedule: when bases are made.
     ///   - clock: see ``ClusterReplica``.
+    ///   - logger: receives what becomes of bases.
     /// - Returns: the member; it follows nothing before ``replica`` runs.
     /// - Throws: as ``ClusterView/open(at:epoch:_:)``.
     package static func join(
         _ journal: any ClusterJournal, at path: String, implicitChannels: Bool,
-        clock: any Timekeeper = SystemTimekeeper()
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
+        clock: any Timekeeper = SystemTimekeeper(), logger: Logger = Logger(label: "reprise.server")
     ) async throws -> ClusterMember {
         do {
             var configuration = ClusterView.Configuration()
             configuration.implicitChannels = implicitChannels
-            let view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
-            return ClusterMember(journal, view, clock)
+            var view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
+            if let first = try? await journal.status().first, first > view.position.sequence + 1 {
+                let stood = view.position.sequence
+                await view.close()
+                let base = try await journal.bases?.install(in: path)
+                guard let base, base.sequence >= first - 1 else {
+                    throw RepriseError(
+                        .corrupt,
+                        "The journal begins at entry \(first), and has no base that reaches it.",
+                        remedy: "Restore the journal, with its base stream.")
+                }
+                logger.notice(
+                    "the view was made anew from the journal's base",
+                    metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
+                view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
+            }
+            return ClusterMember(journal, view, path, schedule, clock, logger)
         } catch {
             await journal.close()
             throw error
         }
     }
 
-    private init(_ journal: any ClusterJournal, _ view: ClusterView, _ clock: any Timekeeper) {
+    private init(
+        _ journal: any ClusterJournal, _ view: ClusterView, _ path: String,
+        _ schedule: BaseKeeper.Schedule, _ clock: any Timekeeper, _ logger: Logger
+    ) {
         let replica = ClusterReplica(view: view, journal: journal, clock: clock)
         let health = ClusterHealth(clock: clock)
         self.health = health
@@ -64,6 +87,11 @@ package struct ClusterMember: Sendable {
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()
+        bases = journal.bases.map { store in
+            BaseKeeper(
+                view: view, store: store, leases: leases, health: health, submit: submit,
+                in: path, schedule, clock: clock, logger: logger)
+        }
     }
 
     /// Brings a device's hello into the journal.
@@ -111,6 +139,7 @@ package struct ClusterMember: Sendable {
         if health.isLeaderless {
             return "The journal is not reached, or has no leader."
         }
+        if let difference = bases?.problem { return difference }
         if view.time.isHeld {
             return "The clocks of NATS and of the gateways differ: the journal's time stands still."
         }

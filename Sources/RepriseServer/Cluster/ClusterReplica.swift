@@ -155,13 +155,25 @@ package actor ClusterReplica {
         counted.withLock { $0.reads += 1 }
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
+            var first: Int64?
+            if let next = found?.entries.first, next.sequence > sequence + 1 {
+                first = try? await journal.status().first
+            }
             guard !Task.isCancelled else { return }
             // A failure is kept; the timer's next look ends ``run(_:)``.
-            try? self.wasRead(found?.entries ?? [], last: found?.last)
+            try? self.wasRead(found?.entries ?? [], last: found?.last, first: first)
         }
     }
 
-    private func wasRead(_ entries: [StoredEntry], last: Int64?) throws {
+    private func wasRead(_ entries: [StoredEntry], last: Int64?, first: Int64?) throws {
+        if let first, first > view.position.sequence + 1 {
+            throw fail(
+                RepriseError(
+                    .unavailable,
+                    "The journal begins at entry \(first), and this gateway stands at "
+                        + "\(view.position.sequence).",
+                    remedy: "Start it again: it is made anew from the journal's base."))
+        }
         let next = entries.drop { $0.sequence <= view.position.sequence }
         if disputed == nil, next.first.map({ view.order(of: $0) }) == .next {
             try apply(Array(next))
@@ -176,12 +188,14 @@ package actor ClusterReplica {
     private func apply(_ entries: [StoredEntry], isVerified: Bool = false) throws {
         guard failure == nil, let first = entries.first else { return }
         do {
-            for entry in try view.apply(entries, isVerified: isVerified) {
+            let applied = try view.apply(entries, isVerified: isVerified)
+            for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
                 if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
                 onApplied(entry, isOwn)
                 settle(entry)
             }
+            try apply(Array(entries.dropFirst(applied.count)))
         } catch let fault as AdmissionMachine.Fault {
             // Those before it are applied.
             guard entries.count == 1 else {

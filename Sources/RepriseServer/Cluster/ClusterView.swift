@@ -48,6 +48,9 @@ package final class ClusterView: Sendable {
     let pushQueue: PushQueue
     private let pushes: AccountsDatabase
     private let configuration: Configuration
+    /// The view at the newest mark.
+    package let marks: AsyncStream<ViewMark>
+    private let marking: AsyncStream<ViewMark>.Continuation
     private let database: LogDatabase
     private let state: Mutex<State>
 
@@ -84,6 +87,7 @@ package final class ClusterView: Sendable {
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
         self.configuration = configuration
+        (marks, marking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         pushes = AccountsDatabase(pushesOf: database.pool)
         pushQueue = PushQueue(pushes, isInCluster: true)
         let queue = pushQueue
@@ -111,12 +115,12 @@ package final class ClusterView: Sendable {
         state.withLock { $0.admission.digest(at: sequence) }
     }
 
-    /// Applies the next entries in one transaction: all, or none.
+    /// Applies the next entries in one transaction: all, or those up to a mark, or none.
     ///
     /// - Parameters:
     ///   - entries: in order; the first is the next.
     ///   - isVerified: see ``AdmissionMachine/admit(_:isVerified:)``.
-    /// - Returns: what each came to.
+    /// - Returns: what each came to, until a mark: ``marks`` has the view as it is there.
     /// - Throws: ``AdmissionMachine/Fault``; ``RepriseCore/RepriseError`` of the disk. Then nothing
     ///   is applied, and the gateway stops or tries again: it must not go on with the next.
     package func apply(
@@ -128,8 +132,10 @@ package final class ClusterView: Sendable {
                 return try database.commit { memory, db in
                     do {
                         let sessions = state.admission.sessions
-                        let applied = try entries.map {
-                            try state.apply($0, isVerified, &memory, db)
+                        var applied: [AppliedEntry] = []
+                        for entry in entries {
+                            applied.append(try state.apply(entry, isVerified, &memory, db))
+                            if applied.last?.mark != nil { break }
                         }
                         try state.admission.save(since: sessions, db)
                         return applied
@@ -144,21 +150,29 @@ package final class ClusterView: Sendable {
                 throw fault ?? error
             }
         }
+        if let grant = applied.last?.mark { try mark(by: grant) }
         let changes = applied.flatMap(\.changes)
         log.noteChanges(
             in: changes.map(\.channel), hasDeleted: changes.contains(where: \.hasDeleted))
         return applied
     }
 
+    /// Keeps the view as it is now: nobody else applies to it.
+    private func mark(by grant: Int64) throws {
+        do {
+            marking.yield(
+                ViewMark(
+                    position: position, grant: grant, snapshot: try database.pool.makeSnapshot()))
+        } catch {
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+
     /// Every relevant row as text: equal for two views that applied the same.
     package func dump() throws -> [String] {
         try log.stepped.dump()
             + database.readNow { db in
-                try [
-                    "applied", "entries", "sessions", "arrivals", "leases", "pushed_services",
-                    "pushed_channels", "pushed_messages", "channels", "members", "positions",
-                    "device_positions", "devices", "mutes", "quiet_hours", "forms",
-                ].flatMap { table in
+                try ViewContent.tables.flatMap { table in
                     try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
                         .sorted()
                 }
@@ -171,6 +185,7 @@ package final class ClusterView: Sendable {
     }
 
     package func close() async {
+        marking.finish()
         await pushes.close()
         await log.close()
     }
@@ -194,6 +209,12 @@ extension ClusterView.State {
 }
 
 extension AppliedEntry {
+    /// The grant of who has set a mark in it.
+    var mark: Int64? {
+        for case .marked(let grant) in outcomes { return grant }
+        return nil
+    }
+
     /// The devices whose connections up to a generation are to end.
     package var arrivals: [Arrival] {
         outcomes.flatMap { outcome -> [Arrival] in
@@ -223,7 +244,7 @@ extension AppliedEntry {
                     }
                 }
             case .trimmed(let channel, _): [(channel, true)]
-            case .nothing, .arrived, .leased, .changed, .refused: []
+            case .nothing, .arrived, .leased, .marked, .hashed, .changed, .refused: []
             }
         }
     }

@@ -79,6 +79,9 @@ struct CommandApplier {
             }
             try progress.apply(db)
             return .nothing
+        case .mark(let grant):
+            return leases.isCurrent(grant, of: .base) ? .marked(grant: grant) : Self.outdated
+        case .hashed(let hash): return .hashed(hash)
         case .trim(let channel, let through, let grant):
             if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
             return .trimmed(

@@ -11,12 +11,26 @@ package enum CommandOutcome: Sendable {
     case arrived(Arrival, forgotten: Arrival?)
     /// A lease was granted, by this sequence, or refused.
     case leased(grant: Int64?)
+    /// Every gateway keeps its view as it is here; by the holder of this grant.
+    case marked(grant: Int64)
+    /// What a gateway's view came to at a mark.
+    case hashed(ViewHash)
     /// Some messages were removed; whether more are to be.
     case trimmed(ChannelName, more: Bool)
     /// A command's `Outcome`, and what others have to hear of.
     case changed(any Sendable, AccountEffects)
     /// It changed nothing.
     case refused(RepriseError)
+}
+
+/// What the view of a gateway held at a mark.
+package struct ViewHash: Hashable, Sendable {
+    /// The sequence of the mark's entry.
+    package var mark: Int64
+    /// See ``ViewContent``: 32 bytes.
+    package var hash: [UInt8]
+
+    package init(mark: Int64, hash: [UInt8]) { (self.mark, self.hash) = (mark, hash) }
 }
 
 /// A device's newest hello.

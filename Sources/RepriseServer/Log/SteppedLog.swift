@@ -83,24 +83,7 @@ package struct SteppedLog: Sendable {
     /// Every relevant row, in order, as text: equal for two logs that stored the same.
     package func dump() throws -> [String] {
         try database.readNow { db in
-            try [
-                "SELECT 'log', epoch FROM log",
-                """
-                SELECT 'channel', key, name, head, floor, count, bytes, time
-                FROM heads ORDER BY key
-                """,
-                """
-                SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,
-                change, target, deleted, hex(body) FROM all_messages ORDER BY channel, seq
-                """,
-                """
-                SELECT 'recent', id, channel, seq FROM
-                (SELECT * FROM recent_ids UNION ALL SELECT * FROM recent_ids2) ORDER BY n
-                """,
-                "SELECT 'run', run, newest FROM id_runs ORDER BY run",
-                "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
-                "SELECT 'awaited', channel, seq FROM awaited ORDER BY channel, seq",
-            ].flatMap { sql in
+            try Self.content.flatMap { sql in
                 try Row.fetchAll(db, sql: sql).map { row in
                     row.databaseValues.map { value in
                         String.fromDatabaseValue(value)
@@ -110,6 +93,26 @@ package struct SteppedLog: Sendable {
             }
         }
     }
+
+    /// Selects what a log holds, however its tables are filled.
+    static let content = [
+        "SELECT 'log', epoch FROM log",
+        """
+        SELECT 'channel', key, name, head, floor, count, bytes, time
+        FROM heads ORDER BY key
+        """,
+        """
+        SELECT 'message', channel, seq, coalesce(prev, seq - 1), id, time, sender,
+        change, target, deleted, hex(body) FROM all_messages ORDER BY channel, seq
+        """,
+        """
+        SELECT 'recent', id, channel, seq FROM
+        (SELECT * FROM recent_ids UNION ALL SELECT * FROM recent_ids2) ORDER BY n
+        """,
+        "SELECT 'run', run, newest FROM id_runs ORDER BY run",
+        "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
+        "SELECT 'awaited', channel, seq FROM awaited ORDER BY channel, seq",
+    ]
 
     /// `close()`.
     package func close() { database.close() }

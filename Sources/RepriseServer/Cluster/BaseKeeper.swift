@@ -1,0 +1,306 @@
+import Crypto
+import Foundation
+import GRDB
+package import Logging
+package import RepriseCore
+import Synchronization
+
+/// Makes bases: a copy of the view that stands for all entries of the journal up to a mark, which
+/// then go.
+///
+/// Every gateway says at each mark what its view holds. The one with the lease copies its view into
+/// the ``BaseStore``, reads it back, and lets it count once another gateway had the same, or none
+/// has said anything in time. Views that differ stop that, and are told.
+package actor BaseKeeper {
+    /// When bases are made.
+    package struct Schedule: Sendable {
+        package var every: Duration = ClusterLimits.baseEvery
+        package var fill = ClusterLimits.baseFill
+        package var hashWithin: Duration = ClusterLimits.hashWithin
+
+        package init() {}
+    }
+
+    private let view: ClusterView
+    private let store: any BaseStore
+    private let leases: ClusterLeases
+    private let health: ClusterHealth
+    private let submit: CommandSubmission
+    private let clock: any Timekeeper
+    private let logger: Logger
+    private let folder: String
+    private let schedule: Schedule
+    /// What gateways said of marks, by their sessions.
+    private var said: [Int64: ViewHash] = [:]
+    private var mine: (mark: ViewMark, hash: [UInt8])?
+    /// The mark of the last base that was begun here.
+    private var lastMark: Int64 = 0
+    private let difference = Mutex<String?>(nil)
+
+    init(
+        view: ClusterView, store: any BaseStore, leases: ClusterLeases, health: ClusterHealth,
+        submit: @escaping CommandSubmission, in folder: String, _ schedule: Schedule,
+        clock: any Timekeeper, logger: Logger
+    ) {
+        self.view = view
+        self.store = store
+        self.leases = leases
+        self.health = health
+        self.submit = submit
+        self.folder = folder
+        self.schedule = schedule
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// What differs between the views of gateways; nil while nothing does.
+    package nonisolated var problem: String? { difference.withLock { $0 } }
+
+    /// An entry is applied; does not block.
+    package nonisolated func applied(_ entry: AppliedEntry) {
+        for case .hashed(let hash) in entry.outcomes {
+            Task { await self.heard(hash, from: entry.session) }
+        }
+    }
+
+    /// Until cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await mark in self.view.marks { await self.look(at: mark) } }
+            group.addTask {
+                await self.leases.hold(.base) { lease in await self.keep(lease) }
+            }
+        }
+    }
+
+    // MARK: What views hold
+
+    private func look(at mark: ViewMark) async {
+        do {
+            let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
+            mine = (mark, hash)
+            said = said.filter { $0.value.mark >= mark.position.sequence }
+            _ = try await submit([.hashed(ViewHash(mark: mark.position.sequence, hash: hash))])
+        } catch {
+            guard !Task.isCancelled else { return }
+            logger.warning(
+                "what this view holds could not be told", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func heard(_ hash: ViewHash, from session: Int64) {
+        if said.count >= ClusterLimits.sessions { said = [:] }
+        said[session] = hash
+        compare()
+    }
+
+    private func compare() {
+        guard let mine else { return }
+        let mark = mine.mark.position.sequence
+        let all = said.values.filter { $0.mark == mark }
+        let equal = all.count { $0.hash == mine.hash }
+        guard equal < all.count else {
+            if !all.isEmpty { difference.withLock { $0 = nil } }
+            return
+        }
+        let text = "The views of gateways differ at entry \(mark): "
+            + "\(equal) of \(all.count) have what this one has."
+        let isNew = difference.withLock { told in
+            defer { told = text }
+            return told != text
+        }
+        guard isNew else { return }
+        logger.error(
+            "the views of gateways differ: remove that of the one that is alone with its own",
+            metadata: ["entry": "\(mark)", "equal": "\(equal)", "of": "\(all.count)"])
+    }
+
+    // MARK: Making one
+
+    private func keep(_ lease: HeldLease) async {
+        var began = clock.uptime()
+        var last = (try? await manifest())?.position.sequence ?? 0
+        while !Task.isCancelled {
+            try? await clock.sleep(for: min(.seconds(60), schedule.every / 4))
+            let isDue = clock.uptime() - began >= schedule.every
+            let isFull =
+                health.fill >= schedule.fill
+                && view.position.sequence - last > Int64(ClusterLimits.recentEntries)
+            guard lease.isCurrent, isDue || isFull else { continue }
+            began = clock.uptime()
+            do {
+                last = try await make(lease).position.sequence
+            } catch {
+                guard !Task.isCancelled else { return }
+                logger.warning("no base was made", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func manifest() async throws -> BaseManifest? {
+        try await store.get(.manifest).map { try BaseManifest($0) }
+    }
+
+    /// Makes a base, and removes the entries before it.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError``; then the former one counts.
+    private func make(_ lease: HeldLease) async throws -> BaseManifest {
+        let before = try await manifest()
+        for case .refused(let error) in try await submit([.mark(grant: lease.grant)]) {
+            throw error
+        }
+        let (mark, hash) = try await marked(by: lease.grant)
+        let folder = URL(fileURLWithPath: folder)
+        let file = folder.appending(path: "base.sqlite")
+        let copy = folder.appending(path: "base-copy.sqlite")
+        defer {
+            for url in [file, copy] { try? FileManager.default.removeItem(at: url) }
+        }
+        try Self.write(mark.snapshot, to: file)
+        let manifest = try await upload(
+            file, BaseManifest(position: mark.position, content: hash))
+        try await store.download(manifest, to: copy)
+        guard try await Self.hash(of: copy) == hash else {
+            throw RepriseError(.corrupt, "The base is not what this view holds.")
+        }
+        try await agreed(on: ViewHash(mark: mark.position.sequence, hash: hash))
+        guard lease.isCurrent else {
+            throw RepriseError(.refused, "Another gateway does this now.")
+        }
+        try await store.put(manifest.encoded, as: .manifest)
+        try await store.removeEntries(through: mark.position.sequence)
+        if let before { try await store.removePieces(at: before.position.sequence) }
+        logger.notice(
+            "a base was made",
+            metadata: [
+                "entry": "\(mark.position.sequence)", "bytes": "\(manifest.bytes)",
+                "pieces": "\(manifest.pieces.count)",
+            ])
+        return manifest
+    }
+
+    private func marked(by grant: Int64) async throws -> (ViewMark, [UInt8]) {
+        let end = clock.uptime() + schedule.hashWithin
+        while clock.uptime() < end {
+            if let mine, mine.mark.grant == grant, mine.mark.position.sequence > lastMark {
+                lastMark = mine.mark.position.sequence
+                return mine
+            }
+            try await clock.sleep(for: .milliseconds(50))
+        }
+        throw RepriseError(.unavailable, "This view took too long to read.")
+    }
+
+    /// Returns once another gateway had the same; or none has said anything in time.
+    private func agreed(on hash: ViewHash) async throws {
+        let end = clock.uptime() + schedule.hashWithin
+        while true {
+            let all = said.values.filter { $0.mark == hash.mark }
+            guard all.allSatisfy({ $0.hash == hash.hash }) else {
+                throw RepriseError(.corrupt, "The views of gateways differ.")
+            }
+            // One of them is this gateway's own.
+            if all.count > 1 || clock.uptime() >= end { return }
+            try await clock.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private static func write(_ snapshot: DatabaseSnapshot, to file: URL) throws {
+        try? FileManager.default.removeItem(at: file)
+        do {
+            let copy = try DatabaseQueue(path: file.path)
+            defer { try? copy.close() }
+            try snapshot.backup(to: copy)
+            try copy.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA journal_mode = DELETE")
+            }
+        } catch {
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+
+    /// The hash of a copy's content, if the copy is whole.
+    fileprivate static func hash(of file: URL) async throws -> [UInt8] {
+        do {
+            var settings = GRDB.Configuration()
+            settings.readonly = true
+            let copy = try DatabaseQueue(path: file.path, configuration: settings)
+            defer { try? copy.close() }
+            return try await copy.read { db in
+                let check = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)")
+                guard check == "ok" else {
+                    throw RepriseError(.corrupt, "The base is damaged: \(check ?? "?").")
+                }
+                return try ViewContent.hash(db)
+            }
+        } catch {
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+
+    private func upload(_ file: URL, _ manifest: BaseManifest) async throws -> BaseManifest {
+        var manifest = manifest
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        while let data = try handle.read(upToCount: ClusterLimits.basePiece), !data.isEmpty {
+            let bytes = Array(data)
+            try await store.put(
+                bytes,
+                as: .piece(mark: manifest.position.sequence, number: manifest.pieces.count))
+            manifest.pieces.append(Array(SHA256.hash(data: bytes)))
+            manifest.bytes += Int64(bytes.count)
+        }
+        return manifest
+    }
+}
+
+extension BaseStore {
+    /// Writes a base into a file, piece by piece.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` for a piece that is not there, or another.
+    fileprivate func download(_ manifest: BaseManifest, to file: URL) async throws {
+        try? FileManager.default.removeItem(at: file)
+        guard FileManager.default.createFile(atPath: file.path, contents: nil),
+            let handle = try? FileHandle(forWritingTo: file)
+        else {
+            throw RepriseError(
+                .notWritable, "\(file.path) cannot be written.",
+                remedy: "Look at the data folder's permissions and space.")
+        }
+        defer { try? handle.close() }
+        for (number, hash) in manifest.pieces.enumerated() {
+            let name = BasePiece.piece(mark: manifest.position.sequence, number: number)
+            guard let bytes = try await get(name), Array(SHA256.hash(data: bytes)) == hash else {
+                throw RepriseError(
+                    .corrupt, "Piece \(number) of the journal's base is not what it was.",
+                    remedy: "Start again; if it stays so, restore the journal's base stream.")
+            }
+            try handle.write(contentsOf: bytes)
+        }
+        try handle.synchronize()
+    }
+
+    /// Makes a view anew in a folder, as the journal's base has it.
+    ///
+    /// - Returns: where it stands; nil if there is no base.
+    func install(in folder: String) async throws -> JournalPosition? {
+        guard let manifest = try await get(.manifest).map({ try BaseManifest($0) }) else {
+            return nil
+        }
+        let folder = URL(fileURLWithPath: folder)
+        let file = folder.appending(path: "base-copy.sqlite")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await download(manifest, to: file)
+        guard try await BaseKeeper.hash(of: file) == manifest.content else {
+            throw RepriseError(
+                .corrupt, "The journal's base does not hold what it should.",
+                remedy: "Restore the journal's base stream.")
+        }
+        let view = folder.appending(path: "\(ServerDatabase.view.file).sqlite")
+        for suffix in ["-wal", "-shm", ""] {
+            try? FileManager.default.removeItem(atPath: view.path + suffix)
+        }
+        try FileManager.default.moveItem(at: file, to: view)
+        return manifest.position
+    }
+}

@@ -1,0 +1,55 @@
+package import RepriseCore
+
+/// What a base is: the copy of a view at a mark, in pieces.
+///
+/// It is written last, once a second gateway had the same: a base without one does not count.
+package struct BaseManifest: Hashable, Sendable {
+    /// The layout of a manifest.
+    static let format: UInt8 = 1
+
+    /// Up to and with the mark.
+    package var position: JournalPosition
+    /// The rules by which it was made.
+    package var rules: Int64
+    /// Of the view's content: see ``ViewContent``.
+    package var content: [UInt8]
+    /// The bytes of the copy.
+    package var bytes: Int64 = 0
+    /// The SHA-256 of each piece.
+    package var pieces: [[UInt8]] = []
+
+    var encoded: [UInt8] {
+        var writer = BinaryWriter()
+        writer.write(Self.format)
+        writer.write(rules)
+        writer.write(position.sequence)
+        writer.writeRaw(position.digest.bytes)
+        writer.writeRaw(content)
+        writer.write(bytes)
+        writer.write(Int64(pieces.count))
+        for piece in pieces { writer.writeRaw(piece) }
+        return writer.bytes
+    }
+
+    init(position: JournalPosition, content: [UInt8]) {
+        (self.position, self.content, rules) = (position, content, ClusterEntry.rules)
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.unknownKind` for a later version's, `.malformed`.
+    package init(_ bytes: [UInt8]) throws {
+        var reader = BinaryReader(bytes)
+        let format = try reader.byte()
+        rules = try reader.integer()
+        guard format == Self.format, rules <= ClusterEntry.rules else {
+            throw RepriseError(
+                .unknownKind, "The journal's base is of a later version.",
+                remedy: "Update this gateway.")
+        }
+        position = JournalPosition(
+            sequence: try reader.integer(), digest: JournalDigest(bytes: try reader.raw(32)))
+        content = try reader.raw(32)
+        self.bytes = try reader.integer()
+        pieces = try reader.list { try $0.raw(32) }
+        try reader.expectEnd()
+    }
+}
