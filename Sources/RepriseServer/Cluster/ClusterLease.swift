@@ -17,6 +17,12 @@ package struct Lease: Hashable, Sendable {
     package var grant: Int64
     /// By the journal's time; then another may have it.
     package var expires: WallTime
+
+    package init(holder: Int64, grant: Int64, expires: WallTime) {
+        self.holder = holder
+        self.grant = grant
+        self.expires = expires
+    }
 }
 
 /// What a gateway asks of a lease.

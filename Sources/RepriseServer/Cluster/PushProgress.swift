@@ -12,8 +12,15 @@ package struct PushProgress: Hashable, Sendable {
         package var user: UserID
         package var device: EntryID
         package var channel: ChannelName
-        /// The newest message that the device was pushed.
+        /// The message.
         package var seq: Int64
+
+        package init(user: UserID, device: EntryID, channel: ChannelName, seq: Int64) {
+            self.user = user
+            self.device = device
+            self.channel = channel
+            self.seq = seq
+        }
     }
 
     package struct InvalidAddress: Hashable, Sendable {
@@ -23,12 +30,24 @@ package struct PushProgress: Hashable, Sendable {
         package var text: String
         /// When the service says that it became so; nil if it does not say.
         package var since: WallTime?
+
+        package init(user: UserID, device: EntryID, text: String, since: WallTime?) {
+            self.user = user
+            self.device = device
+            self.text = text
+            self.since = since
+        }
     }
 
     package struct Done: Hashable, Sendable {
         package var channel: ChannelName
         /// The message up to which nothing waits.
         package var through: Int64
+
+        package init(channel: ChannelName, through: Int64) {
+            self.channel = channel
+            self.through = through
+        }
     }
 
     package var service: PushService

@@ -25,7 +25,7 @@ package final class Gateway: Sendable {
     private let accounts: (any ChannelAccounts)?
     /// In a cluster: orders the hellos of a device at all gateways. What the device has seen
     /// anywhere is here once its hello is.
-    let cluster: ClusterMember?
+    package let cluster: ClusterMember?
     package let metrics: ServerMetrics
     /// The publish rate limits of users, over all transports.
     package let limiter: RateLimiter

@@ -27,11 +27,13 @@ struct RunningServer: Sendable {
         let log = try log ?? MemoryLog()
         let folder = try TemporaryFolder()  // of the accounts
         defer { folder.remove() }
+        var openJournal: (@Sendable () async throws -> any ClusterJournal)?
+        if let journal { openJournal = { journal } }
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
         let server = Server(
             configuration: ServerConfiguration(port: 0, data: folder.path, limits: limits),
             logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
-            openJournal: journal.map { journal in { journal } }, admission: admission,
+            openJournal: openJournal, admission: admission,
             providers: providers)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
