@@ -16,6 +16,18 @@ struct JournalStream: Sendable {
     /// Where the stream publishes what it has stored.
     var live: String { "rp.\(cluster.text).live" }
 
+    /// The stream of bases, and its subjects: of all, or of the base at a mark.
+    var baseName: String { "RP_\(cluster.text)_BASE" }
+    func baseSubjects(at mark: Int64? = nil) -> String {
+        "rp.\(cluster.text).base." + (mark.map { "\($0).>" } ?? ">")
+    }
+    func baseSubject(_ piece: BasePiece) -> String {
+        switch piece {
+        case .manifest: "rp.\(cluster.text).base.manifest"
+        case .piece(let mark, let number): "rp.\(cluster.text).base.\(mark).\(number)"
+        }
+    }
+
     /// A stream's settings; what is not named here may be as it likes.
     struct Settings: Codable, Sendable {
         var name: String
@@ -101,6 +113,7 @@ struct JournalStream: Sendable {
         // https://github.com/nats-io/nats-server/blob/main/server/errors.json
         static let noSuchStream = 10_059
         static let exists = 10_058
+        static let noSuchMessage = 10_037
         static let full = 10_077
     }
 

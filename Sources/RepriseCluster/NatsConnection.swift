@@ -124,6 +124,17 @@ final class NatsConnection: Sendable {
         return answer
     }
 
+    /// Asks with bytes, and waits for one answer.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if nobody answers.
+    func ask(_ subject: String, bytes: [UInt8], within: Duration) async throws -> NatsMessage {
+        guard
+            let answer = try await ask(subject, bytes: bytes, within: within, isLast: { _ in true })
+                .first
+        else { throw NatsFailure.noAnswer(subject) }
+        return answer
+    }
+
     /// Asks, and collects the answers until one is the last; each may take `within`.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if one does not come.
@@ -131,8 +142,15 @@ final class NatsConnection: Sendable {
         _ subject: String, _ body: some Encodable & Sendable, within: Duration,
         isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
-        let body = Array(try JSONEncoder().encode(body))
-        return try await asking.result { [self] in
+        try await ask(
+            subject, bytes: Array(try JSONEncoder().encode(body)), within: within, isLast: isLast)
+    }
+
+    private func ask(
+        _ subject: String, bytes body: [UInt8], within: Duration,
+        isLast: @escaping @Sendable (NatsMessage) -> Bool
+    ) async throws -> [NatsMessage] {
+        try await asking.result { [self] in
             let inbox = inbox()
             var subscription: OpaquePointer?
             try NatsFailure.check(

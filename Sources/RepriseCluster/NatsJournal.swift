@@ -291,6 +291,10 @@ package final class NatsJournal: ClusterJournal {
         return status
     }
 
+    package var bases: (any BaseStore)? {
+        NatsBases(connection: connection, stream: stream, replicas: replicas)
+    }
+
     /// An entry as the leader gives it.
     private static func stored(_ answer: NatsMessage) throws -> StoredEntry? {
         struct Found: Decodable {

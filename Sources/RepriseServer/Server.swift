@@ -244,7 +244,7 @@ public struct Server: Service {
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void? = gateway.cluster?.keepHouse()
         async let _: Void? = gateway.cluster?.bases?.run()
-        async let _: Void? = gateway.cluster.map { await $0.health.watch($0.journal) }
+        async let _: Void? = gateway.cluster?.watchJournal()
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 import GRDB
-package import Logging
-package import RepriseCore
+import Logging
+import RepriseCore
 import Synchronization
 
 /// Makes bases: a copy of the view that stands for all entries of the journal up to a mark, which

@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 
 /// What a base is: the copy of a view at a mark, in pieces.
 ///

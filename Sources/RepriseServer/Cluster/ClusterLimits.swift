@@ -52,7 +52,7 @@ package enum ClusterLimits {
     /// How full the journal is when a base is made sooner, in percent.
     package static let baseFill = 50
     /// The bytes of a piece of a base.
-    package static let basePiece = 512 << 10
+    package static let basePiece = 768 << 10
     /// How long other gateways have to say what their view holds, before one that is alone goes on.
     package static let hashWithin: Duration = .seconds(600)
     /// How many sequences an entry's base may lie behind the entry.

@@ -134,6 +134,9 @@ package struct ClusterMember: Sendable {
         }
     }
 
+    /// Looks how full the journal is and who leads it, until cancelled.
+    package func watchJournal() async { await health.watch(journal) }
+
     /// Why the balancer should not send anybody here; nil if there is no reason.
     package var problem: String? {
         if health.isLeaderless {

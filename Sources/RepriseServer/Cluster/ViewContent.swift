@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-package import GRDB
+import GRDB
 import RepriseCore
 
 /// A view as it was when a mark was applied.
