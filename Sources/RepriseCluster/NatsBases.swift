@@ -50,7 +50,7 @@ struct NatsBases: BaseStore {
         try await again {
             do {
                 try check(
-                    try await connection.ask(
+                    try await connection.askAside(
                         stream.baseSubject(name), bytes: bytes, within: Self.timeout))
             } catch let error as RepriseError where error.code == .unavailable {
                 // Nobody takes it: there may be no such stream yet.
@@ -64,7 +64,7 @@ struct NatsBases: BaseStore {
         guard name == .manifest else { return try await piece(name) }
         // The leader's: another server may still have a former one.
         let found: Found = try await again {
-            let answer = try await connection.ask(
+            let answer = try await connection.askAside(
                 "$JS.API.STREAM.MSG.GET.\(stream.baseName)",
                 ["last_by_subj": stream.baseSubject(name)], within: Self.timeout)
             guard let found = try? JSONDecoder().decode(Found.self, from: Data(answer.bytes))
@@ -78,7 +78,7 @@ struct NatsBases: BaseStore {
 
     private func piece(_ name: BasePiece) async throws -> [UInt8]? {
         try await again {
-            let answer = try await connection.ask(
+            let answer = try await connection.askAside(
                 "$JS.API.DIRECT.GET.\(stream.baseName)",
                 ["last_by_subj": stream.baseSubject(name)], within: Self.timeout)
             guard answer.status == nil else {
@@ -92,23 +92,25 @@ struct NatsBases: BaseStore {
     func removePieces(at mark: Int64) async throws {
         try await again {
             try check(
-                try await connection.ask(
+                try await connection.askAside(
                     "$JS.API.STREAM.PURGE.\(stream.baseName)",
-                    ["filter": stream.baseSubjects(at: mark)]))
+                    ["filter": stream.baseSubjects(at: mark)],
+                    within: Self.timeout))
         }
     }
 
     func removeEntries(through sequence: Int64) async throws {
         try await again {
             try check(
-                try await connection.ask(
-                    "$JS.API.STREAM.PURGE.\(stream.name)", ["seq": sequence + 1]))
+                try await connection.askAside(
+                    "$JS.API.STREAM.PURGE.\(stream.name)", ["seq": sequence + 1],
+                    within: Self.timeout))
         }
     }
 
     private func exists() async throws -> Bool {
-        let answer = try await connection.ask(
-            "$JS.API.STREAM.INFO.\(stream.baseName)", [String: String]())
+        let answer = try await connection.askAside(
+            "$JS.API.STREAM.INFO.\(stream.baseName)", [String: String](), within: Self.timeout)
         let info = try JSONDecoder().decode(
             JournalStream.Answer.self, from: Data(answer.bytes))
         return info.error?.number != JournalStream.Failure.noSuchStream
@@ -116,10 +118,11 @@ struct NatsBases: BaseStore {
 
     private func make() async throws {
         guard try await !exists() else { return }
-        let answer = try await connection.ask(
+        let answer = try await connection.askAside(
             "$JS.API.STREAM.CREATE.\(stream.baseName)",
             Settings(
-                name: stream.baseName, subjects: [stream.baseSubjects()], replicas: replicas))
+                name: stream.baseName, subjects: [stream.baseSubjects()], replicas: replicas),
+            within: Self.timeout)
         try check(answer, except: JournalStream.Failure.exists)
     }
 

@@ -13,6 +13,8 @@ final class NatsConnection: Sendable {
     /// The library's calls may block: on a socket that takes nothing for ``writeDeadline``.
     private let sending = DispatchQueue(label: "reprise.nats.send")
     private let asking = DispatchQueue(label: "reprise.nats.ask")
+    /// For what takes long, so that readings do not wait behind it.
+    private let storing = DispatchQueue(label: "reprise.nats.store")
 
     /// How long a server may take nothing before the connection is given up.
     static let writeDeadline: Duration = .seconds(5)
@@ -124,15 +126,24 @@ final class NatsConnection: Sendable {
         return answer
     }
 
-    /// Asks with bytes, and waits for one answer.
+    /// Asks with bytes, beside all other questions, and waits for one answer.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if nobody answers.
-    func ask(_ subject: String, bytes: [UInt8], within: Duration) async throws -> NatsMessage {
-        guard
-            let answer = try await ask(subject, bytes: bytes, within: within, isLast: { _ in true })
-                .first
-        else { throw NatsFailure.noAnswer(subject) }
+    func askAside(
+        _ subject: String, bytes: [UInt8], within: Duration
+    ) async throws -> NatsMessage {
+        let answers = try await ask(
+            subject, bytes: bytes, within: within, on: storing, isLast: { _ in true })
+        guard let answer = answers.first else { throw NatsFailure.noAnswer(subject) }
         return answer
+    }
+
+    /// The same, with JSON.
+    func askAside(
+        _ subject: String, _ body: some Encodable & Sendable, within: Duration
+    ) async throws -> NatsMessage {
+        try await askAside(
+            subject, bytes: Array(try JSONEncoder().encode(body)), within: within)
     }
 
     /// Asks, and collects the answers until one is the last; each may take `within`.
@@ -143,14 +154,15 @@ final class NatsConnection: Sendable {
         isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
         try await ask(
-            subject, bytes: Array(try JSONEncoder().encode(body)), within: within, isLast: isLast)
+            subject, bytes: Array(try JSONEncoder().encode(body)), within: within, on: asking,
+            isLast: isLast)
     }
 
     private func ask(
-        _ subject: String, bytes body: [UInt8], within: Duration,
+        _ subject: String, bytes body: [UInt8], within: Duration, on queue: DispatchQueue,
         isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
-        try await asking.result { [self] in
+        try await queue.result { [self] in
             let inbox = inbox()
             var subscription: OpaquePointer?
             try NatsFailure.check(

@@ -9,7 +9,7 @@ import RepriseWire
 /// - `applied`: one row: the last entry, and the journal's time.
 /// - `entries`: the newest entries' digests and times.
 /// - `sessions`: see ``AdmissionMachine/Session``.
-/// - `arrivals`: the newest hello of each device; without a user its text is empty.
+/// - `hellos`: the newest hello of each device; without a user its text is empty.
 /// - `leases`: see ``Lease``.
 /// - `pushed_services`, `pushed_channels`, `pushed_messages`: see ``PushProgress``: what has begun,
 ///   up to where nothing waits, and what was pushed beyond that. `push_services`, `push_walks` and
@@ -39,17 +39,17 @@ enum ClusterSchema {
                     );
                     """)
         }
-        migrator.registerMigration("2 arrivals") { db in
+        migrator.registerMigration("2 hellos") { db in
             try db.execute(
                 sql: """
-                    CREATE TABLE arrivals (
+                    CREATE TABLE hellos (
                       user TEXT NOT NULL,
                       device TEXT NOT NULL,
                       sequence INTEGER NOT NULL,
                       place INTEGER NOT NULL,
                       PRIMARY KEY (user, device)
                     ) WITHOUT ROWID;
-                    CREATE UNIQUE INDEX arrivalsInOrder ON arrivals (sequence, place);
+                    CREATE UNIQUE INDEX hellos_in_order ON hellos (sequence, place);
                     """)
         }
         migrator.registerMigration("3 leases and pushes") { db in

@@ -17,7 +17,7 @@ struct DeviceArrivals {
 
     init(_ db: Database, limit: Int64) throws {
         self.limit = limit
-        count = try Int64.fetchOne(db, sql: "SELECT count(*) FROM arrivals") ?? 0
+        count = try Int64.fetchOne(db, sql: "SELECT count(*) FROM hellos") ?? 0
     }
 
     /// Notes a hello, in the open transaction.
@@ -28,7 +28,7 @@ struct DeviceArrivals {
         let isNew = try generation(of: device, db) == nil
         try db.cachedStatement(
             sql: """
-                INSERT OR REPLACE INTO arrivals (user, device, sequence, place)
+                INSERT OR REPLACE INTO hellos (user, device, sequence, place)
                 VALUES (?, ?, ?, ?)
                 """
         ).execute(
@@ -53,7 +53,7 @@ struct DeviceArrivals {
     ) throws -> Generation? {
         if let known = newest[device] { return known }
         let select = try db.cachedStatement(
-            sql: "SELECT sequence, place FROM arrivals WHERE user = ? AND device = ?")
+            sql: "SELECT sequence, place FROM hellos WHERE user = ? AND device = ?")
         guard let row = try Row.fetchOne(select, arguments: Self.key(device)) else { return nil }
         let generation = Generation(sequence: row[0], place: row[1])
         keep(generation, of: device)
@@ -66,8 +66,8 @@ struct DeviceArrivals {
         let row = try Row.fetchOne(
             db,
             sql: """
-                DELETE FROM arrivals WHERE (sequence, place) IN
-                  (SELECT sequence, place FROM arrivals ORDER BY sequence, place LIMIT 1)
+                DELETE FROM hellos WHERE (sequence, place) IN
+                  (SELECT sequence, place FROM hellos ORDER BY sequence, place LIMIT 1)
                 RETURNING user, device
                 """)
         guard let row else { return nil }

@@ -16,7 +16,7 @@ package struct ViewMark: Sendable {
 package enum ViewContent {
     /// The tables beside those of the log.
     static let tables = [
-        "applied", "entries", "sessions", "arrivals", "leases", "pushed_services",
+        "applied", "entries", "sessions", "hellos", "leases", "pushed_services",
         "pushed_channels", "pushed_messages", "channels", "members", "positions",
         "device_positions", "devices", "mutes", "quiet_hours", "forms",
     ]

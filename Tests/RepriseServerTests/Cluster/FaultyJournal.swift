@@ -31,6 +31,8 @@ struct FaultyJournal {
 
     var faults = Faults()
     private(set) var entries: [StoredEntry] = []
+    /// The first entry that can be read.
+    private(set) var first: Int64 = 1
     private(set) var lostCount = 0
     private(set) var doubledCount = 0
     private var random: SeededGenerator
@@ -70,8 +72,11 @@ struct FaultyJournal {
 
     /// The entries behind one, at most so many.
     func read(after sequence: Int64, limit: Int = 64) -> [StoredEntry] {
-        Array(entries.dropFirst(Int(sequence)).prefix(limit))
+        Array(entries.dropFirst(Int(max(sequence, first - 1))).prefix(limit))
     }
+
+    /// Removes what is before, as a purge does.
+    mutating func removeEntries(through sequence: Int64) { first = max(first, sequence + 1) }
 
     /// Loses what is stored behind a sequence, as a journal that is restored from an old copy.
     mutating func goBack(to sequence: Int64) { entries.removeLast(entries.count - Int(sequence)) }

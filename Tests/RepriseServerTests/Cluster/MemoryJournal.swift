@@ -16,12 +16,19 @@ final class MemoryJournal: ClusterJournal {
     }
 
     let epoch = Epoch.random()
+    /// The pieces of bases.
+    let kept = Mutex<[BasePiece: [UInt8]]>([:])
+    private let keepsBases: Bool
     private let state: Mutex<State>
     private let stamps: any Timekeeper
     private let system = SystemTimekeeper()
     private let pump = Mutex<Task<Void, Never>?>(nil)
 
-    init(seed: UInt64, readers: Int, stamps: any Timekeeper, faults: FaultyJournal.Faults) {
+    init(
+        seed: UInt64, readers: Int, stamps: any Timekeeper, faults: FaultyJournal.Faults,
+        keepsBases: Bool = false
+    ) {
+        self.keepsBases = keepsBases
         var journal = FaultyJournal(seed: seed, readers: readers)
         journal.faults = faults
         journal.clockOf = { _ in stamps.wall() }
@@ -67,6 +74,29 @@ final class MemoryJournal: ClusterJournal {
         }
     }
 
+    var store: (any BaseStore)? { keepsBases ? Store(journal: self) : nil }
+
+    struct Store: BaseStore {
+        let journal: MemoryJournal
+
+        func put(_ bytes: [UInt8], as name: BasePiece) async throws {
+            journal.kept.withLock { $0[name] = bytes }
+        }
+        func get(_ name: BasePiece) async throws -> [UInt8]? {
+            journal.kept.withLock { $0[name] }
+        }
+        func removePieces(at mark: Int64) async throws {
+            journal.kept.withLock { kept in
+                kept = kept.filter { name, _ in
+                    if case .piece(mark, _) = name { false } else { true }
+                }
+            }
+        }
+        func removeEntries(through sequence: Int64) async throws {
+            journal.change { $0.removeEntries(through: sequence) }
+        }
+    }
+
     // MARK: ClusterJournal
 
     func send(_ bytes: [UInt8]) async {
@@ -90,9 +120,10 @@ final class MemoryJournal: ClusterJournal {
                 throw RepriseError(.unavailable, "Nobody leads, as the test wants.")
             }
             let entries = state.journal.entries
+            let kept = entries.dropFirst(Int(state.journal.first - 1))
             return JournalStatus(
-                bytes: entries.reduce(0) { $0 + Int64($1.bytes.count) }, maxBytes: state.maxBytes,
-                last: Int64(entries.count))
+                bytes: kept.reduce(0) { $0 + Int64($1.bytes.count) }, maxBytes: state.maxBytes,
+                first: state.journal.first, last: Int64(entries.count))
         }
     }
 
@@ -118,6 +149,7 @@ struct SharedJournal: ClusterJournal {
         try await journal.read(after: sequence)
     }
     func status() async throws -> JournalStatus { try await journal.status() }
+    var bases: (any BaseStore)? { journal.store }
     func close() async {}
 }
 

@@ -119,5 +119,7 @@ private struct RestampedJournal: ClusterJournal {
         return (found.entries.map { stamps.stamped($0, by: clock) }, found.last)
     }
 
+    func status() async throws -> JournalStatus { try await journal.status() }
+
     func close() async { await journal.close() }
 }

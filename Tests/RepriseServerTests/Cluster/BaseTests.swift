@@ -1,0 +1,244 @@
+import Foundation
+import GRDB
+import Logging
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+@Suite("The base of a journal", .timeLimit(.minutes(1)))
+struct BaseTests {
+    /// A member, and what keeps it going.
+    private struct Running {
+        let member: ClusterMember
+        let task: Task<(any Error)?, Never>
+
+        func stop() async {
+            task.cancel()
+            _ = await task.value
+            await member.close()
+        }
+    }
+
+    private static func start(
+        _ journal: any ClusterJournal, at path: String, every: Duration = .seconds(1),
+        hashWithin: Duration = .seconds(20)
+    ) async throws -> Running {
+        var schedule = BaseKeeper.Schedule()
+        schedule.every = every
+        schedule.hashWithin = hashWithin
+        let member = try await ClusterMember.join(
+            journal, at: path, implicitChannels: true, schedule: schedule,
+            logger: RunningServer.logger)
+        let task = Task { () -> (any Error)? in
+            await withTaskGroup(of: (any Error)?.self) { group in
+                group.addTask {
+                    do {
+                        try await member.replica.run { entry, _ in
+                            member.bases?.applied(entry)
+                        }
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+                group.addTask {
+                    await member.bases?.run()
+                    return nil
+                }
+                let error = await group.next() ?? nil
+                group.cancelAll()
+                return error
+            }
+        }
+        return Running(member: member, task: task)
+    }
+
+    private static func fill(_ member: ClusterMember, _ count: Int) async throws {
+        let channel = try ChannelName("general")
+        let body = Array(#"{"text":"\#(String(repeating: "x", count: 300))"}"#.utf8)
+        for _ in 0..<count {
+            let batch = (0..<50).map { _ in
+                NewMessage(channel: channel, id: .random(), body: body)
+            }
+            _ = try await member.log.append(batch)
+        }
+    }
+
+    private static func manifest(_ store: any BaseStore) async throws -> BaseManifest? {
+        try await store.get(.manifest).map { try BaseManifest($0) }
+    }
+
+    /// Equal at the journal's end, whatever is still written meanwhile.
+    private static func expectEqual(_ one: ClusterMember, _ other: ClusterMember) async throws {
+        var dumps: [[String]] = []
+        try await eventually("both have the same") {
+            dumps = [try one.view.dump(), try other.view.dump()]
+            return dumps[0] == dumps[1]
+        }
+        #expect(dumps[0].contains { $0.hasPrefix("message ") })
+    }
+
+    @Test("What is before it goes; a new gateway and one that was away are made from it")
+    func stands() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 1, readers: 4, stamps: SystemTimekeeper(), faults: ClusterStore.faults,
+            keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let store = try #require(shared.bases)
+        let away = try await Self.start(shared, at: folder.path("away"), every: .seconds(3_600))
+        try await Self.fill(away.member, 1)
+        await away.stop()
+        let first = try await Self.start(shared, at: folder.path("first"))
+        let second = try await Self.start(shared, at: folder.path("second"))
+        try await Self.fill(first.member, 40)
+        try await eventually("a base is made") { try await Self.manifest(store) != nil }
+        let made = try #require(try await Self.manifest(store))
+        try await eventually("what is before it is gone") {
+            try await journal.status().first > made.position.sequence
+        }
+        // The next one takes its place.
+        try await Self.fill(second.member, 3)
+        try await eventually("another is made") {
+            try await Self.manifest(store).map { $0.position.sequence > made.position.sequence }
+                ?? false
+        }
+        try await eventually("the pieces of the former one are gone") {
+            journal.kept.withLock { $0[.piece(mark: made.position.sequence, number: 0)] } == nil
+        }
+        for name in ["away", "new"] {
+            let made = try await Self.start(shared, at: folder.path(name), every: .seconds(3_600))
+            #expect(made.member.view.position.sequence > 40)
+            try await made.member.barrier.pass()
+            try await Self.expectEqual(made.member, first.member)
+            try await Self.fill(made.member, 1)
+            try await Self.expectEqual(made.member, second.member)
+            await made.stop()
+        }
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test("A gateway that is alone goes on after a while; the former entries are gone")
+    func alone() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 2, readers: 1, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let one = try await Self.start(
+            shared, at: folder.path("one"), hashWithin: .milliseconds(1_500))
+        try await Self.fill(one.member, 5)
+        try await eventually("the entries before the base are gone") {
+            try await journal.status().first > 5
+        }
+        await one.stop()
+    }
+
+    @Test("Views that differ make no base, say so, and nothing goes")
+    func differ() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 3, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
+        try await Self.fill(one.member, 2)
+        await one.stop()
+        // A bit of a message's text flips on one disk.
+        let view = try DatabaseQueue(path: folder.path("one") + "/view.sqlite")
+        try await view.write { db in
+            for table in ["messages", "arrivals", "arrivals2"] {
+                try db.execute(
+                    sql: "UPDATE \(table) SET body = CAST('{}' AS BLOB) WHERE seq = 7")
+            }
+        }
+        try view.close()
+        let bad = try await Self.start(
+            shared, at: folder.path("one"), hashWithin: .milliseconds(2_500))
+        let good = try await Self.start(
+            shared, at: folder.path("two"), hashWithin: .milliseconds(2_500))
+        try await eventually("both say so") {
+            bad.member.problem != nil && good.member.problem != nil
+        }
+        #expect(good.member.problem?.contains("1 of 2") == true, "\(good.member.problem ?? "")")
+        try await Task.sleep(for: .seconds(2))
+        #expect(try await Self.manifest(try #require(shared.bases)) == nil)
+        #expect(try await journal.status().first == 1)
+        await bad.stop()
+        // Made anew, it is equal, and a base is made.
+        try FileManager.default.removeItem(atPath: folder.path("one"))
+        let again = try await Self.start(shared, at: folder.path("one"))
+        try await eventually("a base is made", within: .seconds(50)) {
+            try await Self.manifest(try #require(shared.bases)) != nil
+        }
+        #expect(again.member.problem == nil)
+        await again.stop()
+        await good.stop()
+    }
+
+    @Test("A running gateway that the journal has left behind stops, and says what to do")
+    func leftBehind() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 4, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
+        try await Self.fill(one.member, 3)
+        await one.stop()
+        let end = one.member.view.position.sequence
+        // It is not there when its entries go, and hears of it when it follows again.
+        let two = try await Self.start(shared, at: folder.path("two"), every: .seconds(3_600))
+        try await two.member.barrier.pass()
+        try await Self.fill(two.member, 2)
+        let view = try ClusterView.open(
+            at: folder.path("one"), epoch: journal.epoch, ClusterStore.configuration)
+        let replica = ClusterReplica(view: view, journal: shared)
+        journal.change { $0.removeEntries(through: end + 2) }
+        await expectError(.unavailable) { try await replica.run() }
+        await view.close()
+        await expectError(.corrupt) {
+            _ = try await ClusterMember.join(
+                shared, at: folder.path("one"), implicitChannels: true)
+        }
+        await two.stop()
+    }
+
+    @Test("On a real nats-server: many pieces, a purge, a view made anew")
+    func nats() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+        defer { server.kill() }
+        let journals = [
+            try await NatsStore.journal(server.url), try await NatsStore.journal(server.url),
+        ]
+        let one = try await Self.start(journals[0], at: folder.path("one"))
+        let two = try await Self.start(journals[1], at: folder.path("two"))
+        try await Self.fill(one.member, 60)
+        let store = try #require(journals[0].bases)
+        try await eventually("a base of many pieces is made", within: .seconds(40)) {
+            (try await Self.manifest(store)?.pieces.count ?? 0) > 1
+        }
+        try await eventually("what is before it is gone") {
+            try await journals[0].status().first > 60
+        }
+        await two.stop()
+        try FileManager.default.removeItem(atPath: folder.path("two"))
+        let again = try await Self.start(
+            try await NatsStore.journal(server.url), at: folder.path("two"))
+        try await again.member.barrier.pass()
+        try await Self.expectEqual(again.member, one.member)
+        await again.stop()
+        await one.stop()
+    }
+}
