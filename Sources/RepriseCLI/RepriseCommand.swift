@@ -22,7 +22,7 @@ struct RepriseCommand: AsyncParsableCommand {
             LedgerCommand.self, DeadLettersCommand.self, RemindersCommand.self,
             RoutesCommand.self, NoticesCommand.self, ChainsCommand.self, TokenCommand.self,
             ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, FormsCommand.self,
-            BackupCommand.self,
-            RestoreCommand.self, ReferenceCommand.self,
+            BackupCommand.self, RestoreCommand.self, ClusterToolCommand.self,
+            ReferenceCommand.self,
         ])
 }

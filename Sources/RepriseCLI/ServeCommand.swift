@@ -242,9 +242,10 @@ struct ServeCommand: AsyncParsableCommand {
         guard let cluster = settings.cluster else {
             return Server(configuration: configuration, logger: logger, onReady: onReady)
         }
-        return Server(configuration: configuration, logger: logger, onReady: onReady) {
-            try await cluster.open(logger)
-        }
+        return Server(
+            configuration: configuration, logger: logger, onReady: onReady,
+            schedule: cluster.schedule
+        ) { try await cluster.open(logger) }
     }
 
     /// Warns that it is not a server for production.

@@ -132,6 +132,11 @@ struct JournalStream: Sendable {
         version.prefix { $0.isNumber || $0 == "." }.split(separator: ".").compactMap { Int($0) }
     }
 
+    /// Of the nats-server that answers; empty if it does not say.
+    func version(_ found: Settings) -> String {
+        found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
+    }
+
     private static let epochKey = "reprise_epoch"
     private static let implicitKey = "reprise_implicit_channels"
 
@@ -155,7 +160,7 @@ struct JournalStream: Sendable {
     /// - Returns: what its gateways have agreed on.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
     func check(_ found: Settings) throws -> Agreement {
-        let version = found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
+        let version = version(found)
         guard !Self.numbers(version).lexicographicallyPrecedes(Self.leastVersion) else {
             throw RepriseError(
                 .badConfiguration,

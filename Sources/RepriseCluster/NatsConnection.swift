@@ -51,7 +51,12 @@ final class NatsConnection: Sendable {
             closure.toOpaque())
         natsOptions_SetErrorHandler(
             options.pointer,
-            { _, _, status, closure in Watch.of(closure)?.failed(NatsFailure.text(status)) },
+            { connection, _, status, closure in
+                var words: UnsafePointer<CChar>?
+                let last = natsConnection_GetLastError(connection, &words)
+                let text = last == status ? words.map { String(cString: $0) } : nil
+                Watch.of(closure)?.failed(status, text ?? NatsFailure.text(status))
+            },
             closure.toOpaque())
         // The last that is called.
         natsOptions_SetClosedCB(
@@ -244,6 +249,8 @@ private final class Watch: Sendable {
     private struct State {
         var isConnected = false
         var isEnding = false
+        /// The rights that were told to be missing.
+        var missing: Set<String> = []
         /// By address: a pointer may not be shared.
         var subscriptions: [UInt] = []
     }
@@ -270,8 +277,17 @@ private final class Watch: Sendable {
         }
     }
 
-    func failed(_ reason: String) {
-        logger.debug("NATS", metadata: ["error": "\(reason)"])
+    /// A right that is missing is the operator's to give; the rest mends itself.
+    func failed(_ status: natsStatus, _ reason: String) {
+        let reason = reason.limited(to: 200)
+        guard status == NATS_NOT_PERMITTED else {
+            return logger.debug("NATS", metadata: ["error": "\(reason)"])
+        }
+        let isNew = state.withLock { $0.missing.insert(reason).inserted && $0.missing.count < 32 }
+        guard isNew else { return }
+        logger.error(
+            "NATS does not permit what a gateway needs: docs/cluster.md has the list",
+            metadata: ["error": "\(reason)"])
     }
 
     func keep(_ subscription: OpaquePointer) {

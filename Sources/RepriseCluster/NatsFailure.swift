@@ -10,7 +10,8 @@ enum NatsFailure {
     static func noAnswer(_ subject: String) -> RepriseError {
         RepriseError(
             .unavailable, "Nobody in NATS answers \(subject).",
-            remedy: "A majority of its servers must be there, with JetStream.")
+            remedy: "A majority of its servers must be there, with JetStream, and this user must "
+                + "have the right to ask: docs/cluster.md lists the subjects.")
     }
 
     static func check(_ status: natsStatus, _ subject: String) throws {
@@ -38,8 +39,8 @@ enum NatsFailure {
         case NATS_SSL_ERROR, NATS_SECURE_CONNECTION_REQUIRED, NATS_SECURE_CONNECTION_WANTED:
             return RepriseError(
                 .refused, "TLS with NATS at \(servers) fails: \(lastError ?? text(status)).",
-                remedy: "Give --log-ca with its authority, and --log-cert with --log-cert-key "
-                    + "if it asks for a certificate.")
+                remedy: "Name it as its certificate does, give --log-ca with its authority, and "
+                    + "--log-cert with --log-cert-key if it asks for a certificate.")
         default:
             return RepriseError(
                 .unreachable, "No server of NATS is at \(servers): \(text(status)).",

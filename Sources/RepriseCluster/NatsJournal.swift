@@ -34,6 +34,8 @@ package final class NatsJournal: ClusterJournal {
     package let epoch: Epoch
     /// How many servers keep each entry.
     package let replicas: Int
+    /// Of the nats-server that answered for the stream.
+    let version: String
     private let connection: NatsConnection
     private let stream: JournalStream
     private let answers: String
@@ -93,7 +95,8 @@ package final class NatsJournal: ClusterJournal {
                             metadata: ["servers": "\(replicas)"])
                     }
                     return try NatsJournal(
-                        connection, stream, agreement.epoch, replicas: replicas, logger)
+                        connection, stream, agreement.epoch, replicas: replicas,
+                        version: stream.version(found), logger)
                 } catch let error as RepriseError
                     where error.code == .unavailable && clock.uptime() < end
                 {
@@ -109,12 +112,13 @@ package final class NatsJournal: ClusterJournal {
 
     private init(
         _ connection: NatsConnection, _ stream: JournalStream, _ epoch: Epoch, replicas: Int,
-        _ logger: Logger
+        version: String, _ logger: Logger
     ) throws {
         self.connection = connection
         self.stream = stream
         self.epoch = epoch
         self.replicas = replicas
+        self.version = version
         self.logger = logger
         answers = connection.inbox()
         try connection.subscribe(to: answers + ".*") { [weak self] in self?.answered($0, at: $1) }
@@ -129,6 +133,32 @@ package final class NatsJournal: ClusterJournal {
             "A channel that nobody made is \(ours) with these flags, and \(theirs) in the cluster.",
             remedy: "All gateways need --keys or --jwks, or all --dev, or none of them.")
     }
+
+    /// Connects to a journal that exists.
+    ///
+    /// - Throws: as ``open(_:cluster:_:logger:)``; `.badConfiguration` if there is none.
+    static func find(
+        _ configuration: NatsConfiguration, cluster: ClusterName, logger: Logger
+    ) async throws -> NatsJournal {
+        let connection = try await NatsConnection.open(
+            configuration, name: "reprise \(cluster.text)", logger: logger)
+        do {
+            let stream = JournalStream(cluster: cluster)
+            guard let found = try await info(stream, connection)?.config else {
+                throw RepriseError(
+                    .badConfiguration, "There is no stream \(stream.name).",
+                    remedy: "Name the cluster by --cluster; its first gateway makes the stream.")
+            }
+            return try NatsJournal(
+                connection, stream, try stream.check(found).epoch,
+                replicas: found.replicas ?? 1, version: stream.version(found), logger)
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    var streamName: String { stream.name }
 
     /// Whether a server is there now.
     package var isConnected: Bool { connection.isConnected }

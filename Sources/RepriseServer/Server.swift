@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import HummingbirdCore
 public import Logging
@@ -46,6 +47,7 @@ public struct Server: Service {
     private let openLog: @Sendable () throws -> any MessageLog
     /// Opens the journal of the cluster that this server is in; nil if it is alone.
     private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
+    private let schedule: BaseKeeper.Schedule
     private let entrances = RunningAccess()
     private let admission: Admission?
     /// Replace the configured providers; for tests.
@@ -77,13 +79,14 @@ public struct Server: Service {
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address) async -> Void,
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
         openJournal: @escaping @Sendable () async throws -> any ClusterJournal
     ) {
         self.init(
             configuration: configuration, logger: logger,
             onReady: { address, _ in await onReady(address) },
             openLog: { throw RepriseError(.internal, "A gateway has no log of its own.") },
-            openJournal: openJournal)
+            openJournal: openJournal, schedule: schedule)
     }
 
     /// Makes a server whose log `openLog` opens.
@@ -94,13 +97,14 @@ public struct Server: Service {
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
         openLog: @escaping @Sendable () throws -> any MessageLog,
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
-        admission: Admission? = nil, providers: [any PushProvider]? = nil
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil, providers: [any PushProvider]? = nil
     ) {
         self.configuration = configuration
         self.logger = logger
         self.onReady = onReady
         self.openLog = openLog
         self.openJournal = openJournal
+        self.schedule = schedule
         self.admission = admission
         givenProviders = providers
     }
@@ -207,12 +211,18 @@ public struct Server: Service {
         }
     }
 
+    /// What a cluster's operator reads of this server.
+    private var gatewayName: String {
+        "\(ProcessInfo.processInfo.hostName.prefix(48)):\(configuration.port)"
+    }
+
     private func openStorage(_ clock: any Timekeeper) async throws -> Storage {
         if let openJournal {
             let journal = try await cancelWhenGracefulShutdown { try await openJournal() }
             let cluster = try await ClusterMember.join(
-                journal, at: configuration.data,
-                implicitChannels: configuration.implicitChannels)
+                journal, at: configuration.data, name: gatewayName,
+                implicitChannels: configuration.implicitChannels, schedule: schedule, clock: clock,
+                logger: logger)
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)
         }
         let log = try openLog()

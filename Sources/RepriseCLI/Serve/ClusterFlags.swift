@@ -13,6 +13,7 @@ struct ClusterFlags: Sendable {
     var certificate: String?
     var certificateKey: String?
     var journalBytes: Int?
+    var eraseWithin: Int?
 
     init() {}
 
@@ -28,11 +29,12 @@ struct ClusterFlags: Sendable {
         certificate = reader.string(forKey: "logCert")
         certificateKey = reader.string(forKey: "logCertKey")
         journalBytes = reader.int(forKey: "journalBytes")
+        eraseWithin = reader.int(forKey: "eraseWithin")
     }
 
     static let names: Set<String> = [
         "log", "cluster", "logUser", "logPasswordFile", "logTokenFile", "logNkey", "logCreds",
-        "logCa", "logCert", "logCertKey", "journalBytes",
+        "logCa", "logCert", "logCertKey", "journalBytes", "eraseWithin",
     ]
 
     /// The given values, by the names of the file.
@@ -43,7 +45,8 @@ struct ClusterFlags: Sendable {
             ("logCreds", credentials), ("logCa", authorities), ("logCert", certificate),
             ("logCertKey", certificateKey),
         ].compactMap { name, text in text.map { (name, .string($0)) } }
-            + [journalBytes].compactMap { $0.map { ("journalBytes", .int($0)) } }
+            + [("journalBytes", journalBytes), ("eraseWithin", eraseWithin)]
+            .compactMap { name, count in count.map { (name, .int($0)) } }
     }
 
     /// Whether anything but the address is given.

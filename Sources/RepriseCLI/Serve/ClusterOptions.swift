@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// The flags of `reprise serve` about a cluster.
-struct ClusterOptions: ParsableArguments {
+/// Where a cluster's journal is, and who comes to it.
+struct ClusterPlaceOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Keep the messages in NATS, for many servers: nats://host:port,… or tls://…; see docs/cluster.md.",
@@ -27,11 +27,6 @@ struct ClusterOptions: ParsableArguments {
     var logCert: String?
     @Option(help: ArgumentHelp("The key of that certificate, in PEM.", valueName: "file"))
     var logCertKey: String?
-    @Option(
-        help: ArgumentHelp(
-            "The journal's most bytes on each server of NATS, when it is made. (default: 8 GiB)",
-            valueName: "count"))
-    var journalBytes: Int?
 
     var flags: ClusterFlags {
         var flags = ClusterFlags()
@@ -45,7 +40,28 @@ struct ClusterOptions: ParsableArguments {
         flags.authorities = logCa
         flags.certificate = logCert
         flags.certificateKey = logCertKey
+        return flags
+    }
+}
+
+/// The flags of `reprise serve` about a cluster.
+struct ClusterOptions: ParsableArguments {
+    @OptionGroup var place: ClusterPlaceOptions
+    @Option(
+        help: ArgumentHelp(
+            "The journal's most bytes on each server of NATS, when it is made. (default: 8 GiB)",
+            valueName: "count"))
+    var journalBytes: Int?
+    @Option(
+        help: ArgumentHelp(
+            "Within how many hours a deleted text is gone from the journal too. (default: 24)",
+            valueName: "hours"))
+    var eraseWithin: Int?
+
+    var flags: ClusterFlags {
+        var flags = place.flags
         flags.journalBytes = journalBytes
+        flags.eraseWithin = eraseWithin
         return flags
     }
 }

@@ -13,6 +13,8 @@ struct ClusterSettings: Sendable {
     let description: String
     /// Opens the journal.
     let open: @Sendable (Logger) async throws -> any ClusterJournal
+    /// When bases are made.
+    let schedule: BaseKeeper.Schedule
 
     /// - Returns: nil without `--log`.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
@@ -27,11 +29,7 @@ struct ClusterSettings: Sendable {
             return nil
         }
         #if Cluster
-            let cluster = try ClusterName(flags.cluster ?? "reprise")
-            var nats = try NatsConfiguration(log)
-            if let credentials = try Self.credentials(flags) { nats.credentials = credentials }
-            nats.authorities = try flags.authorities.map { try Self.readable($0) }
-            nats.certificate = try Self.certificate(flags)
+            let (nats, cluster) = try Self.place(flags, log)
             var settings = NatsJournal.Settings()
             settings.implicitChannels = implicitChannels
             if let bytes = flags.journalBytes {
@@ -41,6 +39,16 @@ struct ClusterSettings: Sendable {
                 }
                 settings.maxBytes = Int64(bytes)
             }
+            var schedule = BaseKeeper.Schedule()
+            if let hours = flags.eraseWithin {
+                guard (1...8_760).contains(hours) else {
+                    throw RepriseError(
+                        .badConfiguration, "--erase-within is from 1 to 8760 hours, not \(hours).")
+                }
+                // What is deleted just after a base goes with the second one after it.
+                schedule.every = .seconds(hours * 1_800)
+            }
+            self.schedule = schedule
             description = "\(cluster.text) at \(nats.description)"
             open = { [nats, settings] logger in
                 try await NatsJournal.open(nats, cluster: cluster, settings, logger: logger)
@@ -54,6 +62,18 @@ struct ClusterSettings: Sendable {
     }
 
     #if Cluster
+        /// Where the journal is, and who comes to it.
+        static func place(
+            _ flags: ClusterFlags, _ log: String
+        ) throws -> (NatsConfiguration, ClusterName) {
+            let cluster = try ClusterName(flags.cluster ?? "reprise")
+            var nats = try NatsConfiguration(log)
+            if let credentials = try credentials(flags) { nats.credentials = credentials }
+            nats.authorities = try flags.authorities.map { try readable($0) }
+            nats.certificate = try certificate(flags)
+            return (nats, cluster)
+        }
+
         private static func credentials(
             _ flags: ClusterFlags
         ) throws -> NatsConfiguration.Credentials? {

@@ -188,7 +188,7 @@ package struct AdmissionMachine: Sendable {
         _ entry: ClusterEntry, _ sequence: Int64, _ now: WallTime
     ) -> Verdict {
         guard isFresh(entry.base, for: sequence, now) else { return .ignored(.stale) }
-        if entry.session == 0, case .session(let nonce)? = entry.commands.first {
+        if entry.session == 0, case .session(let nonce, _)? = entry.commands.first {
             open(sequence, now)
             return .opened(nonce: nonce)
         }

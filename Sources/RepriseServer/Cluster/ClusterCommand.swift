@@ -6,8 +6,8 @@ package import RepriseWire
 package enum ClusterCommand: Sendable {
     /// Changes nothing: what follows it is newer.
     case nop
-    /// Opens a session for its writer, who knows it by the random number.
-    case session(nonce: Int64)
+    /// Opens a session for its writer, who knows it by the random number; people by the name.
+    case session(nonce: Int64, name: String)
     case publish(PublishMessages)
     /// A device has connected: its place in the journal is the connection's ``Generation``.
     case hello(ConnectingDevice)
@@ -29,9 +29,10 @@ package enum ClusterCommand: Sendable {
         var writer = BinaryWriter()
         switch self {
         case .nop: writer.write(UInt8(0))
-        case .session(let nonce):
+        case .session(let nonce, let name):
             writer.write(UInt8(1))
             writer.write(nonce)
+            writer.write(name)
         case .publish(let publish):
             writer.write(UInt8(2))
             publish.write(to: &writer)
@@ -73,7 +74,8 @@ package enum ClusterCommand: Sendable {
     init(_ reader: inout BinaryReader) throws {
         switch try reader.byte() {
         case 0: self = .nop
-        case 1: self = .session(nonce: try reader.integer())
+        case 1:
+            self = .session(nonce: try reader.integer(), name: try reader.text())
         case 2: self = .publish(try PublishMessages(from: &reader))
         case 3:
             self = .trim(

@@ -28,6 +28,7 @@ package struct ClusterMember: Sendable {
     /// - Parameters:
     ///   - journal: the cluster's; closed by ``close()``.
     ///   - path: the view's folder.
+    ///   - name: of this gateway, for people.
     ///   - implicitChannels: see ``Accounts/open(at:implicitChannels:clock:heads:)``.
     ///   - schedule: when bases are made.
     ///   - clock: see ``ClusterReplica``.
@@ -35,7 +36,7 @@ package struct ClusterMember: Sendable {
     /// - Returns: the member; it follows nothing before ``replica`` runs.
     /// - Throws: as ``ClusterView/open(at:epoch:_:)``.
     package static func join(
-        _ journal: any ClusterJournal, at path: String, implicitChannels: Bool,
+        _ journal: any ClusterJournal, at path: String, name: String = "", implicitChannels: Bool,
         schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
         clock: any Timekeeper = SystemTimekeeper(), logger: Logger = Logger(label: "reprise.server")
     ) async throws -> ClusterMember {
@@ -58,7 +59,7 @@ package struct ClusterMember: Sendable {
                     metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
                 view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
             }
-            return ClusterMember(journal, view, path, schedule, clock, logger)
+            return ClusterMember(journal, view, path, name, schedule, clock, logger)
         } catch {
             await journal.close()
             throw error
@@ -66,10 +67,10 @@ package struct ClusterMember: Sendable {
     }
 
     private init(
-        _ journal: any ClusterJournal, _ view: ClusterView, _ path: String,
+        _ journal: any ClusterJournal, _ view: ClusterView, _ path: String, _ name: String,
         _ schedule: BaseKeeper.Schedule, _ clock: any Timekeeper, _ logger: Logger
     ) {
-        let replica = ClusterReplica(view: view, journal: journal, clock: clock)
+        let replica = ClusterReplica(view: view, journal: journal, name: name, clock: clock)
         let health = ClusterHealth(clock: clock)
         self.health = health
         let submit: CommandSubmission = { commands in

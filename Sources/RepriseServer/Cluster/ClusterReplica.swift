@@ -46,14 +46,16 @@ package actor ClusterReplica {
     /// - Parameters:
     ///   - view: nobody else may apply to it.
     ///   - journal: the cluster's.
+    ///   - name: of this gateway, for people.
     ///   - clock: by it entries are sent again, and it confirms the journal's time.
     package init(
-        view: ClusterView, journal: any ClusterJournal, clock: any Timekeeper = SystemTimekeeper()
+        view: ClusterView, journal: any ClusterJournal, name: String = "",
+        clock: any Timekeeper = SystemTimekeeper()
     ) {
         self.view = view
         self.journal = journal
         self.clock = clock
-        writer = SubmissionMachine()
+        writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
     }
 

@@ -62,6 +62,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     private var resendAt: Duration?
     private var waitingBytes = 0
     private let nonces: @Sendable () -> Int64
+    private let name: String
     private let waitingLimit: (commands: Int, bytes: Int)
 
     /// Makes a writer.
@@ -69,13 +70,15 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     /// - Parameters:
     ///   - waitingCommands: the most commands that wait or are under way.
     ///   - waitingBytes: the most bytes of these.
+    ///   - name: of the gateway, for people; at most 64 bytes of it are used.
     ///   - nonces: names sessions; two writers never draw one number.
     package init(
         waitingCommands: Int = ClusterLimits.waitingCommands,
-        waitingBytes: Int = ClusterLimits.waitingBytes,
+        waitingBytes: Int = ClusterLimits.waitingBytes, name: String = "",
         nonces: @escaping @Sendable () -> Int64 = { .random(in: .min ... .max) }
     ) {
         waitingLimit = (waitingCommands, waitingBytes)
+        self.name = name.limited(to: 64)
         self.nonces = nonces
     }
 
@@ -191,7 +194,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         if case .opening(let former) = session { nonce = former } else { nonce = nonces() }
         session = .opening(nonce: nonce)
         resendAt = moment.now + ClusterLimits.resendAfter
-        let command = ClusterCommand.session(nonce: nonce).bytes
+        let command = ClusterCommand.session(nonce: nonce, name: name).bytes
         return [
             .send(
                 ClusterEntry.bytes(

@@ -58,6 +58,7 @@ struct ClusterEntryTests {
         return [
             .nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
             .publish(PublishMessages(messages, by: user, fence: fence)),
+            .mark(grant: 77), .hashed(ViewHash(mark: 12, hash: Array(1...32))),
             .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
             .lease(LeaseRequest(.housekeeping, by: -5, .claim)),
             .lease(LeaseRequest(.apns, by: 5, .renew(grant: 77))),
@@ -132,8 +133,8 @@ struct ClusterEntryTests {
             expectError(.unknownKind) { try ClusterEntry(other) }
         }
         expectError(.malformed) { try ClusterEntry(Self.entry([]).bytes) }
-        expectError(.malformed) { try ClusterEntry(Self.entry([.session(nonce: 1)]).bytes) }
-        var opening = Self.entry([.session(nonce: 1)])
+        expectError(.malformed) { try ClusterEntry(Self.entry([.session(nonce: 1, name: "")]).bytes) }
+        var opening = Self.entry([.session(nonce: 1, name: "")])
         opening.session = 0
         #expect(try ClusterEntry(opening.bytes).session == 0)
         opening.commands.append(.nop)

@@ -1,0 +1,256 @@
+import ArgumentParser
+import Foundation
+import Logging
+import RepriseCommandLine
+import RepriseCore
+import RepriseServer
+
+#if Cluster
+    import RepriseCluster
+#endif
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// `reprise cluster check`: what can be seen of a cluster from outside.
+struct ClusterCheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Show a cluster's journal, its servers and its gateways, and what is wrong.",
+        discussion: """
+            Reads and changes nothing. Of gateways it shows those that have written to
+            the journal's last 4,096 entries: how many entries they were behind, how far
+            their clock is off, and what they do for all.
+
+            Whether NATS syncs each entry to its disk is known to its monitoring port
+            alone: give --monitor.
+
+            EXAMPLES
+              reprise cluster check --log nats://n1:4222,n2:4222,n3:4222
+              reprise cluster check --log nats://n1 --monitor http://n1:8222,http://n2:8222
+              reprise cluster check --log nats://n1 --json | jq .problems
+
+            EXIT CODES
+              0 nothing is wrong; 1 something is; 69 NATS is not reached; 76 it refuses;
+              78 there is no such journal, or it is none. All: reprise --help
+            """)
+
+    @OptionGroup var place: ClusterPlaceOptions
+    @Option(
+        help: ArgumentHelp(
+            "The monitoring ports of NATS' servers, with commas between.", valueName: "urls"))
+    var monitor: String?
+    @Flag(help: "Print one JSON object.") var json = false
+
+    func validate() throws {
+        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
+    }
+
+    func run() async throws {
+        #if Cluster
+            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
+            var report = ClusterReport(
+                try await ClusterInspection.look(
+                    nats, cluster: cluster, logger: Logger(label: "reprise")),
+                cluster: cluster.text, servers: nats.description)
+            for url in monitor?.split(separator: ",") ?? [] {
+                report.add(try await SyncSetting(of: String(url)))
+            }
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                try StandardOutput.write(Array(try encoder.encode(report)) + [0x0a])
+            } else {
+                for line in report.lines { try StandardOutput.write(line) }
+            }
+            if !report.problems.isEmpty { throw ExitCode(1) }
+        #else
+            throw RepriseError(
+                .badConfiguration, "This reprise was built without NATS.",
+                remedy: "Build it with `swift build --traits Cluster --product reprise`.")
+        #endif
+    }
+}
+
+#if Cluster
+    /// Whether a server of NATS syncs each entry: from its monitoring port.
+    struct SyncSetting: Sendable {
+        let server: String
+        let isAlways: Bool
+        /// The pause between two syncs otherwise.
+        let seconds: Int
+
+        init(of url: String) async throws {
+            struct Answer: Decodable {
+                struct Config: Decodable {
+                    var sync_always: Bool?
+                    var sync_interval: Int64?
+                }
+                var config: Config?
+            }
+            guard let address = URL(string: url + "/jsz?config=true"), address.host != nil else {
+                throw RepriseError(
+                    .badConfiguration, "\(url) is no address of a monitoring port.",
+                    remedy: "Write it as http://n1:8222.")
+            }
+            var request = URLRequest(url: address)
+            request.timeoutInterval = 5
+            guard let (data, _) = try? await URLSession.shared.data(for: request),
+                let answer = try? JSONDecoder().decode(Answer.self, from: data),
+                let config = answer.config
+            else {
+                throw RepriseError(
+                    .unreachable, "\(url) does not answer as the monitoring port of NATS.",
+                    remedy: "Set `http: 127.0.0.1:8222` in nats.conf, and look from that machine.")
+            }
+            server = "\(address.host ?? url):\(address.port ?? 8_222)"
+            isAlways = config.sync_always ?? false
+            seconds = Int((config.sync_interval ?? 0) / 1_000_000_000)
+        }
+    }
+
+    /// What is printed.
+    struct ClusterReport: Encodable, Sendable {
+        struct Server: Encodable, Sendable {
+            let name: String
+            let isLeader: Bool
+            let isCurrent: Bool
+            let isOffline: Bool
+            let lag: Int64
+        }
+
+        struct Gateway: Encodable, Sendable {
+            let session: Int64
+            let name: String?
+            let entry: Int64
+            let secondsAgo: Double
+            let behind: Int64
+            let clockSeconds: Double
+            let roles: [String]
+        }
+
+        struct Base: Encodable, Sendable {
+            let entry: Int64
+            let bytes: Int64
+        }
+
+        struct Problem: Encodable, Sendable {
+            let code: String
+            let message: String
+            let remedy: String?
+        }
+
+        let cluster: String
+        let servers: String
+        let stream: String
+        let epoch: String
+        let natsVersion: String
+        let copies: Int
+        let first: Int64
+        let last: Int64
+        let bytes: Int64
+        let maxBytes: Int64?
+        let nodes: [Server]
+        let base: Base?
+        let gateways: [Gateway]
+        let strangers: Int
+        private(set) var syncsAlways: [String: Bool] = [:]
+        private(set) var problems: [Problem]
+
+        init(_ found: ClusterInspection, cluster: String, servers: String) {
+            self.cluster = cluster
+            self.servers = servers
+            stream = found.stream
+            epoch = found.epoch.text
+            natsVersion = found.version
+            copies = found.replicas
+            first = found.status.first
+            last = found.status.last
+            bytes = found.status.bytes
+            maxBytes = found.status.maxBytes
+            nodes = found.status.servers.map {
+                Server(
+                    name: $0.name, isLeader: $0.isLeader, isCurrent: $0.isCurrent,
+                    isOffline: $0.isOffline, lag: $0.lag)
+            }
+            base = found.base.map { Base(entry: $0.position.sequence, bytes: $0.bytes) }
+            let now = SystemTimekeeper().wall()
+            gateways = found.present.map { gateway in
+                Gateway(
+                    session: gateway.session, name: gateway.name, entry: gateway.entry,
+                    secondsAgo: gateway.time.duration(to: now) / .seconds(1),
+                    behind: gateway.behind, clockSeconds: gateway.clock / .seconds(1),
+                    roles: gateway.roles.map { "\($0)" })
+            }
+            strangers = found.strangers
+            problems = found.problems.map {
+                Problem(code: $0.code.rawValue, message: $0.message, remedy: $0.remedy)
+            }
+        }
+
+        mutating func add(_ sync: SyncSetting) {
+            syncsAlways[sync.server] = sync.isAlways
+            guard !sync.isAlways else { return }
+            problems.append(
+                Problem(
+                    code: RepriseError.Code.badConfiguration.rawValue,
+                    message: "\(sync.server) syncs every \(sync.seconds) s: what is acknowledged "
+                        + "may be lost with the power of a majority.",
+                    remedy: "Set `sync_interval: always` in its jetstream block."))
+        }
+
+        var lines: [String] {
+            var lines = [
+                "cluster   \(cluster) at \(servers), epoch \(epoch)",
+                "journal   \(stream): entries \(first.grouped) to \(last.grouped), \(size)",
+                "copies    \(copies), by nats-server \(natsVersion)",
+            ]
+            for node in nodes {
+                let state =
+                    node.isOffline
+                    ? "is not there" : node.isLeader
+                        ? "leads" : node.isCurrent ? "has all" : "is \(node.lag.grouped) behind"
+                lines.append("server    \(node.name) \(state)")
+            }
+            lines.append("synced    \(synced)")
+            lines.append(
+                "base      "
+                    + (base.map { "at entry \($0.entry.grouped), \(megabytes($0.bytes))" }
+                        ?? "none yet"))
+            for gateway in gateways {
+                let name = gateway.name ?? "session \(gateway.session)"
+                var text = "gateway   \(name): entry \(gateway.entry.grouped), "
+                text += "\(gateway.behind.grouped) behind, "
+                text += String(format: "clock %+.1f s", gateway.clockSeconds)
+                if !gateway.roles.isEmpty {
+                    text += "; " + gateway.roles.joined(separator: ", ")
+                }
+                lines.append(text)
+            }
+            if gateways.isEmpty { lines.append("gateway   none has written lately") }
+            if strangers > 0 { lines.append("strangers \(strangers) messages that are no entries") }
+            for problem in problems {
+                lines.append("PROBLEM   \(problem.message)")
+                if let remedy = problem.remedy { lines.append("          \(remedy)") }
+            }
+            if problems.isEmpty { lines.append("Nothing is wrong.") }
+            return lines
+        }
+
+        private var size: String {
+            guard let maxBytes, maxBytes > 0 else { return "\(megabytes(bytes)), without a bound" }
+            return "\(megabytes(bytes)) of \(megabytes(maxBytes)) (\(bytes * 100 / maxBytes) %)"
+        }
+
+        private var synced: String {
+            guard !syncsAlways.isEmpty else { return "not known: give --monitor" }
+            return syncsAlways.sorted { $0.key < $1.key }
+                .map { "\($0.key) \($0.value ? "always" : "now and then")" }
+                .joined(separator: ", ")
+        }
+
+        private func megabytes(_ bytes: Int64) -> String {
+            String(format: "%.1f MB", Double(bytes) / 1_000_000)
+        }
+    }
+#endif

@@ -1,0 +1,180 @@
+import Foundation
+package import Logging
+package import RepriseCore
+package import RepriseServer
+package import RepriseWire
+
+/// What can be seen of a cluster from outside, without being a part of it.
+package struct ClusterInspection: Sendable {
+    /// A gateway that has written lately.
+    package struct Gateway: Hashable, Sendable {
+        package var session: Int64
+        /// Nil if the entry that opened its session is gone.
+        package var name: String?
+        /// Its newest entry.
+        package var entry: Int64
+        /// When that was stored.
+        package var time: WallTime
+        /// How many entries it had not applied when it wrote that.
+        package var behind: Int64
+        /// How far its clock was ahead of the journal's.
+        package var clock: Duration
+        /// What it does for all, as far as it has asked for it.
+        package var roles: [LeaseRole] = []
+    }
+
+    package var stream: String
+    package var epoch: Epoch
+    package var status: JournalStatus
+    package var replicas: Int
+    package var version: String
+    package var base: BaseManifest?
+    /// Sorted by session.
+    package var gateways: [Gateway] = []
+    /// The newest entries that no version writes.
+    package var strangers = 0
+    /// Whether two gateways stood on another past at the same entry.
+    package var pastsDiffer = false
+
+    /// How many of the newest entries are looked at.
+    private static let newest: Int64 = 4_096
+
+    /// Looks.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.refused`, `.unavailable`;
+    ///   `.badConfiguration` if there is no journal, or it has other settings.
+    package static func look(
+        _ configuration: NatsConfiguration, cluster: ClusterName, logger: Logger
+    ) async throws -> ClusterInspection {
+        let journal = try await NatsJournal.find(configuration, cluster: cluster, logger: logger)
+        do {
+            let found = try await look(journal)
+            await journal.close()
+            return found
+        } catch {
+            await journal.close()
+            throw error
+        }
+    }
+
+    private static func look(_ journal: NatsJournal) async throws -> ClusterInspection {
+        let status = try await journal.status()
+        var inspection = ClusterInspection(
+            stream: journal.streamName, epoch: journal.epoch, status: status,
+            replicas: journal.replicas, version: journal.version)
+        inspection.base = try await journal.bases?.get(.manifest).map { try BaseManifest($0) }
+        try await inspection.read(journal)
+        return inspection
+    }
+
+    private mutating func read(_ journal: NatsJournal) async throws {
+        var gateways: [Int64: Gateway] = [:]
+        var pasts: [Int64: JournalDigest] = [:]
+        var at = max(status.last - Self.newest, status.first - 1, 0)
+        while at < status.last {
+            let (entries, _) = try await journal.read(after: at)
+            guard let last = entries.last else { break }
+            at = last.sequence
+            for stored in entries {
+                guard let entry = try? ClusterEntry(stored.bytes) else {
+                    strangers += 1
+                    continue
+                }
+                if let past = pasts[entry.base.sequence], past != entry.base.digest {
+                    pastsDiffer = true
+                }
+                pasts[entry.base.sequence] = entry.base.digest
+                let session = entry.session == 0 ? stored.sequence : entry.session
+                note(entry, stored, in: &gateways[session, default: .init(session, stored)])
+            }
+        }
+        for session in gateways.keys where gateways[session]?.name == nil {
+            guard session >= status.first,
+                let opening = try await journal.read(after: session - 1).entries.first,
+                opening.sequence == session, let entry = try? ClusterEntry(opening.bytes)
+            else { continue }
+            gateways[session]?.name = Self.name(entry)
+        }
+        self.gateways = gateways.values.sorted { $0.session < $1.session }
+    }
+
+    private func note(_ entry: ClusterEntry, _ stored: StoredEntry, in gateway: inout Gateway) {
+        gateway.entry = stored.sequence
+        gateway.time = stored.stamp
+        gateway.behind = stored.sequence - 1 - entry.base.sequence
+        gateway.clock = stored.stamp.duration(to: entry.clock)
+        if let name = Self.name(entry) { gateway.name = name }
+        for case .lease(let request) in entry.commands {
+            switch request.wish {
+            case .claim: break
+            case .renew: if !gateway.roles.contains(request.role) { gateway.roles.append(request.role) }
+            case .release: gateway.roles.removeAll { $0 == request.role }
+            }
+        }
+    }
+
+    private static func name(_ entry: ClusterEntry) -> String? {
+        guard case .session(_, let name)? = entry.commands.first, !name.isEmpty else { return nil }
+        return name
+    }
+
+    // MARK: Judging
+
+    /// Those that have written within a minute of the journal's newest entry.
+    package var present: [Gateway] {
+        guard let newest = gateways.map(\.time).max() else { return [] }
+        return gateways.filter { $0.time.duration(to: newest) < .seconds(60) }
+    }
+
+    /// What an operator should look at, each with what to do.
+    package var problems: [RepriseError] {
+        var problems: [RepriseError] = []
+        if replicas < 3 {
+            problems.append(
+                RepriseError(
+                    .badConfiguration, "The journal is on \(replicas) server\(replicas == 1 ? "" : "s").",
+                    remedy: "On fewer than three it is lost with a disk: nats stream edit \(stream) --replicas 3"))
+        }
+        if !status.servers.isEmpty, !status.servers.contains(where: \.isLeader) {
+            problems.append(
+                RepriseError(
+                    .unavailable, "The journal has no leader.",
+                    remedy: "A majority of its servers must be there."))
+        }
+        for server in status.servers where server.isOffline || !server.isCurrent {
+            problems.append(
+                RepriseError(
+                    .unavailable,
+                    "\(server.name) is \(server.isOffline ? "not there" : "\(server.lag) entries behind").",
+                    remedy: "Start it, or replace it, before another one fails."))
+        }
+        if let most = status.maxBytes, status.bytes * 100 >= most * 70 {
+            problems.append(
+                RepriseError(
+                    .full, "The journal is full to \(status.bytes * 100 / most) %.",
+                    remedy: "From \(ClusterLimits.publishFill) % on nothing is published: raise max_bytes."))
+        }
+        for gateway in present where abs(gateway.clock / .seconds(1)) > 60 {
+            problems.append(
+                RepriseError(
+                    .badConfiguration,
+                    "The clock of \(gateway.name ?? "session \(gateway.session)") is off by more than a minute.",
+                    remedy: "Set the clocks of gateways and NATS by NTP."))
+        }
+        if pastsDiffer {
+            problems.append(
+                RepriseError(
+                    .corrupt, "Two gateways have applied another past.",
+                    remedy: "Look at /readyz of each; remove the view of the one that is wrong."))
+        }
+        return problems
+    }
+}
+
+extension ClusterInspection.Gateway {
+    fileprivate init(_ session: Int64, _ stored: StoredEntry) {
+        self.init(
+            session: session, name: nil, entry: stored.sequence, time: stored.stamp, behind: 0,
+            clock: .zero)
+    }
+}
