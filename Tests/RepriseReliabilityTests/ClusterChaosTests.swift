@@ -21,7 +21,7 @@ struct ClusterChaosTests {
         #expect(run.words.contains("all holds"), "\(run.words)")
     }
 
-    @Test("The files of Examples/cluster carry nodes and gateways, with no right more than they need")
+    @Test("The files of Examples/cluster carry nodes and gateways, with few rights")
     func example() async throws {
         let run = try await Command.run(
             Command.python.path,
