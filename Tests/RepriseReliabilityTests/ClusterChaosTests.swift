@@ -20,4 +20,16 @@ struct ClusterChaosTests {
         #expect(run.status == 0, "\(run.words)")
         #expect(run.words.contains("all holds"), "\(run.words)")
     }
+
+    @Test("The files of Examples/cluster carry nodes and gateways, with few rights")
+    func example() async throws {
+        let run = try await Command.run(
+            Command.python.path,
+            [
+                Command.root.appending(path: "scripts/check-cluster").path, "--run", "--reprise",
+                URL.sibling("reprise").path, "--nats-server", NatsServer.program.path,
+            ], within: .seconds(110))
+        #expect(run.status == 0, "\(run.words)")
+        #expect(run.words.contains("all is right"), "\(run.words)")
+    }
 }
