@@ -219,8 +219,8 @@ package enum ServerMetric: String, CaseIterable, Sendable {
         case .clusterLeases:
             row(
                 .gauge, [],
-                "what this gateway does for all: housekeeping, pushes by each service",
-                alert: "the sum over all gateways is not 1 for each service and 1 for housekeeping")
+                "what this gateway does for all: housekeeping, bases, pushes by each service",
+                alert: "the sum over all gateways is not 2 and 1 for each push service")
         case .clusterSent:
             row(
                 .gauge, [],
