@@ -16,6 +16,9 @@ struct JournalStream: Sendable {
     /// Where the stream publishes what it has stored.
     var live: String { "rp.\(cluster.text).live" }
 
+    /// Where gateways tell each other what may be lost.
+    var news: String { "rp.\(cluster.text).news" }
+
     /// The stream of bases, and its subjects: of all, or of the base at a mark.
     var baseName: String { "RP_\(cluster.text)_BASE" }
     func baseSubjects(at mark: Int64? = nil) -> String {

@@ -28,6 +28,7 @@ package final class NatsJournal: ClusterJournal {
         var sent: [UInt64: [UInt8]] = [:]
         var next: UInt64 = 0
         var reader: AsyncStream<StoredEntry>.Continuation?
+        var hearer: AsyncStream<[UInt8]>.Continuation?
         var hasRefused = false
     }
 
@@ -44,6 +45,8 @@ package final class NatsJournal: ClusterJournal {
 
     /// The most entries that wait to be applied; beyond, they are dropped and read again.
     private static let waitingEntries = 64
+    /// The most news that wait.
+    private static let waitingNews = 1_024
     /// How many entries one reading returns, and about how many bytes.
     private static let pageEntries = 1_024
     private static let pageBytes = 16 << 20
@@ -168,6 +171,7 @@ package final class NatsJournal: ClusterJournal {
 
     package func close() async {
         state.withLock { $0.reader.take() }?.finish()
+        state.withLock { $0.hearer.take() }?.finish()
         await connection.close()
     }
 
@@ -319,6 +323,21 @@ package final class NatsJournal: ClusterJournal {
         }
         status.servers.sort { $0.name < $1.name }
         return status
+    }
+
+    package func say(_ bytes: [UInt8]) { connection.publish(bytes, to: stream.news) }
+
+    package func said() -> AsyncStream<[UInt8]> {
+        let (news, hearer) = AsyncStream.makeStream(
+            of: [UInt8].self, bufferingPolicy: .bufferingNewest(Self.waitingNews))
+        state.withLock { $0.hearer = hearer }
+        do {
+            try connection.subscribe(to: stream.news) { message, _ in hearer.yield(message.bytes) }
+        } catch {
+            logger.warning("other gateways are not heard", metadata: ["error": "\(error)"])
+            hearer.finish()
+        }
+        return news
     }
 
     package var bases: (any BaseStore)? {

@@ -254,6 +254,7 @@ public struct Server: Service {
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void? = gateway.cluster?.keepHouse()
         async let _: Void? = gateway.cluster?.bases?.run()
+        async let _: Void? = gateway.cluster?.hearTyping { gateway.hub.typing($0) }
         async let _: Void? = gateway.cluster?.watchJournal()
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger

@@ -24,6 +24,12 @@ package protocol ClusterJournal: Sendable {
     /// - Throws: if nobody can be asked, or no majority is there.
     func status() async throws -> JournalStatus
 
+    /// Tells all gateways something that may be lost; does not block.
+    func say(_ bytes: [UInt8])
+
+    /// What gateways say from now on, this one too; the oldest of what waits is dropped.
+    func said() -> AsyncStream<[UInt8]>
+
     /// Where bases are kept; nil if the journal keeps none.
     var bases: (any BaseStore)? { get }
 
@@ -32,6 +38,8 @@ package protocol ClusterJournal: Sendable {
 }
 
 extension ClusterJournal {
+    package func say(_ bytes: [UInt8]) {}
+    package func said() -> AsyncStream<[UInt8]> { AsyncStream { $0.finish() } }
     package var bases: (any BaseStore)? { nil }
 }
 

@@ -22,6 +22,7 @@ package struct ClusterMember: Sendable {
     /// Nil if the journal keeps no bases.
     package let bases: BaseKeeper?
     private let hellos: WaitingHellos
+    private let number = Int64.random(in: .min ... .max)
 
     /// Opens the view; closes the journal if it cannot.
     ///
@@ -132,6 +133,19 @@ package struct ClusterMember: Sendable {
     package func keepHouse() async {
         await leases.hold(.housekeeping) { _ in
             while (try? await Task.sleep(for: .seconds(3_600))) != nil {}
+        }
+    }
+
+    /// Tells the other gateways who types here; does not block.
+    package func typing(_ told: TypingBoard.Told) {
+        journal.say(TypingNews(told, from: number).bytes)
+    }
+
+    /// Calls `body` with who types at other gateways, until cancelled.
+    package func hearTyping(_ body: @Sendable (TypingBoard.Told) -> Void) async {
+        for await bytes in journal.said() {
+            guard let news = TypingNews(bytes), news.sender != number else { continue }
+            body(news.told)
         }
     }
 

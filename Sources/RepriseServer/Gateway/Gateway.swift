@@ -292,6 +292,12 @@ package final class Gateway: Sendable {
                 isPrivate: members > WireLimits.positions))
     }
 
+    /// A user starts, continues or stops typing here.
+    func typing(_ told: TypingBoard.Told) {
+        hub.typing(told)
+        cluster?.typing(told)
+    }
+
     // MARK: Metrics
 
     func subscriptionsChanged(by count: Int) {

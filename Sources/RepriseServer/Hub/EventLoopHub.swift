@@ -214,14 +214,14 @@ final class EventLoopHub {
     func typed(_ isTyping: Bool, by user: UserID, at id: UInt64, in channel: ChannelName) {
         let told = typists.typed(
             isTyping, by: user, at: id, in: channel, now: gateway.clock.uptime())
-        if let told { gateway.hub.typing(told) }
+        if let told { gateway.typing(told) }
     }
 
     /// A connection has unsubscribed, so its user does not type there.
     private func left(_ subscription: HubSubscription) {
         guard !typists.isEmpty, let user = subscription.connection.principal.user else { return }
         let told = typists.left(subscription.connection.id, of: user, in: subscription.channel)
-        if let told { gateway.hub.typing(told) }
+        if let told { gateway.typing(told) }
     }
 
     /// Sent to other users only, and not to connections under backpressure: it would be stale.
@@ -295,7 +295,7 @@ final class EventLoopHub {
         idleHeartbeat = nil
         news.ticked().forEach(tell)
         told.ticked(now: now)
-        typists.ticked(now: now).forEach(gateway.hub.typing)
+        typists.ticked(now: now).forEach(gateway.typing)
         for (id, turn) in timerWheel.advance(to: now) {
             connections[id]?.ticked(turn: turn, now: now)
         }

@@ -12,14 +12,15 @@ struct ClusterTakeoverTests {
     let general = channel()
 
     private func withGateways(
+        admission: Admission? = nil,
         _ body: (RunningServer, RunningServer, MemoryJournal) async throws -> Void
     ) async throws {
         let journal = MemoryJournal(
             seed: 3, readers: 2, stamps: SystemTimekeeper(), faults: ClusterStore.faults)
         defer { journal.close() }
         let shared = SharedJournal(journal: journal)
-        try await RunningServer.with(journal: shared) { first in
-            try await RunningServer.with(journal: shared) { second in
+        try await RunningServer.with(admission: admission, journal: shared) { first in
+            try await RunningServer.with(admission: admission, journal: shared) { second in
                 try await body(first, second, journal)
             }
         }
@@ -77,6 +78,26 @@ struct ClusterTakeoverTests {
                 await first.group.triggerGracefulShutdown()
                 await second.group.triggerGracefulShutdown()
             }
+        }
+    }
+
+    @Test("Who types is seen at the other gateway too, and not by himself")
+    func typing() async throws {
+        let admission = Admission(
+            authenticator: TrustingAuthenticator(), accounts: ScriptedAccounts())
+        try await withGateways(admission: admission) { first, second, journal in
+            let ada = try await first.client(as: "ada")
+            let tablet = try await second.client(as: "ada")
+            let ben = try await second.client(as: "ben")
+            for client in [ada, tablet, ben] { try await client.subscribe(general) }
+            journal.say([9, 9])  // what no version says
+            for isTyping in [true, false] {
+                try await ada.send(.typing(general, isTyping: isTyping))
+                let told = try #require(TypingTests.typing(try await ben.nextFrame()))
+                #expect(told == ("ada", isTyping))
+            }
+            #expect(try await tablet.everythingSoFar().isEmpty)
+            #expect(try await ada.everythingSoFar().isEmpty)
         }
     }
 

@@ -13,6 +13,7 @@ final class MemoryJournal: ClusterJournal {
         var readFailures = 0
         var maxBytes: Int64?
         var hasLeader = true
+        var hearers: [AsyncStream<[UInt8]>.Continuation] = []
     }
 
     let epoch = Epoch.random()
@@ -97,6 +98,16 @@ final class MemoryJournal: ClusterJournal {
         }
     }
 
+    func say(_ bytes: [UInt8]) {
+        for hearer in state.withLock(\.hearers) { hearer.yield(bytes) }
+    }
+
+    func said() -> AsyncStream<[UInt8]> {
+        let (news, hearer) = AsyncStream.makeStream(of: [UInt8].self)
+        state.withLock { $0.hearers.append(hearer) }
+        return news
+    }
+
     // MARK: ClusterJournal
 
     func send(_ bytes: [UInt8]) async {
@@ -150,6 +161,8 @@ struct SharedJournal: ClusterJournal {
     }
     func status() async throws -> JournalStatus { try await journal.status() }
     var bases: (any BaseStore)? { journal.store }
+    func say(_ bytes: [UInt8]) { journal.say(bytes) }
+    func said() -> AsyncStream<[UInt8]> { journal.said() }
     func close() async {}
 }
 

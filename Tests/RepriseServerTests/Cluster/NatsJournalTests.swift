@@ -70,6 +70,41 @@ struct NatsJournalTests {
         }
     }
 
+    @Test("What a gateway says beside the journal comes to all, and is not stored")
+    func news() async throws {
+        try await withServer { server, _ in
+            let first = try await open(NatsConfiguration(server.url))
+            let second = try await open(NatsConfiguration(server.url))
+            var heard = first.said().makeAsyncIterator()
+            // A subscription counts once the server has it.
+            _ = try await first.status()
+            second.say([1, 2])
+            second.say([3])
+            #expect(await heard.next() == [1, 2])
+            #expect(await heard.next() == [3])
+            #expect(try await second.status().last == 0)
+            await first.close()
+            await second.close()
+            #expect(await heard.next() == nil)
+        }
+    }
+
+    @Test("What its stream is like is told: its bound, its entries")
+    func status() async throws {
+        try await withServer { server, _ in
+            let journal = try await open(NatsConfiguration(server.url))
+            let empty = try await journal.status()
+            #expect(empty.maxBytes == 64 << 20 && empty.last == 0)
+            await journal.send([1, 2, 3])
+            try await eventually("it is stored") { try await journal.status().last == 1 }
+            let status = try await journal.status()
+            #expect(status.first == 1 && status.bytes > 3)
+            server.kill()
+            await expectError(.unavailable) { _ = try await journal.status() }
+            await journal.close()
+        }
+    }
+
     @Test("A second gateway finds the journal of the first, over a restart of NATS too")
     func epoch() async throws {
         try await withServer { server, _ in
