@@ -12,6 +12,8 @@ PARTITIONS = ["leader without nodes", "leader alone", "leader hears nothing", "l
               "gateway alone", "gateway hears nothing", "gateway is not heard"]
 POWER = ["power of nodes", "power of all"]
 DISKS = ["full node", "full leader", "full gateway"]
+# These may be followed by the next before all is ready again.
+OVERLAPPING = [what for what in HERE + PARTITIONS if what != "remove disk"]
 WAYS = {"hears nothing": ["in"], "is not heard": ["out"]}
 began = time.monotonic()
 
@@ -25,7 +27,7 @@ class Faults:
 
     def __init__(self, cluster, pick, call):
         self.cluster, self.pick, self.call = cluster, pick, call
-        self.played, self.left_out, self.faults = [], collections.Counter(), []
+        self.played, self.left_out, self.faults, self.is_unready = [], collections.Counter(), [], False
 
     def choose(self):
         """The same seed draws the same faults everywhere; those that cannot be played here are counted."""
@@ -46,6 +48,10 @@ class Faults:
         gateway, node, what, seconds = cluster.gateways[index], pick.choice(cluster.nodes), self.choose(), pick.uniform(0.5, 8)
         if "leader" in what:
             node = cluster.leader()
+        # A majority must be whole before the next disk is lost: that is what three copies promise.
+        if self.is_unready and what not in OVERLAPPING:
+            self.wait("several at once")
+            self.is_unready = False
         say(what, *[one.name for one in (node, gateway) if one.name.rstrip("0123456789") in what.replace("leader", "node")])
         began = time.monotonic()
         if what in PARTITIONS:
@@ -59,11 +65,15 @@ class Faults:
             time.sleep(seconds)
         mended = time.monotonic()
         cluster.start()
-        # A majority must be whole before the next disk is lost: that is what three copies promise.
-        if not cluster.all_ready(90) and not self.stopped(what):
-            raise SystemExit(f"chaos: not ready within 90 s after: {what}; seed {self.call.seed}, {cluster.folder}")
-        self.played.append((began, what, time.monotonic() - mended))
-        time.sleep(pick.uniform(0.5, 4) if what not in ("remove disk", "full node", "full leader") else 8)
+        before, self.is_unready = self.is_unready, what in OVERLAPPING and pick.random() < 0.2
+        if not self.is_unready:
+            self.wait(what)
+        self.played.append((began, "several at once" if self.is_unready or before else what, time.monotonic() - mended))
+        time.sleep(pick.uniform(0.5, 4))
+
+    def wait(self, what):
+        if not self.cluster.all_ready(90) and not self.is_without_views(what):
+            raise SystemExit(f"chaos: not ready within 90 s after: {what}; seed {self.call.seed}, {self.cluster.folder}")
 
     def hit(self, what, node, gateway, index):
         """A process or its files."""
@@ -122,14 +132,15 @@ class Faults:
         part.kill()
         self.cluster.disks[part].free()
 
-    def stopped(self, what):
-        """A gateway that has applied what the journal has lost stops, as documented; without `always` that is to be expected."""
-        cluster = self.cluster
-        for gateway in cluster.tell_stopped():
-            if self.call.sync != "always" and what in POWER:
-                cluster.remove_view(cluster.gateways.index(gateway))
-                gateway.start()
-        return self.call.sync != "always" and cluster.all_ready(90)
+    def is_without_views(self, what):
+        """Without `always` a power failure takes the journal behind the views: they are removed, as documented."""
+        self.cluster.tell_stopped()
+        if self.call.sync == "always" or what not in POWER:
+            return False
+        for index, gateway in enumerate(self.cluster.gateways):
+            gateway.kill()
+            self.cluster.remove_view(index)
+        return self.cluster.come_up(90)
 
     def report(self, waits):
         """For each kind: how long nobody was acknowledged anything, and how long each message took."""
