@@ -44,6 +44,7 @@ class Faults:
 
     def play(self):
         cluster, pick = self.cluster, self.pick
+        time.sleep(pick.uniform(0.5, 4))
         index = pick.randrange(len(cluster.gateways))
         gateway, node, what, seconds = cluster.gateways[index], pick.choice(cluster.nodes), self.choose(), pick.uniform(0.5, 8)
         if "leader" in what:
@@ -65,14 +66,17 @@ class Faults:
             time.sleep(seconds)
         mended = time.monotonic()
         cluster.start()
-        before, self.is_unready = self.is_unready, what in OVERLAPPING and pick.random() < 0.2
+        before, self.is_unready = self.is_unready, what in OVERLAPPING and not self.call.is_one_by_one and pick.random() < 0.15
         if not self.is_unready:
             self.wait(what)
         self.played.append((began, "several at once" if self.is_unready or before else what, time.monotonic() - mended))
-        time.sleep(pick.uniform(0.5, 4))
 
     def wait(self, what):
-        if not self.cluster.all_ready(90) and not self.is_without_views(what):
+        if self.call.sync != "always" and what in POWER:
+            if not self.cluster.all_ready(20) and not self.is_ready_without_views():
+                self.faults.append("the cluster is not ready again")
+        elif not self.cluster.all_ready(90):
+            self.cluster.tell_stopped()
             raise SystemExit(f"chaos: not ready within 90 s after: {what}; seed {self.call.seed}, {self.cluster.folder}")
 
     def hit(self, what, node, gateway, index):
@@ -132,15 +136,13 @@ class Faults:
         part.kill()
         self.cluster.disks[part].free()
 
-    def is_without_views(self, what):
-        """Without `always` a power failure takes the journal behind the views: they are removed, as documented."""
+    def is_ready_without_views(self):
+        """Without `always` the journal may be behind the views, or gone: they are removed, as documented."""
         self.cluster.tell_stopped()
-        if self.call.sync == "always" or what not in POWER:
-            return False
         for index, gateway in enumerate(self.cluster.gateways):
             gateway.kill()
             self.cluster.remove_view(index)
-        return self.cluster.come_up(90)
+        return self.cluster.come_up(40)
 
     def report(self, waits):
         """For each kind: how long nobody was acknowledged anything, and how long each message took."""
