@@ -50,9 +50,8 @@ class Faults:
         if "leader" in what:
             node = cluster.leader()
         # A majority must be whole before the next disk is lost: that is what three copies promise.
-        if self.is_unready and what not in OVERLAPPING:
-            self.wait("several at once")
-            self.is_unready = False
+        if what not in OVERLAPPING:
+            self.finish()
         say(what, *[one.name for one in (node, gateway) if one.name.rstrip("0123456789") in what.replace("leader", "node")])
         began = time.monotonic()
         if what in PARTITIONS:
@@ -70,6 +69,11 @@ class Faults:
         if not self.is_unready:
             self.wait(what)
         self.played.append((began, "several at once" if self.is_unready or before else what, time.monotonic() - mended))
+
+    def finish(self):
+        if self.is_unready:
+            self.wait("several at once")
+            self.is_unready = False
 
     def wait(self, what):
         if self.call.sync != "always" and what in POWER:
@@ -100,8 +104,10 @@ class Faults:
     def partition(self, what, node, gateway, seconds):
         """The gateway loses its way to NATS; the leader that to the other nodes, or to everything but its monitor."""
         name, nets = (gateway.name, ["clients"]) if what.startswith("gateway") else (node.name, ["routes"])
-        if what == "leader alone":
-            nets = ["clients", "routes"] if len(self.cluster.nodes) > 1 else ["clients"]
+        if len(self.cluster.nodes) == 1:
+            nets = ["clients"]
+        elif what == "leader alone":
+            nets = ["clients", "routes"]
         for net in nets:
             self.cluster.network.cut(name, net, next((ways for words, ways in WAYS.items() if words in what), ["out", "in"]))
         time.sleep(seconds)
