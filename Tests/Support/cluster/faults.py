@@ -23,7 +23,10 @@ def say(*words):
 
 
 class Faults:
-    """What goes wrong, one after the other, and is put right after a while."""
+    """What goes wrong, one after the other, and is put right after a while.
+
+    Of --only each waits until all is ready again, so that its figures are its own.
+    """
 
     def __init__(self, cluster, pick, call):
         self.cluster, self.pick, self.call = cluster, pick, call
@@ -52,7 +55,7 @@ class Faults:
         # A majority must be whole before the next disk is lost: that is what three copies promise.
         if what not in OVERLAPPING:
             self.finish()
-        say(what, *[one.name for one in (node, gateway) if one.name.rstrip("0123456789") in what.replace("leader", "node")])
+        say(what, *self.names(what, node, gateway))
         began = time.monotonic()
         if what in PARTITIONS:
             self.partition(what, node, gateway, pick.uniform(3, 15))
@@ -82,6 +85,11 @@ class Faults:
         elif not self.cluster.all_ready(90):
             self.cluster.tell_stopped()
             raise SystemExit(f"chaos: not ready within 90 s after: {what}; seed {self.call.seed}, {self.cluster.folder}")
+
+    @staticmethod
+    def names(what, node, gateway):
+        words = set(what.split())
+        return [node.name] * bool(words & {"node", "leader", "disk"}) + [gateway.name] * bool(words & {"gateway", "view"})
 
     def hit(self, what, node, gateway, index):
         """A process or its files."""
