@@ -1,11 +1,13 @@
 import Foundation
 import GRDB
 import Logging
+import RepriseCluster
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("The base of a journal", .timeLimit(.minutes(1)))

@@ -155,7 +155,8 @@ struct ClusterReplicaTests {
                                 mayChangeOthers: grant.mayManage))
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
-                case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed: break
+                case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed:
+                    break
                 }
             }
         }
