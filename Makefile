@@ -28,6 +28,7 @@ help: ## List what can be made
 	@echo 'Settings, for example: make demo SEED=7'
 	@echo
 	@echo '  SCENARIO=all           all, kill, catch-up, proof, forms, reminders, chains, notices'
+	@echo '  SCENARIO=cluster       three nodes, three gateways, five failures, and their picture'
 	@echo '  SEED=7                 the demo'\''s random seed; without it each run has a new one'
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
@@ -46,10 +47,16 @@ setup: ## Check what this machine lacks, and install it where that is possible
 	@./scripts/setup
 
 demo: setup ## Run all five features, with real processes and kills; SCENARIO chooses one
+ifeq ($(SCENARIO),cluster)
+	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise
+	@./scripts/demo-cluster $(if $(SEED),--seed $(SEED)) --reprise \
+		"$$(swift build --traits Lab --configuration $(CONFIGURATION) --show-bin-path)/reprise" $(ARGS)
+else
 	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise
 	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise-lab
 	@"$$(swift build --traits Lab --configuration $(CONFIGURATION) --show-bin-path)/reprise-lab" \
 		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)
+endif
 
 test: setup ## Run all tests, and build an app that depends on the SDK
 	@./scripts/test $(if $(FILTER),'$(FILTER)')
