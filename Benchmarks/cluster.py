@@ -2,9 +2,10 @@
 """Measures a cluster beside raw JetStream with as many tails that write the same rows to SQLite.
 
     Benchmarks/cluster.py [store | arrivals | catch-up | rebuild | leader] [--messages N] [--rates N,N] [--rounds N] [--bytes N] [--lines N]
-                          [--seconds N] [--nodes N] [--gateways N] [--reprise FILE] [--nats-server FILE]
+                          [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
+                          [--nats-server FILE]
 
-store     durable messages/s: NDJSON of --lines lines a request, one at a time at each gateway; until all gateways have all
+store     durable messages/s: NDJSON of --lines lines a request, --requests at a time at each gateway; until all gateways have all
 arrivals  acknowledgements of messages that arrive at --rates a second for --seconds, by WebSocket; queueing counts
 catch-up  a new device's catch-up of --messages through a gateway, and from a single server
 rebuild   a gateway without its view over a journal of --messages, from its start until /readyz
@@ -53,13 +54,16 @@ class Bench:
     def start(self, alone=False):
         for node in self.cluster.nodes:
             node.start()
-        time.sleep(1)
-        self.cluster.start()
         if alone:
             self.alone.start()
-        if not self.cluster.all_ready(60):
-            os.system(f"tail -n 20 {self.folder}/*.log >&2")
-            raise Failed("the cluster is not ready within 60 s")
+        # One after the other, and again: a gateway ends if the nodes do not make its stream yet.
+        end = time.monotonic() + 60
+        for index, gateway in enumerate(self.cluster.gateways):
+            while not self.cluster.ready(index):
+                if time.monotonic() > end:
+                    raise Failed(f"{gateway.name} is not ready within 60 s")
+                gateway.start()
+                time.sleep(0.5)
 
     def kill(self):
         if self.probing is not None and self.probing.poll() is None:
@@ -104,14 +108,14 @@ def store(bench):
     bench.start(alone=True)
     for round in range(call.rounds or 2):
         spent = bench.spent("single")
-        rates["single"].append(call.messages / post([bench.port], call.messages, call.bytes, call.lines, f"s{round}"))
+        rates["single"].append(call.messages / post([bench.port], call.messages, call.bytes, call.lines, f"s{round}", call.requests))
         print(f"a single server: {rates['single'][-1]:,.0f} messages/s; {spent.text()}", flush=True)
         spent = bench.spent("nodes")
         found = bench.raw("store", "--messages", call.messages, "--tails", call.gateways)
         rates["peer"].append(found["rate"])
         print(f"raw JetStream with {call.gateways} tails: {found['rate']:,.0f} messages/s; {spent.text(tails=found['cpu'])}", flush=True)
         spent = bench.spent("gateways", "nodes")
-        rates["gateways"].append(call.messages / post(bench.cluster.ports, call.messages, call.bytes, call.lines, f"g{round}"))
+        rates["gateways"].append(call.messages / post(bench.cluster.ports, call.messages, call.bytes, call.lines, f"g{round}", call.requests))
         print(f"{call.gateways} gateways: {rates['gateways'][-1]:,.0f} messages/s; {spent.text()}", flush=True)
     for name, values in rates.items():
         print(f"  {name}: {min(values):,.0f} to {max(values):,.0f} messages/s")
@@ -243,6 +247,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--gateways", type=int, default=3)
     parser.add_argument("--lines", type=int, default=4_000)
+    parser.add_argument("--requests", type=int, default=1)
     parser.add_argument("--bytes", type=int, default=200)
     parser.add_argument("--reprise", default=os.path.join(ROOT, ".build/release/reprise"))
     parser.add_argument("--nats-server", default=os.path.join(ROOT, ".build/python/bin/nats-server"))

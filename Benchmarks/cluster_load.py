@@ -65,8 +65,8 @@ def head(port, channel):
     return answer["head"]
 
 
-def post(ports, count, size, lines, run):
-    """Stores so many messages, a share at each port, a request after the other; returns seconds until all servers have all of them."""
+def post(ports, count, size, lines, run, requests=1):
+    """Stores so many messages, a share at each port, so many requests at a time; returns seconds until all servers have all of them."""
     shares, faults = [], []
     for index in range(len(ports)):
         share = range(index, count, len(ports))
@@ -74,10 +74,10 @@ def post(ports, count, size, lines, run):
         shares.append([(len(texts[at:at + lines]), "".join(texts[at:at + lines]).encode()) for at in range(0, len(texts), lines)])
     before = {index: head(ports[index], f"c{index}") for index in range(len(ports))}
 
-    def send(index):
+    def send(index, part):
         try:
             link = http.client.HTTPConnection("127.0.0.1", ports[index], timeout=60)
-            for wanted, text in shares[index]:
+            for wanted, text in shares[index][part::requests]:
                 link.request("POST", f"/v1/channels/c{index}/messages", text, {"content-type": "application/x-ndjson"})
                 answer = link.getresponse().read()
                 if answer.count(b'"seq"') != wanted:
@@ -86,7 +86,7 @@ def post(ports, count, size, lines, run):
         except (OSError, http.client.HTTPException, Failed) as error:
             faults.append(error)
 
-    threads = [threading.Thread(target=send, args=(index,)) for index in range(len(ports))]
+    threads = [threading.Thread(target=send, args=(index, part)) for index in range(len(ports)) for part in range(requests)]
     began = time.monotonic()
     for thread in threads:
         thread.start()

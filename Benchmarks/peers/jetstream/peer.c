@@ -593,6 +593,7 @@ static int ascending(const void *one, const void *other) {
 static void printWaits(const char *name, float *waits) {
     long count = tails * messages;
     qsort(waits, count, sizeof *waits, ascending);
+    if (waits[0] <= 0) fail("a message was not %s at some tail", name);
     printf(", \"%s\": [%.2f, %.2f, %.2f]", name, waits[count / 2] * 1e3,
            waits[(long)(count * 0.99)] * 1e3, waits[count - 1] * 1e3);
 }
