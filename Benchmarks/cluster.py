@@ -17,6 +17,7 @@ every process: load, nodes and gateways share the machine. Build `reprise` with 
 here (a C compiler, nats.c, SQLite's header). Linux. Exit status: 0 all targets are met; 1 one is missed; 2 it could not be measured.
 """
 import argparse
+import http.client
 import importlib.machinery
 import importlib.util
 import json
@@ -260,7 +261,7 @@ def main():
         bench = Bench(call, folder)
         run(bench)
         return 1 if bench.missed else 0
-    except (Failed, OSError, subprocess.SubprocessError) as error:
+    except (Failed, client.Cut, OSError, http.client.HTTPException, subprocess.SubprocessError) as error:
         print(f"cluster.py: {error}", file=sys.stderr)
         return 2
     finally:
