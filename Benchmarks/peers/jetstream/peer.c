@@ -9,7 +9,11 @@
 // way, and ends when every tail has committed all messages to a file of its own: a process each.
 // With --rate, messages arrive at that many a second, and an entry takes what has arrived; without,
 // each entry is full. A tail takes the entries in order and writes the rows that a gateway's view
-// has of them, in its tables and with its pragmas, one transaction for all that has arrived.
+// has of them, in its tables and with its pragmas, one transaction for all that has arrived. With
+// --live 0 it reads by an ordered consumer, which is slower here; else by republishing, where an
+// entry that does not come ends the run. Messages go to `messages` at once, also where a view has
+// them in `arrivals` first. In the end all tails must have the same messages.
+//
 // probe publishes small messages to an existing stream and tells the longest time without an
 // acknowledgement. Each prints one line of JSON.
 #include <nats/nats.h>
