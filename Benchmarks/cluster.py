@@ -57,8 +57,12 @@ class Bench:
             node.start()
         if alone:
             self.alone.start()
-        # One after the other, and again: a gateway ends if the nodes do not make its stream yet.
         end = time.monotonic() + 60
+        while not all(is_ok(f"http://127.0.0.1:{port}/healthz") for port in self.cluster.monitors):
+            if time.monotonic() > end:
+                raise Failed("the nodes are not healthy within 60 s")
+            time.sleep(0.2)
+        # One after the other, and again: a gateway ends if the nodes do not make its stream yet.
         for index, gateway in enumerate(self.cluster.gateways):
             while not self.cluster.ready(index):
                 if time.monotonic() > end:
@@ -76,9 +80,9 @@ class Bench:
         processes = {"gateways": self.cluster.gateways, "nodes": self.cluster.nodes, "single": [self.alone]}
         return Spent(**{name: [one.child for one in processes[name]] for name in names})
 
-    def url(self, index=0):
+    def url(self):
         command = self.cluster.gateways[0].command
-        return command[command.index("--log") + 1].split(",")[index]
+        return command[command.index("--log") + 1]
 
     def raw(self, *words):
         """What the peer measures while the gateways are stopped."""
@@ -98,6 +102,14 @@ class Bench:
     def target(self, text, holds):
         self.missed += not holds
         print(f"  {'met' if holds else 'MISSED'}: {text}", flush=True)
+
+
+def is_ok(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status == 200
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 def middle(values):
@@ -159,20 +171,20 @@ def arrivals(bench):
 
 
 def caught_up(bench):
-    call, rates, costs = bench.call, {"single": [], "gateways": []}, {"single": [], "gateways": []}
+    call, rates, costs = bench.call, {"single": [], "gateways": []}, {"single": 0, "gateways": 0}
     bench.start(alone=True)
     ports = {"single": bench.port, "gateways": bench.cluster.ports[0]}
     for name, port in ports.items():
         post([port], call.messages, call.bytes, call.lines, name)
-    for round in range(call.rounds or 7):
+    for round in range(call.rounds or 15):
         for name, port in ports.items():
             spent = bench.spent(name)
             rates[name].append(call.messages / catch_up(client, port, "c0", call.messages, f"{name}-{round}"))
-            costs[name].append(call.messages / max(spent.of(name)[0], 0.01))
+            costs[name] += spent.of(name)[0]
             print(f"{name}: {rates[name][-1]:,.0f} messages/s; {spent.text()}", flush=True)
     for name in ports:
         print(f"  {name}: {min(rates[name]):,.0f} to {max(rates[name]):,.0f} messages/s, {middle(rates[name]):,.0f} (median);"
-              f" {middle(costs[name]):,.0f} messages per CPU second of the server")
+              f" {len(rates[name]) * call.messages / max(costs[name], 0.01):,.0f} messages per CPU second of the server")
     ratio = middle(rates["gateways"]) / middle(rates["single"])
     bench.target(f"catch-up through a gateway ≥ 0.9 × a single server's: {ratio:.2f}", ratio >= 0.9)
 
@@ -190,23 +202,16 @@ def rebuild(bench):
         began = time.monotonic()
         gateway.start()
         spent = bench.spent("gateways", "nodes")
-        while not is_ready(ports[-1]):
+        while not is_ok(f"http://127.0.0.1:{ports[-1]}/readyz"):
             if time.monotonic() - began > 90:
                 raise Failed("the gateway is not ready within 90 s")
             time.sleep(0.02)
         rates.append(call.messages / (time.monotonic() - began))
-        print(f"rebuilt: {rates[-1]:,.0f} messages/s; {spent.text()}", flush=True)
+        cost = Spent.cpu(gateway.child.pid)
+        print(f"rebuilt: {rates[-1]:,.0f} messages/s, {call.messages / cost:,.0f} per CPU second of the gateway; {spent.text()}", flush=True)
         for index in range(call.gateways):
             expect(ports[-1], f"c{index}", len(range(index, call.messages, call.gateways)))
     bench.target(f"a view is rebuilt with ≥ 80,000 messages/s: {middle(rates):,.0f}", middle(rates) >= 80_000)
-
-
-def is_ready(port):
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
 
 
 def leader(bench):
@@ -214,16 +219,18 @@ def leader(bench):
     for round in range(call.rounds or 2):
         bench.start()
         node = bench.cluster.leader()
-        other = next(index for index, one in enumerate(bench.cluster.nodes) if one is not node or call.nodes == 1)
         # Into the journal itself, which ignores what is no entry: so that both wait for the same election.
         bench.probing = subprocess.Popen(
-            [bench.peer, "probe", "--url", bench.url(other), "--subject", "rp.chaos.j", "--rate", "50", "--seconds", str(call.seconds + 1)],
+            [bench.peer, "probe", "--url", bench.url(), "--subject", "rp.chaos.j", "--rate", "50", "--seconds", str(call.seconds + 1)],
             stdout=subprocess.PIPE)
         load = Arrivals(client, bench.cluster.ports, rate, int(rate * call.seconds), call.bytes, 4, f"l{round}")
         killing = threading.Timer(call.seconds / 5, node.kill)
         killing.start()
         load.run()
-        raw = json.loads(bench.probing.communicate(timeout=30)[0])["longest"]
+        answer = bench.probing.communicate(timeout=30)[0]
+        if bench.probing.returncode:
+            raise Failed("the peer has failed")
+        raw = json.loads(answer)["longest"]
         each = [load.silence(index) for index in range(call.gateways)]
         print(f"{node.name} led and was killed: {raw:.2f} s without an acknowledgement to raw JetStream, {load.silence():.2f} s to a device;"
               f" at each gateway {' '.join(f'{one:.2f}' for one in each)} s; {len(load.waits)} acknowledged, {load.refused} refused", flush=True)

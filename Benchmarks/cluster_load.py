@@ -46,12 +46,14 @@ class Spent:
         return [self.cpu(child.pid) - before for child, before in zip(self.groups[name], self.before[name])]
 
     def text(self, **more):
-        taken = [now - before for now, before in zip(self.times(), self.machine)]
-        whole = sum(taken) or 1
-        parts = [f"{name} {' '.join(f'{one:.1f}' for one in self.of(name))}" for name in self.groups]
-        parts += [f"{name} {' '.join(f'{one:.1f}' for one in values)}" for name, values in more.items()]
-        return (f"CPU s in {time.monotonic() - self.began:.1f} s: {', '.join(parts)}, load {time.process_time() - self.own:.1f};"
-                f" of the machine {100 * taken[3] / whole:.0f} % idle, {100 * taken[4] / whole:.0f} % waits for the disk")
+        """All of it; what is neither ours, idle nor waiting was taken by others on this machine."""
+        groups = {name: self.of(name) for name in self.groups} | more | {"load": [time.process_time() - self.own]}
+        taken = [(now - before) / os.sysconf("SC_CLK_TCK") for now, before in zip(self.times(), self.machine)]
+        idle, waiting = taken[3:5]
+        others = sum(taken) - idle - waiting - sum(sum(group) for group in groups.values())
+        parts = [f"{name} {' '.join(f'{one:.1f}' for one in group)}" for name, group in groups.items()]
+        return (f"CPU s in {time.monotonic() - self.began:.1f} s: {', '.join(parts)}; others {max(others, 0):.1f},"
+                f" idle {idle:.1f}, waiting for the disk {waiting:.1f}")
 
 
 # --- HTTP

@@ -1,9 +1,9 @@
 // Raw JetStream with tails that write to SQLite: what a cluster of Reprise is measured beside.
 //
-//   peer store   --url URL --folder DIR [--messages N] [--bytes N] [--entry N] [--flight N]
+//   peer store   --url URL,URL --folder DIR [--messages N] [--bytes N] [--entry N] [--flight N]
 //                [--writers N] [--tails N] [--replicas N] [--rate N] [--live 0|1]
 //   peer replay  the same: the tails begin once all is published
-//   peer probe   --url URL --subject NAME [--rate N] [--seconds N]
+//   peer probe   --url URL,URL --subject NAME [--rate N] [--seconds N]
 //
 // store makes a stream, publishes entries of at most --entry messages with --flight of them under
 // way, and ends when every tail has committed all messages to a file of its own: a process each.
@@ -87,8 +87,12 @@ static void sleepUntil(int64_t at) {
 static natsConnection *dial(void) {
     natsOptions *options;
     natsConnection *connection;
+    const char *servers[16];
+    int count = 0;
+    char *rest = strdup(url);
+    for (char *one; count < 16 && (one = strsep(&rest, ","));) servers[count++] = one;
     check(natsOptions_Create(&options), "options");
-    check(natsOptions_SetServers(options, &url, 1), "address");
+    check(natsOptions_SetServers(options, servers, count), "address");
     check(natsOptions_SetSendAsap(options, true), "options");
     check(natsOptions_SetMaxReconnect(options, -1), "options");
     check(natsOptions_SetReconnectWait(options, 50), "options");
