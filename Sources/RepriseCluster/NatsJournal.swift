@@ -187,10 +187,11 @@ package final class NatsJournal: ClusterJournal {
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
         if let made = answer.config, answer.error == nil { return made }
-        // Another gateway was faster.
+        // Another gateway was faster, and not every server knows of its stream yet; or servers that
+        // have just started do not know of each other. Whoever opens a journal tries again.
         if let found = try await info(stream, connection)?.config { return found }
         throw RepriseError(
-            .badConfiguration,
+            .unavailable,
             "JetStream does not make the stream \(stream.name): \(answer.error?.text ?? "?").",
             remedy: "It needs JetStream on as many servers, with this much space, and the right "
                 + "to make it.")
