@@ -232,8 +232,10 @@ final class DeviceChecker {
         let deleted = events.filter(\.isDeleted)
         if !deleted.isEmpty { checkDeleted(deleted, contents, channel) }
         // What a former epoch did to a message stays done here, although the server has forgotten
-        // it.
-        guard Set(contents.messages.map(\.epoch)).count == 1, server.epochCount == 1 else { return }
+        // it. A new log without a message has an epoch, too.
+        guard Set(contents.messages.map(\.epoch)) == [log.state(of: channel).epoch],
+            server.epochCount == 1
+        else { return }
         let applied = AppliedState(
             contents.messages.filter { $0.seq > hidden }
                 .map { ($0.seq, $0.change, $0.isDeleted, $0.body) })

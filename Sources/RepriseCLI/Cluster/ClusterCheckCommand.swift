@@ -4,6 +4,7 @@ import Logging
 import RepriseCommandLine
 import RepriseCore
 import RepriseServer
+import RepriseWire
 
 #if Cluster
     import RepriseCluster
@@ -184,7 +185,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             }
             strangers = found.strangers
             problems = found.problems.map {
-                Problem(code: $0.code.rawValue, message: $0.message, remedy: $0.remedy)
+                Problem(code: "\($0.code)", message: $0.message, remedy: $0.remedy)
             }
         }
 
@@ -193,7 +194,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             guard !sync.isAlways else { return }
             problems.append(
                 Problem(
-                    code: RepriseError.Code.badConfiguration.rawValue,
+                    code: "\(RepriseError.Code.badConfiguration)",
                     message: "\(sync.server) syncs every \(sync.seconds) s: what is acknowledged "
                         + "may be lost with the power of a majority.",
                     remedy: "Set `sync_interval: always` in its jetstream block."))
