@@ -38,6 +38,13 @@ extension LimitTable {
                 """,
                 "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and what waits is sent again"),
             Limit(
+                "cluster.bases", "entries that the journal keeps",
+                """
+                a base in place of those before it every \(ClusterLimits.baseEvery), and when the \
+                journal is full to \(ClusterLimits.baseFill) %
+                """,
+                "a gateway that stands before them is made anew from the base"),
+            Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
                 "`/readyz` answers 503; connections stay"),

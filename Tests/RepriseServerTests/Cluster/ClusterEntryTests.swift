@@ -83,7 +83,7 @@ struct ClusterEntryTests {
     func roundTrip() throws {
         let commands = try Self.commands()
         let tags = Set(commands.map { $0.bytes[0] })
-        #expect(tags.count == 3 + ClusterCommand.accountCommands.count, "each is tried")
+        #expect(tags.count == 9 + ClusterCommand.accountCommands.count, "each is tried")
         let bytes = Self.entry(commands).bytes
         let entry = try ClusterEntry(bytes)
         #expect(entry.session == 7 && entry.n == 3 && entry.base == Self.base)

@@ -20,6 +20,17 @@ struct ChannelsTests {
         #expect(violation == nil, "\(String(describing: violation))")
     }
 
+    @Test("what 2,000 seeds on real stores came upon: a new log without a message has an epoch too")
+    func formerly() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "reprise-channels-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let schedule = workload.schedule(seed: 98_000_000_105)
+        let violation = workload.run(schedule, tier: .real(folder)).violation
+        #expect(violation == nil, "\(String(describing: violation))")
+    }
+
     @Test("every kind of fault that the workload knows takes effect")
     func faults() async {
         let report = await Campaign(workload: workload, seeds: 1..<101).run()
