@@ -107,7 +107,9 @@ package struct ClusterInspection: Sendable {
         for case .lease(let request) in entry.commands {
             switch request.wish {
             case .claim: break
-            case .renew: if !gateway.roles.contains(request.role) { gateway.roles.append(request.role) }
+            case .renew:
+                guard !gateway.roles.contains(request.role) else { continue }
+                gateway.roles.append(request.role)
             case .release: gateway.roles.removeAll { $0 == request.role }
             }
         }
@@ -132,8 +134,10 @@ package struct ClusterInspection: Sendable {
         if replicas < 3 {
             problems.append(
                 RepriseError(
-                    .badConfiguration, "The journal is on \(replicas) server\(replicas == 1 ? "" : "s").",
-                    remedy: "On fewer than three it is lost with a disk: nats stream edit \(stream) --replicas 3"))
+                    .badConfiguration,
+                    "The journal is on \(replicas == 1 ? "1 server" : "\(replicas) servers").",
+                    remedy: "On fewer than three it is lost with a disk: "
+                        + "nats stream edit \(stream) --replicas 3"))
         }
         if !status.servers.isEmpty, !status.servers.contains(where: \.isLeader) {
             problems.append(
@@ -142,23 +146,24 @@ package struct ClusterInspection: Sendable {
                     remedy: "A majority of its servers must be there."))
         }
         for server in status.servers where server.isOffline || !server.isCurrent {
+            let state = server.isOffline ? "not there" : "\(server.lag) entries behind"
             problems.append(
                 RepriseError(
-                    .unavailable,
-                    "\(server.name) is \(server.isOffline ? "not there" : "\(server.lag) entries behind").",
+                    .unavailable, "\(server.name) is \(state).",
                     remedy: "Start it, or replace it, before another one fails."))
         }
         if let most = status.maxBytes, status.bytes * 100 >= most * 70 {
             problems.append(
                 RepriseError(
                     .full, "The journal is full to \(status.bytes * 100 / most) %.",
-                    remedy: "From \(ClusterLimits.publishFill) % on nothing is published: raise max_bytes."))
+                    remedy: "From \(ClusterLimits.publishFill) % on nothing is published: "
+                        + "raise max_bytes."))
         }
         for gateway in present where abs(gateway.clock / .seconds(1)) > 60 {
+            let name = gateway.name ?? "session \(gateway.session)"
             problems.append(
                 RepriseError(
-                    .badConfiguration,
-                    "The clock of \(gateway.name ?? "session \(gateway.session)") is off by more than a minute.",
+                    .badConfiguration, "The clock of \(name) is off by more than a minute.",
                     remedy: "Set the clocks of gateways and NATS by NTP."))
         }
         if pastsDiffer {

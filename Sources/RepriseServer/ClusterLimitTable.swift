@@ -36,7 +36,8 @@ extension LimitTable {
                 \(ClusterLimits.publishFill) % of the stream's `max_bytes` for messages, \
                 \(ClusterLimits.accountFill) % for channels, members, positions and devices
                 """,
-                "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and what waits is sent again"),
+                "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and what waits is sent again"
+            ),
             Limit(
                 "cluster.bases", "entries that the journal keeps",
                 """

@@ -97,7 +97,8 @@ public struct Server: Service {
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
         openLog: @escaping @Sendable () throws -> any MessageLog,
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
-        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil, providers: [any PushProvider]? = nil
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil,
+        providers: [any PushProvider]? = nil
     ) {
         self.configuration = configuration
         self.logger = logger

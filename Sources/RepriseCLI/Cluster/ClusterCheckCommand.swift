@@ -209,7 +209,8 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             for node in nodes {
                 let state =
                     node.isOffline
-                    ? "is not there" : node.isLeader
+                    ? "is not there"
+                    : node.isLeader
                         ? "leads" : node.isCurrent ? "has all" : "is \(node.lag.grouped) behind"
                 lines.append("server    \(node.name) \(state)")
             }

@@ -103,7 +103,8 @@ package actor BaseKeeper {
             if !all.isEmpty { difference.withLock { $0 = nil } }
             return
         }
-        let text = "The views of gateways differ at entry \(mark): "
+        let text =
+            "The views of gateways differ at entry \(mark): "
             + "\(equal) of \(all.count) have what this one has."
         let isNew = difference.withLock { told in
             defer { told = text }

@@ -91,7 +91,7 @@ package struct BinaryReader: Sendable {
         try bool() ? try body(&self) : nil
     }
 
-    /// Reads values behind their number. Each takes bytes: a great number ends with them.
+    /// Reads values behind their number; each takes bytes, so a great number ends with them.
     package mutating func list<Value>(
         _ body: (inout BinaryReader) throws -> Value
     ) throws -> [Value] {

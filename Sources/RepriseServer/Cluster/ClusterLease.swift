@@ -59,7 +59,8 @@ package struct LeaseRequest: Hashable, Sendable {
         let number = try reader.byte()
         guard let role = LeaseRole(rawValue: number) else {
             throw RepriseError(
-                .unknownKind, "The journal has a lease \(number), which this version does not know.",
+                .unknownKind,
+                "The journal has a lease \(number), which this version does not know.",
                 remedy: "Update this gateway.")
         }
         self.role = role
@@ -104,11 +105,12 @@ package struct LeaseMachine: Sendable {
     /// The grant by which this gateway may act now.
     package func grant(now: Duration) -> Int64? { now < actsUntil ? grant : nil }
 
-    /// What to ask for; called every ``ClusterLimits/leaseLook``, unless a wish is under way.
+    /// Called every ``ClusterLimits/leaseLook``, unless a wish is under way.
     ///
     /// - Parameters:
     ///   - lease: the journal's, as far as it is applied here; nil if nobody has it.
     ///   - now: the uptime.
+    /// - Returns: what to ask for.
     package mutating func next(_ lease: Lease?, now: Duration) -> Action? {
         if lease != seen { (seen, seenSince) = (lease, now) }
         if let grant = grant(now: now) {
@@ -118,10 +120,10 @@ package struct LeaseMachine: Sendable {
         return lease == nil || now - seenSince >= patience ? .claim : nil
     }
 
-    /// A wish was granted, or refused: nil. What is not answered changes nothing.
+    /// A wish was granted or refused; one that is not answered changes nothing.
     ///
     /// - Parameters:
-    ///   - grant: the granted lease's.
+    ///   - grant: the granted lease's; nil if it was refused.
     ///   - asked: when the wish was sent.
     package mutating func answered(_ grant: Int64?, asked: Duration) {
         self.grant = grant

@@ -32,8 +32,8 @@ package final class ClusterLog: MessageLog {
             let who = Principal(
                 user: message.from, isAdmin: message.from == nil || message.mayChangeOthers)
             bytes += message.body.count
-            if let last = runs.last, last.who == who, last.fence == message.fence, bytes <= Self.runBytes,
-                last.messages.count < Self.runMessages
+            if let last = runs.last, last.who == who, last.fence == message.fence,
+                bytes <= Self.runBytes, last.messages.count < Self.runMessages
             {
                 runs[runs.count - 1].messages.append(message.publish)
             } else {
@@ -77,8 +77,9 @@ package final class ClusterLog: MessageLog {
             grant = housekeeping()
             guard grant != nil else { return }
             let (time, isHeld) = view.time
-            guard !isHeld, abs(time.milliseconds - now.milliseconds)
-                <= ClusterLimits.clockDifference.milliseconds
+            guard !isHeld,
+                abs(time.milliseconds - now.milliseconds)
+                    <= ClusterLimits.clockDifference.milliseconds
             else {
                 throw RepriseError(
                     .unavailable, "This gateway's clock and the journal's differ too much to trim.",

@@ -204,7 +204,8 @@ extension ClusterView.State {
         }
         return AppliedEntry(
             sequence: stored.sequence, session: admission.entry?.session ?? 0,
-            n: admission.entry?.n ?? 0, bytes: stored.bytes.count, verdict: admission.verdict, outcomes: outcomes)
+            n: admission.entry?.n ?? 0, bytes: stored.bytes.count, verdict: admission.verdict,
+            outcomes: outcomes)
     }
 }
 

@@ -23,8 +23,9 @@ package final class Gateway: Sendable {
     package let authenticator: (any Authenticating)?
     /// The users' grants and positions; nil where access is open.
     private let accounts: (any ChannelAccounts)?
-    /// In a cluster: orders the hellos of a device at all gateways. What the device has seen
-    /// anywhere is here once its hello is.
+    /// Orders the hellos of a device at all gateways; nil if this server is alone.
+    ///
+    /// What the device has seen anywhere is here once its hello is.
     package let cluster: ClusterMember?
     package let metrics: ServerMetrics
     /// The publish rate limits of users, over all transports.

@@ -22,8 +22,8 @@ package struct ServerConnectionMachine: Sendable {
     package enum Disposition: Equatable, Sendable {
         /// Authenticate the token.
         case identify(AccessToken?)
-        /// Order its hello among those of the device, in a cluster by the journal, and end the older
-        /// connections; the driver answers with their number by `takeOver(from:now:)`.
+        /// Order its hello among those of the device, in a cluster by the journal, and end the
+        /// older connections; the driver answers with their number by `takeOver(from:now:)`.
         case takeOver(EntryID)
         case welcome
         /// Confirm the fresh token.

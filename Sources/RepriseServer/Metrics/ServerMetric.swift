@@ -35,7 +35,7 @@ package enum ServerMetric: String, CaseIterable, Sendable {
     case clusterReads = "reprise_cluster_reads"
     case notShown = "reprise_metrics_not_shown"
 
-    /// A row of the table in `docs/operations.md`.
+    /// A row of the table in `docs/operations.md`, or of a cluster in `docs/cluster-operations.md`.
     package var reference: MetricReference {
         switch self {
         case .logErrors:

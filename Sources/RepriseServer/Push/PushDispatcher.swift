@@ -49,7 +49,8 @@ package actor PushDispatcher {
 
     package init(
         _ provider: any PushProvider, queue: PushQueue, lease: PushLease? = nil,
-        unread: UnreadCounts, log: any MessageLog, metrics: ServerMetrics? = nil, clock: any Timekeeper, logger: Logger
+        unread: UnreadCounts, log: any MessageLog, metrics: ServerMetrics? = nil,
+        clock: any Timekeeper, logger: Logger
     ) {
         self.provider = provider
         self.queue = queue

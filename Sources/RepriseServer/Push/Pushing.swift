@@ -154,7 +154,8 @@ struct Pushing: Sendable {
         }
         running.remove(dispatcher)
         watchReads()
-        logger.info("push: this gateway pushes no more", metadata: ["service": "\(service.rawValue)"])
+        logger.info(
+            "push: this gateway pushes no more", metadata: ["service": "\(service.rawValue)"])
     }
 
     private func report(_ service: PushService, _ lease: PushLease) async {

@@ -48,7 +48,8 @@ struct AdmissionMachineTests {
         #expect(try journal.admit(session: session, n: 3) == .ignored(.early))
         #expect(try journal.admit(session: session, n: 2) == .accepted)
         #expect(try journal.admit(session: session + 1, n: 1) == .ignored(.unknownSession))
-        #expect(try journal.admit(session: 0, n: 1, .session(nonce: 9, name: "")) == .opened(nonce: 9))
+        #expect(
+            try journal.admit(session: 0, n: 1, .session(nonce: 9, name: "")) == .opened(nonce: 9))
         #expect(try journal.admit(session: journal.machine.position.sequence, n: 1) == .accepted)
         #expect(try journal.admit(session: session, n: 3) == .accepted)
     }
@@ -170,7 +171,8 @@ struct AdmissionMachineTests {
         let (first, second) = (try journal.open(), try journal.open())
         journal.wall = journal.wall.advanced(by: .seconds(86_400))
         #expect(
-            try journal.admit(session: 0, n: 1, base: 0, .session(nonce: 1, name: "")) == .ignored(.stale))
+            try journal.admit(session: 0, n: 1, base: 0, .session(nonce: 1, name: ""))
+                == .ignored(.stale))
         try journal.admit(session: 5, n: 1)
         #expect(try journal.admit(session: second, n: 1) == .accepted)
         journal.wall = journal.wall.advanced(by: .milliseconds(1))

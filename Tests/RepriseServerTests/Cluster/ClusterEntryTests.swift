@@ -56,7 +56,8 @@ struct ClusterEntryTests {
         progress.done = [.init(channel: channel, through: 8)]
         let fence = FencingToken(device: id, generation: .init(sequence: 258, place: 3))
         return [
-            .nop, .publish(PublishMessages(messages, by: user)), .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
+            .nop, .publish(PublishMessages(messages, by: user)),
+            .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
             .publish(PublishMessages(messages, by: user, fence: fence)),
             .mark(grant: 77), .hashed(ViewHash(mark: 12, hash: Array(1...32))),
             .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
@@ -133,7 +134,9 @@ struct ClusterEntryTests {
             expectError(.unknownKind) { try ClusterEntry(other) }
         }
         expectError(.malformed) { try ClusterEntry(Self.entry([]).bytes) }
-        expectError(.malformed) { try ClusterEntry(Self.entry([.session(nonce: 1, name: "")]).bytes) }
+        expectError(.malformed) {
+            try ClusterEntry(Self.entry([.session(nonce: 1, name: "")]).bytes)
+        }
         var opening = Self.entry([.session(nonce: 1, name: "")])
         opening.session = 0
         #expect(try ClusterEntry(opening.bytes).session == 0)

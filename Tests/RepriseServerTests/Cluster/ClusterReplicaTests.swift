@@ -258,7 +258,8 @@ struct ClusterReplicaTests {
             }
             let first = try await hello(0)
             #expect(try await publish(0, first))
-            #expect(try await publish(1, first), "what is fenced is the connection, not the gateway")
+            #expect(
+                try await publish(1, first), "what is fenced is the connection, not the gateway")
             let second = try await hello(1)
             #expect(second.generation > first.generation)
             #expect(try await publish(0, first) == false)

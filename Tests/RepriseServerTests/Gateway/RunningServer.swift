@@ -16,8 +16,9 @@ struct RunningServer: Sendable {
     let gateway: Gateway
     let group: ServiceGroup
 
-    /// Runs `body` against a server, then shuts it down; what the server throws, this throws. With
-    /// a journal it is a gateway of that cluster, and `log` is not used.
+    /// Runs `body` against a server, then shuts it down; what the server throws, this throws.
+    ///
+    /// With a journal it is a gateway of that cluster, and `log` is not used.
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
         admission: Admission? = nil, journal: (any ClusterJournal)? = nil,
