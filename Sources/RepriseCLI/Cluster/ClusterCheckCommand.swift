@@ -50,9 +50,11 @@ struct ClusterCheckCommand: AsyncParsableCommand {
     func run() async throws {
         #if Cluster
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
+            var logger = Logger(label: "reprise")
+            logger.logLevel = .error
             var report = ClusterReport(
                 try await ClusterInspection.look(
-                    nats, cluster: cluster, logger: Logger(label: "reprise")),
+                    nats, cluster: cluster, logger: logger),
                 cluster: cluster.text, servers: nats.description)
             for url in monitor?.split(separator: ",") ?? [] {
                 report.add(try await SyncSetting(of: String(url)))
