@@ -62,7 +62,7 @@ package struct ClusterInspection: Sendable {
         var inspection = ClusterInspection(
             stream: journal.streamName, epoch: journal.epoch, status: status,
             replicas: journal.replicas, version: journal.version)
-        inspection.base = try await journal.bases?.get(.manifest).map { try BaseManifest($0) }
+        inspection.base = try await journal.bases?.newest()
         try await inspection.read(journal)
         return inspection
     }

@@ -24,9 +24,13 @@ struct JournalStream: Sendable {
     func baseSubjects(at mark: Int64? = nil) -> String {
         "rp.\(cluster.text).base." + (mark.map { "\($0).>" } ?? ">")
     }
+    /// The subjects of all manifests, or of all first pieces.
+    func baseMarks(complete: Bool) -> String {
+        "rp.\(cluster.text).base.*." + (complete ? "manifest" : "0")
+    }
     func baseSubject(_ piece: BasePiece) -> String {
         switch piece {
-        case .manifest: "rp.\(cluster.text).base.manifest"
+        case .manifest(let mark): "rp.\(cluster.text).base.\(mark).manifest"
         case .piece(let mark, let number): "rp.\(cluster.text).base.\(mark).\(number)"
         }
     }
@@ -116,7 +120,6 @@ struct JournalStream: Sendable {
         // https://github.com/nats-io/nats-server/blob/main/server/errors.json
         static let noSuchStream = 10_059
         static let exists = 10_058
-        static let noSuchMessage = 10_037
         static let full = 10_077
     }
 

@@ -35,9 +35,9 @@ struct NatsBases: BaseStore {
     }
 
     private struct Found: Decodable {
-        struct Message: Decodable { var data: Data? }
+        struct State: Decodable { var subjects: [String: Int]? }
 
-        var message: Message?
+        var state: State?
         var error: JournalStream.Failure?
     }
 
@@ -61,22 +61,6 @@ struct NatsBases: BaseStore {
     }
 
     func get(_ name: BasePiece) async throws -> [UInt8]? {
-        guard name == .manifest else { return try await piece(name) }
-        // The leader's: another server may still have a former one.
-        let found: Found = try await again {
-            let answer = try await connection.askAside(
-                "$JS.API.STREAM.MSG.GET.\(stream.baseName)",
-                ["last_by_subj": stream.baseSubject(name)], within: Self.timeout)
-            guard let found = try? JSONDecoder().decode(Found.self, from: Data(answer.bytes))
-            else { throw RepriseError(.unavailable, "JetStream's answer cannot be read.") }
-            let none = [JournalStream.Failure.noSuchStream, JournalStream.Failure.noSuchMessage]
-            guard let error = found.error, !none.contains(error.number ?? 0) else { return found }
-            throw RepriseError(.unavailable, "JetStream has no base: \(error.text).")
-        }
-        return found.message?.data.map { Array($0) }
-    }
-
-    private func piece(_ name: BasePiece) async throws -> [UInt8]? {
         try await again {
             let answer = try await connection.askAside(
                 "$JS.API.DIRECT.GET.\(stream.baseName)",
@@ -86,6 +70,23 @@ struct NatsBases: BaseStore {
                 throw RepriseError(.unavailable, "A piece of the journal's base is not there.")
             }
             return answer.bytes
+        }
+    }
+
+    func marks(complete: Bool) async throws -> [Int64] {
+        try await again {
+            let answer = try await connection.askAside(
+                "$JS.API.STREAM.INFO.\(stream.baseName)",
+                ["subjects_filter": stream.baseMarks(complete: complete)], within: Self.timeout)
+            guard let found = try? JSONDecoder().decode(Found.self, from: Data(answer.bytes))
+            else { throw RepriseError(.unavailable, "JetStream's answer cannot be read.") }
+            if let error = found.error {
+                if error.number == JournalStream.Failure.noSuchStream { return [] }
+                throw RepriseError(.unavailable, "JetStream has no bases: \(error.text).")
+            }
+            return (found.state?.subjects ?? [:]).keys
+                .compactMap { $0.split(separator: ".").dropLast().last.flatMap { Int64($0) } }
+                .sorted()
         }
     }
 

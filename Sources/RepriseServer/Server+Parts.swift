@@ -56,7 +56,7 @@ extension Server {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await cluster.replica.run { entry, isOwn in
-                    cluster.health.applied(bytes: entry.bytes)
+                    cluster.health.applied(entry.sequence, bytes: entry.bytes)
                     cluster.bases?.applied(entry)
                     onApplied(entry, isOwn)
                 }

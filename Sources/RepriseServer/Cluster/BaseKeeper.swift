@@ -32,9 +32,11 @@ package actor BaseKeeper {
     private let schedule: Schedule
     /// What gateways said of marks, by their sessions.
     private var said: [Int64: ViewHash] = [:]
-    private var mine: (mark: ViewMark, hash: [UInt8])?
-    /// The mark of the last base that was begun here.
-    private var lastMark: Int64 = 0
+    /// What this view held at the newest mark.
+    private var mine: ViewHash?
+    /// The view at a mark of this gateway's own, until it is copied: while it is kept, the file's
+    /// write-ahead log grows.
+    private var kept: ViewMark?
     private let difference = Mutex<String?>(nil)
 
     init(
@@ -78,9 +80,11 @@ package actor BaseKeeper {
     private func look(at mark: ViewMark) async {
         do {
             let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
-            mine = (mark, hash)
-            said = said.filter { $0.value.mark >= mark.position.sequence }
-            _ = try await submit([.hashed(ViewHash(mark: mark.position.sequence, hash: hash))])
+            let own = ViewHash(mark: mark.position.sequence, hash: hash)
+            mine = own
+            kept = leases.grant(of: .base) == mark.grant ? mark : nil
+            said = said.filter { $0.value.mark >= own.mark }
+            _ = try await submit([.hashed(own)])
         } catch {
             guard !Task.isCancelled else { return }
             logger.warning(
@@ -96,7 +100,7 @@ package actor BaseKeeper {
 
     private func compare() {
         guard let mine else { return }
-        let mark = mine.mark.position.sequence
+        let mark = mine.mark
         let all = said.values.filter { $0.mark == mark }
         let equal = all.count { $0.hash == mine.hash }
         guard equal < all.count else {
@@ -119,73 +123,84 @@ package actor BaseKeeper {
     // MARK: Making one
 
     private func keep(_ lease: HeldLease) async {
-        var began = clock.uptime()
-        var last = (try? await manifest())?.position.sequence ?? 0
         while !Task.isCancelled {
             try? await clock.sleep(for: min(.seconds(60), schedule.every / 4))
-            let isDue = clock.uptime() - began >= schedule.every
-            let isFull =
-                health.fill >= schedule.fill
-                && view.position.sequence - last > Int64(ClusterLimits.recentEntries)
-            guard lease.isCurrent, isDue || isFull else { continue }
-            began = clock.uptime()
+            guard lease.isCurrent else { continue }
             do {
-                last = try await make(lease).position.sequence
+                if isDue(after: try await store.newest()) { try await make(lease) }
             } catch {
                 guard !Task.isCancelled else { return }
                 logger.warning("no base was made", metadata: ["error": "\(error)"])
+                // It may go on failing, and each try reads the whole view.
+                try? await clock.sleep(for: min(.seconds(600), schedule.every / 4))
             }
         }
     }
 
-    private func manifest() async throws -> BaseManifest? {
-        try await store.get(.manifest).map { try BaseManifest($0) }
+    /// By the journal's time, since gateways come and go more often than bases are made.
+    private func isDue(after last: BaseManifest?) -> Bool {
+        guard let last else { return true }
+        let isFull =
+            health.fill >= schedule.fill
+            && view.position.sequence - last.position.sequence
+                > Int64(ClusterLimits.recentEntries)
+        return isFull || last.time.advanced(by: schedule.every) <= view.time.0
     }
 
     /// Makes a base, and removes the entries before it.
     ///
     /// - Throws: ``RepriseCore/RepriseError``; then the former one counts.
-    private func make(_ lease: HeldLease) async throws -> BaseManifest {
-        let before = try await manifest()
+    private func make(_ lease: HeldLease) async throws {
+        defer { kept = nil }
         for case .refused(let error) in try await submit([.mark(grant: lease.grant)]) {
             throw error
         }
-        let (mark, hash) = try await marked(by: lease.grant)
         let folder = URL(fileURLWithPath: folder)
         let file = folder.appending(path: "base.sqlite")
         let copy = folder.appending(path: "base-copy.sqlite")
         defer {
             for url in [file, copy] { try? FileManager.default.removeItem(at: url) }
         }
-        try Self.write(mark.snapshot, to: file)
-        let manifest = try await upload(
-            file, BaseManifest(position: mark.position, content: hash))
-        try await store.download(manifest, to: copy)
-        guard try await Self.hash(of: copy) == hash else {
-            throw RepriseError(.corrupt, "The base is not what this view holds.")
+        var manifest = try await copyMarked(by: lease.grant, to: file)
+        let mark = manifest.position.sequence
+        do {
+            manifest = try await upload(file, manifest)
+            try await store.download(manifest, to: copy)
+            guard try await Self.hash(of: copy) == manifest.content else {
+                throw RepriseError(.corrupt, "The base is not what this view holds.")
+            }
+            try await agreed(on: ViewHash(mark: mark, hash: manifest.content))
+            guard lease.isCurrent else {
+                throw RepriseError(.refused, "Another gateway does this now.")
+            }
+            try await store.put(manifest.encoded, as: .manifest(mark: mark))
+        } catch {
+            try? await store.removePieces(at: mark)
+            throw error
         }
-        try await agreed(on: ViewHash(mark: mark.position.sequence, hash: hash))
-        guard lease.isCurrent else {
-            throw RepriseError(.refused, "Another gateway does this now.")
+        try await store.removeEntries(through: mark)
+        // What is begun by another gateway has a later mark.
+        for former in try await store.marks(complete: false) where former < mark {
+            try await store.removePieces(at: former)
         }
-        try await store.put(manifest.encoded, as: .manifest)
-        try await store.removeEntries(through: mark.position.sequence)
-        if let before { try await store.removePieces(at: before.position.sequence) }
         logger.notice(
             "a base was made",
             metadata: [
-                "entry": "\(mark.position.sequence)", "bytes": "\(manifest.bytes)",
+                "entry": "\(mark)", "bytes": "\(manifest.bytes)",
                 "pieces": "\(manifest.pieces.count)",
             ])
-        return manifest
     }
 
-    private func marked(by grant: Int64) async throws -> (ViewMark, [UInt8]) {
+    /// Copies this view as it was at the mark, once it is hashed.
+    private func copyMarked(by grant: Int64, to file: URL) async throws -> BaseManifest {
         let end = clock.uptime() + schedule.hashWithin
         while clock.uptime() < end {
-            if let mine, mine.mark.grant == grant, mine.mark.position.sequence > lastMark {
-                lastMark = mine.mark.position.sequence
-                return mine
+            if let mark = kept, mark.grant == grant, let mine,
+                mine.mark == mark.position.sequence
+            {
+                defer { kept = nil }
+                try Self.write(mark.snapshot, to: file)
+                return BaseManifest(position: mark.position, time: mark.time, content: mine.hash)
             }
             try await clock.sleep(for: .milliseconds(50))
         }
@@ -256,6 +271,14 @@ package actor BaseKeeper {
 }
 
 extension BaseStore {
+    /// The newest base that counts.
+    package func newest() async throws -> BaseManifest? {
+        guard let mark = try await marks(complete: true).last,
+            let bytes = try await get(.manifest(mark: mark))
+        else { return nil }
+        return try BaseManifest(bytes)
+    }
+
     /// Writes a base into a file, piece by piece.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` for a piece that is not there, or another.
@@ -285,9 +308,7 @@ extension BaseStore {
     ///
     /// - Returns: where it stands; nil if there is no base.
     func install(in folder: String) async throws -> JournalPosition? {
-        guard let manifest = try await get(.manifest).map({ try BaseManifest($0) }) else {
-            return nil
-        }
+        guard let manifest = try await newest() else { return nil }
         let folder = URL(fileURLWithPath: folder)
         let file = folder.appending(path: "base-copy.sqlite")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -1,14 +1,17 @@
-import RepriseCore
+package import RepriseCore
 
 /// What a base is: the copy of a view at a mark, in pieces.
 ///
-/// It is written last, once a second gateway had the same: a base without one does not count.
+/// It is written last, once a second gateway had the same: a base without one does not count, and
+/// of several the newest does.
 package struct BaseManifest: Hashable, Sendable {
     /// The layout of a manifest.
     static let format: UInt8 = 1
 
     /// Up to and with the mark.
     package var position: JournalPosition
+    /// The journal's time there.
+    package var time: WallTime
     /// The rules by which it was made.
     package var rules: Int64
     /// Of the view's content: see ``ViewContent``.
@@ -24,6 +27,7 @@ package struct BaseManifest: Hashable, Sendable {
         writer.write(rules)
         writer.write(position.sequence)
         writer.writeRaw(position.digest.bytes)
+        writer.write(time)
         writer.writeRaw(content)
         writer.write(bytes)
         writer.write(Int64(pieces.count))
@@ -31,8 +35,9 @@ package struct BaseManifest: Hashable, Sendable {
         return writer.bytes
     }
 
-    init(position: JournalPosition, content: [UInt8]) {
-        (self.position, self.content, rules) = (position, content, ClusterEntry.rules)
+    init(position: JournalPosition, time: WallTime, content: [UInt8]) {
+        (self.position, self.time, self.content) = (position, time, content)
+        rules = ClusterEntry.rules
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.unknownKind` for a later version's, `.malformed`.
@@ -47,6 +52,7 @@ package struct BaseManifest: Hashable, Sendable {
         }
         position = JournalPosition(
             sequence: try reader.integer(), digest: JournalDigest(bytes: try reader.raw(32)))
+        time = try reader.time()
         content = try reader.raw(32)
         self.bytes = try reader.integer()
         pieces = try reader.list { try $0.raw(32) }

@@ -30,8 +30,13 @@ package final class ClusterHealth: Sendable {
         state.withLock { $0 = State(status: status, heard: clock.uptime()) }
     }
 
-    /// An entry of so many bytes is stored.
-    package func applied(bytes: Int) { state.withLock { $0.bytesSince += Int64(bytes) } }
+    /// An entry of so many bytes is applied: it counts if it is newer than the last answer.
+    package func applied(_ sequence: Int64, bytes: Int) {
+        state.withLock { state in
+            guard let status = state.status, sequence > status.last else { return }
+            state.bytesSince += Int64(bytes)
+        }
+    }
 
     /// The last answer; nil before the first.
     package var status: JournalStatus? { state.withLock { $0.status } }
@@ -49,7 +54,7 @@ package final class ClusterHealth: Sendable {
         clock.uptime() - state.withLock { $0.heard } >= ClusterLimits.leaderless
     }
 
-    /// Refuses what an almost full journal has no room for: what empties it again has.
+    /// Refuses what fills an almost full journal, and never what empties it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`.
     package func admit(_ commands: [ClusterCommand]) throws {

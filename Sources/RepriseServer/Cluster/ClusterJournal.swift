@@ -49,7 +49,9 @@ package protocol BaseStore: Sendable {
     func put(_ bytes: [UInt8], as name: BasePiece) async throws
     /// - Returns: nil if there is none.
     func get(_ name: BasePiece) async throws -> [UInt8]?
-    /// Removes the pieces of the base at a mark.
+    /// The marks of which a manifest, or else a first piece, is kept; sorted.
+    func marks(complete: Bool) async throws -> [Int64]
+    /// Removes the pieces of the base at a mark, and its manifest.
     func removePieces(at mark: Int64) async throws
     /// Removes the journal's entries up to this one.
     func removeEntries(through sequence: Int64) async throws
@@ -57,8 +59,8 @@ package protocol BaseStore: Sendable {
 
 /// A name in a ``BaseStore``.
 package enum BasePiece: Hashable, Sendable {
-    /// Of the newest base that counts.
-    case manifest
+    /// With it, the base at a mark counts.
+    case manifest(mark: Int64)
     case piece(mark: Int64, number: Int)
 }
 

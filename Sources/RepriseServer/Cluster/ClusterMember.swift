@@ -171,7 +171,7 @@ package struct ClusterMember: Sendable {
     }
 }
 
-/// Counts the hellos that wait for the journal, so that a flood of them leaves room for what is
+/// Counts the hellos that wait for the journal, so that a flood of them does not keep back what is
 /// published.
 private final class WaitingHellos: Sendable {
     private let count = Atomic<Int>(0)

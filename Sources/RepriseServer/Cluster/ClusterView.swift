@@ -162,7 +162,8 @@ package final class ClusterView: Sendable {
         do {
             marking.yield(
                 ViewMark(
-                    position: position, grant: grant, snapshot: try database.pool.makeSnapshot()))
+                    position: position, grant: grant, time: time.0,
+                    snapshot: try database.pool.makeSnapshot()))
         } catch {
             throw ServerDatabase.view.typed(error)
         }

@@ -22,7 +22,7 @@ struct DeviceArrivals {
 
     /// Notes a hello, in the open transaction.
     ///
-    /// - Returns: the device that is forgotten to make room: its connections end.
+    /// - Returns: the device that is forgotten for it: its connections end.
     mutating func arrived(_ arrival: Arrival, _ db: Database) throws -> Arrival? {
         let device = arrival.device
         let isNew = try generation(of: device, db) == nil

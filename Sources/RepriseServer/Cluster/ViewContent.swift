@@ -9,6 +9,8 @@ package struct ViewMark: Sendable {
     package let position: JournalPosition
     /// Of who set the mark: see ``LeaseRole/base``.
     package let grant: Int64
+    /// The journal's.
+    let time: WallTime
     let snapshot: DatabaseSnapshot
 }
 

@@ -187,10 +187,11 @@ struct Pushing: Sendable {
 private final class RunningDispatchers: Sendable {
     private struct State {
         var dispatchers: [(dispatcher: PushDispatcher, service: PushService)] = []
+        /// Nil once it is stopped.
+        var waiting: [AsyncStream<Void>.Continuation]? = []
     }
 
     private let state = Mutex(State())
-    private let (stops, stopping) = AsyncStream<Void>.makeStream()
 
     var all: [PushDispatcher] { state.withLock { $0.dispatchers.map(\.dispatcher) } }
     var services: Set<PushService> { state.withLock { Set($0.dispatchers.map(\.service)) } }
@@ -204,9 +205,18 @@ private final class RunningDispatchers: Sendable {
     }
 
     func stop() -> [PushDispatcher] {
-        stopping.finish()
+        for one in state.withLock({ $0.waiting.take() }) ?? [] { one.finish() }
         return all
     }
 
-    func stopped() async { for await _ in stops {} }
+    /// Returns once it is stopped, or the task is cancelled.
+    func stopped() async {
+        let (stops, stop) = AsyncStream<Void>.makeStream()
+        let isStopped = state.withLock { state in
+            state.waiting?.append(stop)
+            return state.waiting == nil
+        }
+        if isStopped { stop.finish() }
+        for await _ in stops {}
+    }
 }

@@ -18,7 +18,9 @@ struct ClusterMemberTests {
         let member = try await ClusterMember.join(
             SharedJournal(journal: journal), at: folder.path, implicitChannels: true)
         let running = Task {
-            try await member.replica.run { entry, _ in member.health.applied(bytes: entry.bytes) }
+            try await member.replica.run { entry, _ in
+                member.health.applied(entry.sequence, bytes: entry.bytes)
+            }
         }
         do {
             try await body(member, journal)

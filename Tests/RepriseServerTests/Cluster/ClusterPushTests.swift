@@ -17,8 +17,10 @@ struct ClusterPushTests {
         defer { journal.close() }
         let shared = SharedJournal(journal: journal)
         let providers = [RecordingProvider(), RecordingProvider()]
-        try await RunningServer.with(journal: shared, providers: [providers[0]]) { first in
-            try await RunningServer.with(journal: shared, providers: [providers[1]]) { second in
+        let web = RecordingProvider(.webPush)
+        try await RunningServer.with(journal: shared, providers: [providers[0], web]) { first in
+            try await RunningServer.with(journal: shared, providers: [providers[1], web]) {
+                second in
                 try await body([first, second], providers)
             }
         }

@@ -86,10 +86,24 @@ final class MemoryJournal: ClusterJournal {
         func get(_ name: BasePiece) async throws -> [UInt8]? {
             journal.kept.withLock { $0[name] }
         }
+        func marks(complete: Bool) async throws -> [Int64] {
+            journal.kept.withLock { kept in
+                kept.keys.compactMap { name in
+                    switch name {
+                    case .manifest(let mark): complete ? mark : nil
+                    case .piece(let mark, 0): complete ? nil : mark
+                    case .piece: nil
+                    }
+                }.sorted()
+            }
+        }
         func removePieces(at mark: Int64) async throws {
             journal.kept.withLock { kept in
                 kept = kept.filter { name, _ in
-                    if case .piece(mark, _) = name { false } else { true }
+                    switch name {
+                    case .piece(mark, _), .manifest(mark): false
+                    case .piece, .manifest: true
+                    }
                 }
             }
         }
