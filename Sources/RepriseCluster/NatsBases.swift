@@ -53,7 +53,7 @@ struct NatsBases: BaseStore {
                     try await connection.askAside(
                         stream.baseSubject(name), bytes: bytes, within: Self.timeout))
             } catch let error as RepriseError where error.code == .unavailable {
-                // Nobody takes it: there may be no such stream yet.
+                // Nobody takes it: there may be no such stream.
                 try await make()
                 throw error
             }

@@ -167,7 +167,7 @@ final class NatsConnection: Sendable {
         _ subject: String, bytes body: [UInt8], within: Duration, on queue: DispatchQueue,
         isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
-        try await queue.result { [self] in
+        try await queue.result { [self] isCancelled in
             let inbox = inbox()
             var subscription: OpaquePointer?
             try NatsFailure.check(
@@ -180,10 +180,7 @@ final class NatsConnection: Sendable {
                 Self.publish(connection, body, to: subject, answer: inbox), subject)
             var answers: [NatsMessage] = []
             while true {
-                var message: OpaquePointer?
-                try NatsFailure.check(
-                    natsSubscription_NextMsg(
-                        &message, subscription, Int64(within / .milliseconds(1))), subject)
+                let message = try Self.next(subscription, within, isCancelled, subject)
                 guard let message else { throw NatsFailure.noAnswer(subject) }
                 defer { natsMsg_Destroy(message) }
                 let answer = NatsMessage(message)
@@ -191,6 +188,25 @@ final class NatsConnection: Sendable {
                 answers.append(answer)
                 if isLast(answer) { return answers }
             }
+        }
+    }
+
+    /// Waits for a message in short turns, since the library cannot be told to give up.
+    private static func next(
+        _ subscription: OpaquePointer?, _ within: Duration, _ isCancelled: () -> Bool,
+        _ subject: String
+    ) throws -> OpaquePointer? {
+        let turn: Duration = .milliseconds(100)
+        var (left, message): (Duration, OpaquePointer?) = (within, nil)
+        while true {
+            if isCancelled() { throw CancellationError() }
+            let wait = min(left, turn)
+            let status = natsSubscription_NextMsg(
+                &message, subscription, Int64(wait / .milliseconds(1)))
+            left -= wait
+            if status == NATS_TIMEOUT, left > .zero { continue }
+            try NatsFailure.check(status, subject)
+            return message
         }
     }
 
@@ -308,7 +324,26 @@ private final class Watch: Sendable {
     }
 }
 
+private final class Cancelled: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    var value: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}
+
 extension DispatchQueue {
+    /// Runs a blocking call on this queue, which can ask whether its caller is cancelled.
+    func result<Value: Sendable>(
+        _ body: @escaping @Sendable (_ isCancelled: () -> Bool) throws -> Value
+    ) async throws -> Value {
+        let cancelled = Cancelled()
+        return try await withTaskCancellationHandler {
+            try await result { try body { cancelled.value } }
+        } onCancel: {
+            cancelled.set()
+        }
+    }
+
     /// Runs a blocking call on this queue.
     func result<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value
