@@ -283,7 +283,7 @@ struct NatsJournalTests {
             #expect(await error { try await open(configuration) }?.code == .badConfiguration)
             try "\(words[0])\n".write(toFile: file, atomically: true, encoding: .utf8)
             #expect(await error { try await open(configuration) } == nil)
-            // A digit that is another: the checksum says so. Of the last one, two bits do not count.
+            // Another digit: the checksum says so. Of the last one, two bits do not count.
             let middle = words[0].index(words[0].startIndex, offsetBy: 20)
             let other = words[0][middle] == "A" ? "B" : "A"
             let wrong = words[0][..<middle] + other + words[0][words[0].index(after: middle)...]
