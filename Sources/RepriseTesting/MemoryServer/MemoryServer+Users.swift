@@ -105,7 +105,7 @@ extension MemoryServer {
     }
 
     func move(_ receipt: ClientFrame.Receipt, from id: Int, _ state: inout State) {
-        guard let user = state.users[id] else { return }
+        guard let user = state.users[id], !state.faults.losesReceipts else { return }
         let head = state.logs[receipt.channel]?.head ?? 0
         var position = position(of: user, in: receipt.channel, state)
         position.read = max(position.read, min(receipt.read ?? 0, head))

@@ -43,6 +43,8 @@ public struct MemoryServerFaults: Hashable, Sendable {
     public var heartbeat: Duration = .seconds(3_600)
     /// Every so many events of a catch-up one is left out.
     public var skipsEach: Int?
+    /// Receipts are lost: no position moves, and nobody is told.
+    public var losesReceipts = false
 
     /// A server without faults.
     public init() {}

@@ -248,7 +248,7 @@ struct NoticeBoundTests {
     func read() async throws {
         let device = try await open()
         let notification = try await banner(device)
-        // What this server is told of reading it never echoes.
+        stage.server.faults.losesReceipts = true
         let done = Task {
             try await device.reprise.received(
                 NotificationResponse(notification: notification, action: .button("read")))
