@@ -2,7 +2,7 @@
 package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
-        GatesWorkload(), ChannelsWorkload(), ReceiptsWorkload(), TypingWorkload(),
+        GatesWorkload(), ChannelsWorkload(), ClusterWorkload(), ReceiptsWorkload(), TypingWorkload(),
         FormsWorkload(), ChainsWorkload(), RemindersWorkload(),
     ]
     /// The seeds' own algorithms, which should not.

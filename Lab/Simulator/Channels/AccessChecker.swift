@@ -22,6 +22,8 @@ final class AccessChecker {
     /// By the numbers of memberships.
     private var stays: [SimulatedAccounts.Seat: [Int: Stay]] = [:]
     private var users: [Int: UserID] = [:]
+    /// When the server of a connection knew what had happened by a moment; nil if it does not yet.
+    var knew: (_ moment: Duration, _ connection: Int) -> Duration? = { moment, _ in moment }
     /// A log that is replaced forgets messages, and they may be published once more.
     private var published: [EntryID: [Duration]] = [:]
     /// Who was no member at some time.
@@ -129,13 +131,16 @@ final class AccessChecker {
                 .access,
                 "\(event.id) of \(event.channel) is sent to \(user), who was no member then")
         }
-        expectMembership(user, event)
+        expectMembership(user, event, connection)
     }
 
-    private func expectMembership(_ user: UserID, _ event: ServerFrame.Event) {
+    private func expectMembership(
+        _ user: UserID, _ event: ServerFrame.Event, _ connection: Int
+    ) {
         let stays = stays[.init(channel: event.channel, user: user)] ?? [:]
         let isMember = stays.values.contains { stay in
-            stay.ended.map { simulation.now <= $0 + Self.way } ?? true
+            guard let ended = stay.ended, let known = knew(ended, connection) else { return true }
+            return simulation.now <= known + Self.way
         }
         guard !isMember else { return }
         simulation.violated(

@@ -36,22 +36,25 @@ package struct ChannelsWorkload: Workload {
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         do {
-            let world = try ChannelsWorld(simulation, tier)
-            world.begin()
-            simulation.run(until: simulation.schedule.length)
-            world.heal()
-            let end = simulation.now + Self.timeout
-            while simulation.violation == nil, simulation.now < end, !world.isComplete {
-                simulation.run(until: simulation.now + .seconds(10))
-            }
-            // What is late or comes twice has its chance to do harm.
-            // A connection that is half open is given up after 50 s, and dialled anew within 30.
-            simulation.run(until: simulation.now + .seconds(120))
-            guard simulation.violation == nil else { return }
-            world.check()
+            Self.play(try ChannelsWorld(simulation, tier), simulation)
         } catch {
             simulation.violated(.agreement, "the stores cannot be used: \(error)")
         }
+    }
+
+    static func play(_ world: ChannelsWorld, _ simulation: Simulation) {
+        world.begin()
+        simulation.run(until: simulation.schedule.length)
+        world.heal()
+        let end = simulation.now + Self.timeout
+        while simulation.violation == nil, simulation.now < end, !world.isComplete {
+            simulation.run(until: simulation.now + .seconds(10))
+        }
+        // What is late or comes twice has its chance to do harm.
+        // A connection that is half open is given up after 50 s, and dialled anew within 30.
+        simulation.run(until: simulation.now + .seconds(120))
+        guard simulation.violation == nil else { return }
+        world.check()
     }
 }
 

@@ -9,7 +9,9 @@ import RepriseWire
 final class ChannelsWorld {
     private let simulation: Simulation
     private let network: SimulatedNetwork
+    /// In a cluster, what stands for it.
     private let server: SimulatedServer
+    private let cluster: SimulatedCluster?
     private let serverChecker: ServerChecker
     private let order: OrderChecker
     private let producers: Producers
@@ -23,14 +25,21 @@ final class ChannelsWorld {
     /// nil: the server asks nobody who he is.
     private let people: People?
 
-    init(_ simulation: Simulation, _ tier: Tier) throws {
+    /// With a folder for the views of a cluster, the server is one.
+    init(_ simulation: Simulation, _ tier: Tier, cluster folder: URL? = nil) throws {
         self.simulation = simulation
         network = SimulatedNetwork(simulation)
         mix = ChannelsMix(simulation.schedule)
         channels = try (0..<mix.channels).map { try ChannelName("room-\($0)") }
+        let (network, channels) = (network, channels)
+        cluster = try folder.map {
+            try SimulatedCluster(simulation, network, channels, in: $0)
+        }
         server = SimulatedServer(
-            simulation, network: network, store: try Self.log(simulation, tier),
+            simulation, network: network,
+            store: try cluster?.truth ?? Self.log(simulation, tier),
             settings: .drawn(for: simulation))
+        cluster?.stand(behind: server)
         serverChecker = ServerChecker(simulation, server)
         order = OrderChecker(simulation, serverChecker)
         people =
@@ -69,7 +78,8 @@ final class ChannelsWorld {
         people?.watch(devices)
         producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
         injector = FaultInjector(
-            simulation, network: network, devices: machines, servers: [server.machine])
+            simulation, network: network, devices: machines,
+            servers: cluster?.servers.map(\.machine) ?? [server.machine])
         for (index, device) in devices.enumerated() {
             handlers.watch(device, index: index)
             device.acknowledged = { [unowned producers] _, id in producers.heard(id) }
@@ -105,7 +115,11 @@ final class ChannelsWorld {
     // MARK: A run
 
     func begin() {
-        server.process.start()
+        if let cluster {
+            cluster.begin(people?.accounts) { [server] in server.membersChanged($0) }
+        } else {
+            server.process.start()
+        }
         for device in devices { device.process.start() }
         people?.begin()
         scheduleMessages()
@@ -189,9 +203,15 @@ final class ChannelsWorld {
         case .newEpoch where server.process.state == .running:
             simulation.met(.newEpoch)
             server.beginNewLog(outage: fault.length)
-        case .shutdownServer where server.process.state == .running:
+        case .shutdownServer:
+            let servers = cluster?.servers ?? [server]
+            let server = servers[fault.target % servers.count]
+            guard server.process.state == .running else { return }
             simulation.met(.shutdownServer)
             server.shutDown(outage: fault.length)
+        case .journalLoses, .journalRepeats, .journalDelays, .journalLeaderless, .gatewayCutOff,
+            .gatewayStops, .viewLost:
+            cluster?.inflict(fault)
         case .killLoading: apps[fault.target].dieNext(after: fault.bits, for: fault.length)
         case .refusePublish:
             server.refusePublishes(for: fault.length, share: 0.2 + Double(fault.bits % 7) / 10)
@@ -207,6 +227,7 @@ final class ChannelsWorld {
         handlers.heal()
         for app in apps { app.heal() }
         server.stopRefusing()
+        cluster?.heal()
         // Somebody ends an app that hangs, and opens it again.
         for device in handlers.hung { device.process.kill("is ended by its user") }
         injector.heal()
@@ -221,6 +242,7 @@ final class ChannelsWorld {
 
     func check() {
         serverChecker.check()
+        if simulation.violation == nil { cluster?.check() }
         for id in producers.acknowledged.sorted(by: { $0.text < $1.text })
         where !serverChecker.accountsFor(id) {
             return simulation.violated(.recorded, "\(id) was acknowledged and is nowhere")

@@ -45,6 +45,7 @@ final class People {
         checker = AccessChecker(simulation, accounts)
         backend = TokenBackend(simulation, accounts)
         server.accounts = accounts
+        checker.knew = { [unowned server] in server.knew(of: $0, on: $1) }
         server.membersChanged = { [unowned self] change in
             checker.changed(change)
             // A restored backup may know less: its administrators say so.

@@ -78,7 +78,7 @@ final class SnapshotApp {
     /// The state of the channel as the server has it now; nil if it cannot be had, or is not as new
     /// as it must be.
     private func read(_ request: SimulatedDevice.SnapshotRequest) -> State? {
-        guard server.process.state == .running else { return nil }
+        guard server.cluster != nil || server.process.state == .running else { return nil }
         let state = server.state(of: request.channel)
         guard state.epoch == request.epoch, state.head >= request.snapshot.position else {
             return nil

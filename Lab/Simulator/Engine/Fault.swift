@@ -12,6 +12,9 @@ package struct Fault: Hashable, Sendable {
         case clockJump, clockDrift
         // The server's log.
         case retention, restore, newEpoch
+        // Of a cluster: the journal, and a gateway's way to it, its process and its view.
+        case journalLoses, journalRepeats, journalDelays, journalLeaderless
+        case gatewayCutOff, gatewayStops, viewLost
         // What the server takes.
         case refusePublish
         // Tokens: the app's backend has none, or its clock is wrong.
@@ -52,6 +55,13 @@ package struct Fault: Hashable, Sendable {
             case .retention: "the server's retention takes messages away"
             case .restore: "the server is restored from a backup"
             case .newEpoch: "the server begins a new log"
+            case .journalLoses: "entries are lost on their way to the journal and from it"
+            case .journalRepeats: "entries come twice"
+            case .journalDelays: "entries come late, and out of order"
+            case .journalLeaderless: "the journal has no leader"
+            case .gatewayCutOff: "a gateway does not reach the journal"
+            case .gatewayStops: "a gateway is frozen"
+            case .viewLost: "a gateway is killed, and its view is gone"
             case .refusePublish: "the server refuses some of what is published, for now"
             case .tokensFail: "the app's backend has no good tokens"
             case .tokenSkew: "the clock of the app's backend is wrong"

@@ -113,7 +113,7 @@ package struct FaultSchedule: Hashable, Sendable {
             if rank < 0.06 { return random.spread(.seconds(3_600), .seconds(2 * 86_400)) }
             return random.spread(.seconds(1), .seconds(900))
         case .killDevice, .killServer, .powerLossDevice, .powerLossServer, .restore, .newEpoch,
-            .killLoading, .shutdownServer:
+            .killLoading, .shutdownServer, .viewLost:
             return random.spread(.milliseconds(20), .seconds(90))
         default:
             return random.spread(.milliseconds(200), .seconds(120))

@@ -17,6 +17,10 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody, shutdownUnanswered
     case olderConnectionsStay
+    // A cluster.
+    case clusterAnswersBeforeApplied, clusterNeverResends, clusterWelcomesEarly
+    case clusterTiesGenerations, clusterForgetsFences, clusterDecidesRights, clusterFlagsDiffer
+    case clusterRenumbers
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Typing.
@@ -78,6 +82,14 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .restoreKeepsEpoch: "a restored backup keeps its epoch"
         case .serverSkipsSync: "the server commits without a sync"
         case .earlySyncComplete: "sync_complete follows the first page"
+        case .clusterAnswersBeforeApplied: "a gateway answers before it has applied what it wrote"
+        case .clusterNeverResends: "a gateway does not send again what was lost"
+        case .clusterWelcomesEarly: "a gateway welcomes a device before its hello is applied"
+        case .clusterTiesGenerations: "hellos of one entry have one place"
+        case .clusterForgetsFences: "publishes do not say by which connection they came"
+        case .clusterDecidesRights: "a gateway writes what a user may do by its own view"
+        case .clusterFlagsDiffer: "a gateway decides by another flag than the others"
+        case .clusterRenumbers: "entries count whatever their number in the session is"
         case .removalUntold: "connections are not told that a membership has ended"
         case .joinedForgotten: "who joins is sent what was before"
         case .deskKeepsAnswers: "an answer from before a change of rights is believed"
@@ -140,6 +152,10 @@ extension Mutation {
             .olderConnectionsStay, .removalUntold, .joinedForgotten, .deskKeepsAnswers,
             .renewalIgnored:
             "channels"
+        case .clusterAnswersBeforeApplied, .clusterNeverResends, .clusterWelcomesEarly,
+            .clusterTiesGenerations, .clusterForgetsFences, .clusterDecidesRights,
+            .clusterFlagsDiffer, .clusterRenumbers:
+            "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
             .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,
             .keepBooksAfterFailedCommit:

@@ -30,7 +30,7 @@ package final class SimulatedNetwork {
 
     let simulation: Simulation
     var random: SeededRandom
-    private var listeners: [String: Listener] = [:]
+    private var listeners: [String: [Listener]] = [:]
     private var weather: [String: Weather] = [:]
     /// In the order in which they were made.
     private var connections: [SimulatedConnection] = []
@@ -46,13 +46,16 @@ package final class SimulatedNetwork {
         }
     }
 
-    /// A server listens; `accept` is called on its process for each connection.
+    /// A server listens; `accept` is called on its process for each connection. Of several with
+    /// one name any gets it.
     package func listen(
         as server: String, on process: SimulatedProcess,
         accept: @escaping (SimulatedSocket) -> Void
     ) {
-        listeners[server] = Listener(process: process, accept: accept)
-        process.whenKilled { [unowned self] in listeners[server] = nil }
+        listeners[server, default: []].append(Listener(process: process, accept: accept))
+        process.whenKilled { [unowned self] in
+            listeners[server]?.removeAll { $0.process === process }
+        }
     }
 
     /// Dials; `then` gets nil if nobody answers, or if the connection has ended before it is there.
@@ -67,9 +70,11 @@ package final class SimulatedNetwork {
             return simulation.after(timeout, on: process) { then(nil) }
         }
         let latency = latency(in: weather)
-        guard let listener = listeners[server] else {
+        let listening = listeners[server] ?? []
+        guard !listening.isEmpty else {
             return simulation.after(latency + latency, on: process) { then(nil) }
         }
+        let listener = listening[listening.count > 1 ? random.index(listening.count) : 0]
         guard listener.process.state == .running else {
             return simulation.after(timeout, on: process) { then(nil) }
         }

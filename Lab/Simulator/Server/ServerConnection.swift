@@ -23,8 +23,10 @@ final class ServerConnection {
     var outboxBytes = 0
     var isWritable = true
     /// Where it stands in the roster of devices; nil before it is known whose it is.
-    private var entered: ConnectingDevice?
-    private var hasEnded = false
+    private(set) var entered: ConnectingDevice?
+    /// In a cluster, what its publishes carry.
+    var fence: FencingToken?
+    private(set) var hasEnded = false
     /// Bytes handed to the network since the beginning.
     var written = 0
     private var taken = 0
@@ -77,7 +79,7 @@ final class ServerConnection {
         }
     }
 
-    private func perform(
+    func perform(
         _ disposition: ServerConnectionMachine.Disposition, for frame: ClientFrame?
     ) {
         switch disposition {
@@ -106,7 +108,7 @@ final class ServerConnection {
     }
 
     /// What waited for an answer about it may go on.
-    private func goOn() {
+    func goOn() {
         lookLater()
         var frames = waiting
         waiting = []
@@ -119,10 +121,11 @@ final class ServerConnection {
 
     // MARK: The device's other connections
 
-    private func takeOver(as device: EntryID) {
+    func takeOver(as device: EntryID) {
         let device = ConnectingDevice(user: machine.principal.user, device: device)
         entered = device
         life.roster.entered(id, as: device)
+        if let gateway = life.server.gateway { return sayHello(of: device, by: gateway) }
         guard case .newest(var older) = life.roster.arrived(id, as: device, nil) else {
             return replaced()
         }
@@ -169,7 +172,7 @@ final class ServerConnection {
 
     func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
         let message = NewMessage(
-            publish, from: machine.principal.user, mayChangeOthers: grant.mayManage)
+            publish, from: machine.principal.user, mayChangeOthers: grant.mayManage, fence: fence)
         if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
         if let refusal = life.server.refusal(of: message) { return send(refusal) }
         publishes.append(message)
@@ -287,7 +290,7 @@ final class ServerConnection {
     /// The server is shutting down.
     func quiesce() { perform(machine.quiesceRequested(now: life.now)) }
 
-    private func perform(_ action: ServerConnectionMachine.Action?) {
+    func perform(_ action: ServerConnectionMachine.Action?) {
         switch action {
         case nil: break
         case .ping: socket.ping()

@@ -15,7 +15,8 @@ final class ServerLife {
         case answers(to: Int, [NewMessage], Result<[AppendResult], RepriseError>)
         case read(by: Int, ReadAnswer)
         case identified(Int, Result<Principal, RepriseError>)
-        case replace(Int, by: Int)
+        case replace(Int, by: Int?)
+        case arrived(Int, Result<Generation, RepriseError>)
         case olderEnded(Int)
         case access(to: Int, [AccessAnswer])
         case accessChanged(SimulatedAccounts.Seat)
@@ -117,6 +118,7 @@ final class ServerLife {
     private func commit(_ batch: [Queue.Submission]) {
         let messages = batch.flatMap(\.messages)
         guard process.survives("a commit of \(messages.count) messages") else { return }
+        if let gateway = server.gateway { return commit(batch, messages, by: gateway) }
         let actions: [Queue.Action]
         do {
             let results = try server.store.append(messages, now: process.clock.wall()) {
@@ -135,6 +137,10 @@ final class ServerLife {
             queue.logAnswered(hasFailed: true)
             actions = Queue.failed(batch, error)
         }
+        stored(actions)
+    }
+
+    func stored(_ actions: [Queue.Action]) {
         later(.microseconds(10), .milliseconds(20)) { [self] in
             guard perform(actions) else { return }
             isStoring = false
@@ -148,7 +154,8 @@ final class ServerLife {
             guard process.survives("telling of a commit") else { return false }
             switch action {
             case .fanOut(let events):
-                if mutation != .fanOutBeforeCommit { fanOut(events) }
+                // In a cluster the events come with the journal.
+                if mutation != .fanOutBeforeCommit, server.gateway == nil { fanOut(events) }
             case .doubt(let channels): post(.uncertain(channels))
             case .answer(let reply, let result):
                 if mutation != .acknowledgeBeforeCommitOnServer { reply(result) }
@@ -187,7 +194,7 @@ final class ServerLife {
     // MARK: The hub
 
     /// Whether anybody listens is asked after the commit, as `Hub.committed(_:)` does.
-    private func fanOut(_ events: [ServerFrame.Event]) {
+    func fanOut(_ events: [ServerFrame.Event]) {
         let runs = SimulatedRun.runs(of: events, bytesPerRun: server.settings.bytesPerRun) {
             subscribers[$0] != nil
         }
@@ -225,7 +232,8 @@ final class ServerLife {
         case .identified(let id, let answer): connections[id]?.identified(answer)
         case .replace(let id, let newer):
             connections[id]?.replaced()
-            post(.olderEnded(newer))
+            if let newer { post(.olderEnded(newer)) }
+        case .arrived(let id, let answer): connections[id]?.arrivedLater(answer)
         case .olderEnded(let id): connections[id]?.olderEnded()
         case .access(let id, let answers): connections[id]?.accessAnswered(answers)
         case .accessChanged(let seat):
@@ -277,9 +285,11 @@ final class ServerLife {
         later(.microseconds(50), .milliseconds(20)) { [self] in
             guard let accounts = server.accounts else { return }
             let fails = server.random.chance(server.settings.failingReads)
-            let answers = questions.map {
-                AccessAnswer(
-                    question: $0, grant: fails ? nil : accounts.grant(who, in: $0.channel))
+            let answers = questions.map { question in
+                let known = server.gateway.map { grant(who, in: question.channel, at: $0) }
+                return AccessAnswer(
+                    question: question,
+                    grant: fails ? nil : known ?? accounts.grant(who, in: question.channel))
             }
             later(.microseconds(50), .milliseconds(20)) { [self] in
                 post(.access(to: id, answers))
@@ -295,6 +305,7 @@ final class ServerLife {
     func setMember(
         _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, reply: @escaping (Bool) -> Void
     ) {
+        if let gateway = server.gateway { return setMember(seat, role, by: gateway, reply) }
         let (head, from) = (server.state(of: seat.channel).head, simulation.now)
         later(.microseconds(50), .milliseconds(30)) { [self] in
             guard let accounts = server.accounts, process.survives("a change of a member") else {

@@ -49,6 +49,12 @@ package final class SimulatedServer {
 
     package let simulation: Simulation
     package let name: String
+    /// What is dialled.
+    private let address: String
+    /// In a cluster, its part in it.
+    let gateway: SimulatedGateway?
+    /// The servers that this one stands for: it has no process then.
+    var cluster: SimulatedCluster?
     package let process: SimulatedProcess
     package let store: any LogStore
     package let disk: SimulatedDisk
@@ -72,17 +78,29 @@ package final class SimulatedServer {
     private var requests = Requests()
     /// Until when some publishes are refused, and how many.
     private var refusing: (until: Duration, share: Double) = (.zero, 0)
-    private var connections = 0
+    private var connections: Int
     private var epochs = 1
     /// Whether the log is still as the process left it when it died.
     private var needsRecovery = false
 
-    package init(
+    package convenience init(
         _ simulation: Simulation, name: String = "server", network: SimulatedNetwork,
         store: any LogStore, settings: Settings = Settings()
     ) {
+        self.init(
+            simulation, name: name, address: name, network: network, store: store,
+            settings: settings, gateway: nil, firstConnection: 0)
+    }
+
+    init(
+        _ simulation: Simulation, name: String, address: String, network: SimulatedNetwork,
+        store: any LogStore, settings: Settings, gateway: SimulatedGateway?, firstConnection: Int
+    ) {
         self.simulation = simulation
         self.name = name
+        self.address = address
+        self.gateway = gateway
+        connections = firstConnection
         self.network = network
         self.store = store
         self.settings = settings
@@ -110,17 +128,23 @@ package final class SimulatedServer {
         attempt { try store.everything(in: channel).events } ?? []
     }
 
+    /// When the server of a connection knew what had happened by a moment; nil before that.
+    func knew(of moment: Duration, on connection: Int) -> Duration? {
+        cluster.map { $0.applied(through: moment, by: connection) } ?? moment
+    }
+
     // MARK: Life and death
 
     private func started() {
         if needsRecovery { crash(losingPower: false) }
         let life = ServerLife(self)
         self.life = life
-        network.listen(as: name, on: process) { [unowned self] socket in
+        network.listen(as: address, on: process) { [unowned self] socket in
             guard self.life === life else { return }
             connections += 1
             life.accept(socket, id: connections)
         }
+        gateway?.begin()
         life.begin()
     }
 
@@ -213,6 +237,10 @@ package final class SimulatedServer {
 
     /// Takes messages away, as far as the server lives and its disk works.
     package func trim(_ policy: RetentionPolicy) {
+        if let cluster {
+            cluster.chosen(&random).gateway?.trim(policy, of: cluster.channels)
+            return
+        }
         guard process.state == .running, process.survives("trimming") else { return }
         do {
             try store.trim(policy, now: process.clock.wall()) { disk.commit() }
@@ -237,6 +265,7 @@ package final class SimulatedServer {
     func setMember(
         _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, then: @escaping (Bool) -> Void
     ) {
+        if let cluster { return cluster.chosen(&random).setMember(seat, role, then: then) }
         var isAnswered = false
         let answer = { (isDone: Bool) in
             guard !isAnswered else { return }
@@ -270,10 +299,14 @@ package final class SimulatedServer {
 
     /// Refuses a share of what devices publish, for now: as if it had too much to do.
     package func refusePublishes(for length: Duration, share: Double) {
+        for server in cluster?.servers ?? [] { server.refusePublishes(for: length, share: share) }
         refusing = (simulation.now + length, share)
     }
 
-    package func stopRefusing() { refusing = (.zero, 0) }
+    package func stopRefusing() {
+        for server in cluster?.servers ?? [] { server.stopRefusing() }
+        refusing = (.zero, 0)
+    }
 
     func refusal(of message: NewMessage) -> ServerFrame? {
         guard simulation.now < refusing.until, random.chance(refusing.share) else { return nil }
@@ -322,6 +355,7 @@ package final class SimulatedServer {
         _ messages: [NewMessage],
         then: @escaping (Result<[AppendResult], RepriseError>) -> Void
     ) {
+        if let cluster { return cluster.chosen(&random).publish(messages, then: then) }
         let id = requests.add(messages, then)
         let way = random.latency(.microseconds(300), .milliseconds(40))
         simulation.after(settings.timeout) { [self] in

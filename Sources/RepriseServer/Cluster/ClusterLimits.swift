@@ -38,6 +38,8 @@ package enum ClusterLimits {
     package static let silence: Duration = .milliseconds(250)
     /// How long a caller waits before it is told that the outcome is unknown.
     package static let answerWithin: Duration = .seconds(15)
+    /// The most bytes of entries that came live and wait to be applied.
+    package static let waitingEntryBytes = 8 << 20
     /// How often a gateway asks how full the journal is, and who leads it.
     package static let statusEvery: Duration = .seconds(5)
     /// After this time without an answer a gateway is not ready.

@@ -23,14 +23,20 @@ package final class ClusterLog: MessageLog {
         self.submit = submit
     }
 
-    /// The grants are decided when the messages are applied; a user who may change others' messages
-    /// is taken for an admin, as is anybody without a name.
+    /// What a user may do is decided when the messages are applied, and not by
+    /// ``NewMessage/mayChangeOthers``; who has no name is an admin.
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        guard !batch.isEmpty else { return [] }
+        return try Self.results(of: await submit(Self.commands(for: batch)))
+    }
+
+    /// What brings messages into the journal.
+    package static func commands(for batch: [NewMessage]) -> [ClusterCommand] {
         var runs: [PublishMessages] = []
         var bytes = 0
         for message in batch {
             let who = Principal(
-                user: message.from, isAdmin: message.from == nil || message.mayChangeOthers)
+                user: message.from, isAdmin: message.from == nil || message.isAdmin)
             bytes += message.body.count
             if let last = runs.last, last.who == who, last.fence == message.fence,
                 bytes <= Self.runBytes, last.messages.count < Self.runMessages
@@ -41,8 +47,12 @@ package final class ClusterLog: MessageLog {
                 bytes = message.body.count
             }
         }
-        guard !runs.isEmpty else { return [] }
-        return try await submit(runs.map { .publish($0) }).flatMap { outcome in
+        return runs.map { .publish($0) }
+    }
+
+    /// What became of the messages.
+    package static func results(of outcomes: [CommandOutcome]) throws -> [AppendResult] {
+        try outcomes.flatMap { outcome in
             guard case .published(let results) = outcome else {
                 throw RepriseError(.internal, "Messages have another outcome than their own.")
             }

@@ -71,9 +71,10 @@ package actor ClusterReplica {
         self.onApplied = onApplied
         defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            let (journal, outgoing) = (journal, outgoing)
+            let (journal, outgoing, arrived) = (journal, outgoing, ArrivedEntries())
             group.addTask {
-                for await entry in journal.live() { try await self.heard([entry]) }
+                async let _: Void = arrived.take(journal.live())
+                while let entries = await arrived.next() { try await self.heard(entries) }
             }
             group.addTask { for await bytes in outgoing { await journal.send(bytes) } }
             group.addTask {
@@ -130,20 +131,27 @@ package actor ClusterReplica {
 
     // MARK: Following
 
+    /// Those that follow each other are applied in one transaction.
     private func heard(_ entries: [StoredEntry]) throws {
-        for entry in entries where disputed == nil {
-            try follow(
-                tail.heard(
-                    entry, view.order(of: entry), applied: view.position.sequence,
-                    now: clock.uptime()))
+        var rest = entries[...]
+        while disputed == nil, let entry = rest.first {
+            let action = tail.heard(
+                entry, view.order(of: entry), applied: view.position.sequence, now: clock.uptime())
+            var count = 1
+            if case .apply = action {
+                count = zip(rest, entry.sequence...).prefix { $0.sequence == $1 }.count
+                try apply(Array(rest.prefix(count)))
+            } else {
+                try follow(action)
+            }
+            rest = rest.dropFirst(count)
         }
     }
 
     private func follow(_ action: TailMachine.Action?) throws {
         guard failure == nil else { return }
         switch action {
-        case nil: break
-        case .apply(let entry): try apply([entry])
+        case nil, .apply: break
         case .read(let sequence): read(after: sequence)
         case .wentBack(let sequence):
             throw fail(
@@ -176,12 +184,7 @@ package actor ClusterReplica {
                         + "\(view.position.sequence).",
                     remedy: "Start it again: it is made anew from the journal's base."))
         }
-        let next = entries.drop { $0.sequence <= view.position.sequence }
-        if disputed == nil, next.first.map({ view.order(of: $0) }) == .next {
-            try apply(Array(next))
-        } else {
-            try heard(entries)
-        }
+        try heard(entries)
         try follow(
             tail.read(last: last, applied: view.position.sequence, now: clock.uptime()))
     }

@@ -180,6 +180,15 @@ package final class ClusterView: Sendable {
             }
     }
 
+    /// What a user may do in a channel, as far as the journal is applied.
+    package func grant(_ who: Principal, in channel: ChannelName) throws -> Grant {
+        try database.readNow { db in
+            if who.user == nil { return who.isAdmin ? .everything : .nothing }
+            return try Grant.fetch(
+                who, in: channel, implicitChannels: configuration.implicitChannels, db)
+        }
+    }
+
     /// Who has a lease.
     package func lease(_ role: LeaseRole) -> Lease? {
         state.withLock { $0.applier.leases.leases[role] }

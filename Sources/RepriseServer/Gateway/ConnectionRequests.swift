@@ -198,7 +198,7 @@ final class ConnectionRequests {
     func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
         let message = NewMessage(
             publish, from: connection.principal.user, mayChangeOthers: grant.mayManage,
-            fence: fence)
+            isAdmin: connection.principal.isAdmin, fence: fence)
         if let refusal = PublishAnswer.refusal(of: message) { return connection.send(refusal) }
         if let wait = gateway.limiter.wait(for: connection.principal, now: connection.now) {
             return connection.refuse(

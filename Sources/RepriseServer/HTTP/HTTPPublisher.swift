@@ -8,6 +8,7 @@ struct HTTPPublisher: Sendable {
     var user: UserID?
     /// Whether messages of others may be deleted too.
     var mayChangeOthers = false
+    var isAdmin = false
 
     /// A message of this publisher.
     func message(
@@ -15,6 +16,6 @@ struct HTTPPublisher: Sendable {
     ) -> NewMessage {
         NewMessage(
             channel: channel, id: id, after: after, change: change, from: user,
-            mayChangeOthers: mayChangeOthers, body: body)
+            mayChangeOthers: mayChangeOthers, isAdmin: isAdmin, body: body)
     }
 }

@@ -27,7 +27,8 @@ extension HTTPRoutes {
         let grant = try await grant(call, in: channel)
         guard grant.mayPublish else { throw RepriseError.notForThisUser }
         return HTTPPublisher(
-            channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage)
+            channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage,
+            isAdmin: call.who.isAdmin)
     }
 
     private func publish(_ call: HTTPRouteCall) async throws -> Response {

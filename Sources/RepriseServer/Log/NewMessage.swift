@@ -14,27 +14,31 @@ package struct NewMessage: Hashable, Sendable {
     /// Whether messages of others may be deleted too: by an owner of the channel, an admin, or
     /// anyone under open access.
     package var mayChangeOthers: Bool
+    /// Whether the user's token makes him an admin. In a cluster that alone goes into the journal:
+    /// what else he may do is decided when the message is applied.
+    package var isAdmin: Bool
     /// The connection that it came by, in a cluster.
     package var fence: FencingToken?
 
     package init(
         _ publish: ClientFrame.Publish, from: UserID? = nil, mayChangeOthers: Bool = false,
-        fence: FencingToken? = nil
+        isAdmin: Bool = false, fence: FencingToken? = nil
     ) {
         self.publish = publish
         self.from = from
         self.mayChangeOthers = mayChangeOthers
+        self.isAdmin = isAdmin
         self.fence = fence
     }
 
     package init(
         channel: ChannelName, id: EntryID, after: EntryID? = nil,
         change: MessageChange<EntryID>? = nil, from: UserID? = nil, mayChangeOthers: Bool = false,
-        body: [UInt8]
+        isAdmin: Bool = false, body: [UInt8]
     ) {
         self.init(
             .init(channel: channel, id: id, after: after, change: change, body: body),
-            from: from, mayChangeOthers: mayChangeOthers)
+            from: from, mayChangeOthers: mayChangeOthers, isAdmin: isAdmin)
     }
 
     package var channel: ChannelName { publish.channel }

@@ -68,8 +68,14 @@ protocol LogUnderTestStore: AnyObject, Sendable {
 }
 
 extension LogUnderTestStore {
+    /// Whoever may change what others wrote does it as an admin: a cluster asks its accounts.
     func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
-        try await log.append(batch)
+        try await log.append(
+            batch.map { message in
+                var message = message
+                message.isAdmin = message.mayChangeOthers
+                return message
+            })
     }
 
     /// Stores messages with new ids and short bodies.

@@ -1,0 +1,224 @@
+import Foundation
+import RepriseCore
+import RepriseServer
+import RepriseWire
+import Synchronization
+
+/// A gateway's part in a simulated cluster: what `ClusterReplica` does with the shipping machines,
+/// over the shipping view.
+///
+/// The view outlives a kill. A loss of power takes what SQLite had not moved out of its write-ahead
+/// log, and the view may be lost as a whole.
+final class SimulatedGateway: JournaledStore {
+    typealias Reply = (Result<[CommandOutcome], RepriseError>) -> Void
+
+    /// The server around it.
+    private(set) unowned var server: SimulatedServer!
+    private let simulation: Simulation
+    private let journal: SimulatedStream
+    private let files: ViewFiles
+    private(set) var view: ClusterView
+    private var writer = SubmissionMachine<CommandOutcome>()
+    private var tail = TailMachine(now: .zero)
+    private var replies: [Int64: Reply] = [:]
+    private var turn = 0
+    private let nonces: Nonces
+    private var cutOffUntil: Duration = .zero
+    private var losesView = false
+    /// When it applied each entry.
+    private var moments: [Int64: Duration] = [:]
+
+    /// Makes a gateway; `number` tells it from the others.
+    init(
+        _ simulation: Simulation, _ journal: SimulatedStream, number: Int, files: ViewFiles
+    ) throws {
+        self.simulation = simulation
+        self.journal = journal
+        self.files = files
+        view = try files.open()
+        nonces = Nonces(number)
+    }
+
+    var process: SimulatedProcess { server.process }
+
+    func serve(_ server: SimulatedServer) {
+        self.server = server
+        journal.add(self)
+    }
+
+    // MARK: Faults
+
+    /// Whether nothing goes between it and the journal.
+    var isCutOff: Bool {
+        guard simulation.now < cutOffUntil else { return false }
+        simulation.met(.gatewayCutOff)
+        return true
+    }
+
+    func cutOff(for length: Duration) { cutOffUntil = simulation.now + length }
+
+    /// Its next start finds no view.
+    func loseView() { losesView = true }
+
+    func heal() { cutOffUntil = .zero }
+
+    // MARK: A life
+
+    /// The process has started.
+    func begin() {
+        writer = SubmissionMachine(nonces: nonces.next)
+        tail = TailMachine(now: now)
+        replies = [:]
+        lookLater()
+    }
+
+    private var now: Duration { process.clock.uptime() }
+
+    private var moment: SubmissionMachine<CommandOutcome>.Moment {
+        .init(now: now, clock: process.clock.wall(), position: view.position)
+    }
+
+    /// Brings commands into the journal; `reply` hears what each came to, once it is applied here.
+    func submit(_ commands: [ClusterCommand], _ reply: @escaping Reply) {
+        do {
+            let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
+            replies[ticket] = reply
+            perform(actions)
+            lookLater()
+        } catch {
+            reply(.failure(error))
+        }
+    }
+
+    /// Entries have come, live or read.
+    func heard(_ entries: [StoredEntry]) {
+        for entry in entries where process.state == .running {
+            follow(
+                tail.heard(
+                    entry, view.order(of: entry), applied: view.position.sequence, now: now))
+        }
+        if process.state == .running { lookLater() }
+    }
+
+    private func lookLater() {
+        turn += 1
+        let turn = turn
+        let due = min(tail.due, writer.due ?? tail.due)
+        simulation.after(max(due - now, .zero), on: process) { [unowned self] in
+            guard turn == self.turn else { return }
+            if simulation.mutation != .clusterNeverResends { perform(writer.timerFired(moment)) }
+            follow(tail.timerFired(applied: view.position.sequence, now: now))
+            lookLater()
+        }
+    }
+
+    private func follow(_ action: TailMachine.Action?) {
+        switch action {
+        case nil: break
+        case .apply(let entry): apply(entry)
+        case .wentBack(let sequence):
+            simulation.violated(.agreement, "the journal went back to \(sequence)")
+        case .read(let sequence):
+            journal.read(after: sequence, for: self) { [unowned self] entries, last in
+                heard(entries)
+                guard process.state == .running else { return }
+                follow(tail.read(last: last, applied: view.position.sequence, now: now))
+                lookLater()
+            }
+        }
+    }
+
+    private func apply(_ entry: StoredEntry) {
+        guard process.survives("applying entry \(entry.sequence)") else { return }
+        guard server.disk.commit() == .done else { return fail("cannot write its view") }
+        do {
+            for applied in try view.apply([entry]) {
+                moments[applied.sequence] = simulation.now
+                guard process.survives("telling of entry \(applied.sequence)") else { return }
+                server.life?.applied(applied)
+                settle(applied)
+            }
+        } catch {
+            simulation.violated(.agreement, "entry \(entry.sequence) cannot be applied: \(error)")
+        }
+    }
+
+    private func settle(_ entry: AppliedEntry) {
+        switch entry.verdict {
+        case .opened(let nonce):
+            perform(writer.opened(nonce: nonce, session: entry.sequence, moment))
+        case .accepted, .ignored:
+            perform(
+                writer.applied(entry.n, of: entry.session, entry.verdict, entry.outcomes, moment))
+        }
+    }
+
+    private func perform(_ actions: [SubmissionMachine<CommandOutcome>.Action]) {
+        for action in actions {
+            switch action {
+            case .send(let bytes): journal.send(bytes, from: self)
+            case .answer(let ticket, let result): replies.removeValue(forKey: ticket)?(result)
+            }
+        }
+    }
+
+    /// As a service manager does, it starts again a little later.
+    private func fail(_ why: String) {
+        process.kill(why)
+        simulation.after(.seconds(2)) { [unowned self] in process.start() }
+    }
+
+    /// As retention does by count: the gateway that does it says up to where.
+    func trim(_ policy: RetentionPolicy, of channels: [ChannelName]) {
+        guard process.state == .running, let count = policy.count else { return }
+        do {
+            let commands = try channels.compactMap { channel -> ClusterCommand? in
+                let through = try state(of: channel).head - count
+                return through > 0 ? .trim(channel, through: through, grant: nil) : nil
+            }
+            if !commands.isEmpty { submit(commands) { _ in } }
+        } catch {
+            simulation.violated(.agreement, "the view cannot be read: \(error)")
+        }
+    }
+
+    // MARK: What it has
+
+    /// When it had applied all that the journal held at a moment; nil before that.
+    func applied(through moment: Duration) -> Duration? {
+        let first = journal.moments.firstIndex { $0 >= moment } ?? journal.moments.endIndex
+        return first == journal.moments.endIndex ? moment : moments[Int64(first) + 1]
+    }
+
+    func grant(_ who: Principal, in channel: ChannelName) throws -> Grant {
+        try view.grant(who, in: channel)
+    }
+
+    func state(of channel: ChannelName) throws -> LogChannelState {
+        try view.log.stepped.state(of: channel)
+    }
+
+    func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) throws -> LogPage {
+        try view.log.stepped.page(
+            of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
+    }
+
+    func dump() throws -> [String] { try view.dump() }
+
+    func crash(losingPower: Bool, keepsUnsynced: Bool) throws -> [ServerFrame.Event] {
+        view = try files.reopen(losesView ? .nothing : losingPower ? .database : .all, view)
+        losesView = false
+        return []
+    }
+}
+
+/// Names a gateway's sessions, each by another number.
+private final class Nonces: Sendable {
+    private let last: Atomic<Int64>
+
+    init(_ gateway: Int) { last = Atomic(Int64(gateway) << 32) }
+
+    @Sendable func next() -> Int64 { last.add(1, ordering: .relaxed).newValue }
+}

@@ -1,0 +1,112 @@
+import RepriseCore
+import RepriseServer
+
+/// The journal of a simulated cluster: what it holds it holds; on the way to it and from it
+/// everything goes wrong that can.
+///
+/// It stands for a JetStream stream: one order without holes, stamps by a clock that is not
+/// monotone, and nothing promised of a publish that nobody answered.
+final class SimulatedStream {
+    private let simulation: Simulation
+    private var random: SeededRandom
+    private(set) var entries: [StoredEntry] = []
+    /// When each was stored.
+    private(set) var moments: [Duration] = []
+    /// Called with each entry when it is stored, before any gateway hears of it.
+    var stored: (StoredEntry) -> Void = { _ in }
+    private var gateways: [SimulatedGateway] = []
+    /// Of each session, the last number; for a wrong journal.
+    private var numbers: [Int64: Int64] = [:]
+    private var troubles: [(kind: Fault.Kind, until: Duration)] = []
+
+    init(_ simulation: Simulation) {
+        self.simulation = simulation
+        random = simulation.random("journal")
+        simulation.whenEnded { [self] in
+            gateways = []
+            stored = { _ in }
+        }
+    }
+
+    func add(_ gateway: SimulatedGateway) { gateways.append(gateway) }
+
+    /// Puts an entry in without a gateway.
+    func put(_ entry: ClusterEntry) { store(entry.bytes) }
+
+    func send(_ bytes: [UInt8], from gateway: SimulatedGateway) {
+        for way in ways(for: gateway) { simulation.after(way) { [self] in arrived(bytes) } }
+    }
+
+    /// Reads at one moment and answers at a later one, by a node that may be behind.
+    func read(
+        after sequence: Int64, for gateway: SimulatedGateway,
+        then: @escaping (_ entries: [StoredEntry], _ last: Int64?) -> Void
+    ) {
+        let way = random.latency(.microseconds(300), .milliseconds(20))
+        guard !gateway.isCutOff, !random.chance(0.02) else {
+            return simulation.after(.seconds(2), on: gateway.process) { then([], nil) }
+        }
+        simulation.after(way) { [self] in
+            let end = random.chance(0.1) ? random.index(entries.count + 1) : entries.count
+            let found = entries.prefix(end).dropFirst(Int(sequence)).prefix(1 + random.index(64))
+            let last = Int64(max(end, Int(sequence)))
+            simulation.after(way, on: gateway.process) { then(Array(found), last) }
+        }
+    }
+
+    // MARK: Faults
+
+    func inflict(_ fault: Fault) {
+        troubles.append((fault.kind, simulation.now + min(fault.length, .seconds(30))))
+    }
+
+    func heal() { troubles = [] }
+
+    private func happens(_ kind: Fault.Kind, _ chance: Double = 1) -> Bool {
+        guard troubles.contains(where: { $0.kind == kind && simulation.now < $0.until }),
+            random.chance(chance)
+        else { return false }
+        simulation.met(kind)
+        return true
+    }
+
+    /// One for each time that something arrives.
+    private func ways(for gateway: SimulatedGateway) -> [Duration] {
+        guard !gateway.isCutOff, !happens(.journalLoses, 0.3) else { return [] }
+        return (0..<(happens(.journalRepeats, 0.3) ? 2 : 1)).map { _ in
+            let way = random.latency(.microseconds(200), .milliseconds(10))
+            guard happens(.journalDelays, 0.4) else { return way }
+            // Some so late that their base is too old.
+            return way + (random.chance(0.1) ? .seconds(90) : .seconds(5)) * random.fraction()
+        }
+    }
+
+    private func arrived(_ bytes: [UInt8]) {
+        // Nobody can commit during an election.
+        guard !happens(.journalLeaderless) else { return }
+        store(bytes)
+    }
+
+    /// A wrong journal: every entry is the next of its session.
+    private func renumbered(_ bytes: [UInt8]) -> [UInt8] {
+        guard var entry = try? ClusterEntry(bytes), entry.session > 0 else { return bytes }
+        numbers[entry.session, default: 0] += 1
+        entry.n = numbers[entry.session, default: 0]
+        return entry.bytes
+    }
+
+    private func store(_ bytes: [UInt8]) {
+        let off = Duration.seconds(4) * (random.fraction() - 0.5)
+        let stamp = SimulatedClock.beginning.advanced(by: simulation.now + off)
+        let bytes = simulation.mutation == .clusterRenumbers ? renumbered(bytes) : bytes
+        let entry = StoredEntry(sequence: Int64(entries.count) + 1, stamp: stamp, bytes: bytes)
+        entries.append(entry)
+        moments.append(simulation.now)
+        stored(entry)
+        for gateway in gateways where gateway.process.state != .dead {
+            for way in ways(for: gateway) {
+                simulation.after(way, on: gateway.process) { gateway.heard([entry]) }
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import RepriseServer
+import RepriseWire
+
+/// The files of one view, life after life.
+///
+/// A kill leaves them as they are, without a checkpoint: they are copied, and the copy is opened.
+final class ViewFiles {
+    /// What a process finds that starts.
+    enum Left { case all, database, nothing }
+
+    private let folder: URL
+    private let epoch: Epoch
+    private let configuration: ClusterView.Configuration
+    private var life = 0
+
+    init(
+        in folder: URL, epoch: Epoch, implicitChannels: Bool = true
+    ) {
+        self.folder = folder
+        self.epoch = epoch
+        var configuration = ClusterView.Configuration()
+        configuration.implicitChannels = implicitChannels
+        configuration.log.readers = 1
+        self.configuration = configuration
+    }
+
+    func open() throws -> ClusterView {
+        try ClusterView.open(at: place.path, epoch: epoch, configuration)
+    }
+
+    /// After a death; closes the view of the former life.
+    func reopen(_ left: Left, _ view: ClusterView) throws -> ClusterView {
+        let (former, files) = (place, FileManager.default)
+        life += 1
+        try files.createDirectory(at: place, withIntermediateDirectories: true)
+        let names =
+            switch left {
+            case .all: ["view.sqlite", "view.sqlite-wal"]
+            case .database: ["view.sqlite"]
+            case .nothing: [String]()
+            }
+        for name in names {
+            let file = former.appendingPathComponent(name)
+            guard files.fileExists(atPath: file.path) else { continue }
+            try files.copyItem(at: file, to: place.appendingPathComponent(name))
+        }
+        view.log.stepped.close()
+        try files.removeItem(at: former)
+        return try open()
+    }
+
+    private var place: URL { folder.appendingPathComponent("view-\(life)") }
+}
