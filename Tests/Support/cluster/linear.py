@@ -46,7 +46,8 @@ class Verdict:
 
 
 class Channel(collections.namedtuple("Channel", "members log positions")):
-    """`members`: none before it is made, else (user, role, joined) by name. `log`: (id, author). `positions`: (user, read)."""
+    """`members`: none before it is made, else (user, role, joined) by name. `log`: (id, author, the sequence it deletes or None).
+    `positions`: (user, read)."""
 
     __slots__ = ()
 
@@ -54,12 +55,12 @@ class Channel(collections.namedtuple("Channel", "members log positions")):
 class ChannelModel:
     """A private channel that shows all its history: docs/openapi.json, one operation after the other.
 
-    `make`, `put` and `remove` change it, `publish` and `move` too. `may` is that somebody could read it. `members`, `messages`, `role`,
-    `head` and `position` are what was read: a gateway looks up the permission and the content one after the other.
+    `make`, `put`, `remove`, `publish`, `erase` and `move` change it. `may` is that somebody could read it. `members`, `messages`, `role`,
+    `head` and `position` are what was read: a gateway looks up the permission and each of these one after the other.
     """
 
     FIRST = Channel(None, (), ())
-    CHANGES = ("make", "put", "remove", "publish", "move")
+    CHANGES = ("make", "put", "remove", "publish", "erase", "move")
     READS = ("whole", "may", "members", "messages", "role", "head", "position")
 
     def __init__(self, admins=("root",)):
@@ -107,13 +108,22 @@ class ChannelModel:
         members = channel.members and tuple(one for one in channel.members if one[0] != whom)
         return channel._replace(members=members), ("removed",)
 
-    def publish(self, channel, user, id):
+    def publish(self, channel, user, id, target=None):
         if not self.reads(channel, user):
             return channel, REFUSED
-        for seq, (other, _) in enumerate(channel.log, 1):
+        for seq, (other, _, _) in enumerate(channel.log, 1):
             if other == id:
                 return channel, ("stored", seq, True)
-        return channel._replace(log=channel.log + ((id, user),)), ("stored", len(channel.log) + 1, False)
+        return channel._replace(log=channel.log + ((id, user, target),)), ("stored", len(channel.log) + 1, False)
+
+    def erase(self, channel, user, id, target):
+        """Of a message that was acknowledged before."""
+        seq = next((seq for seq, one in enumerate(channel.log, 1) if one[0] == target), None)
+        if seq is None:
+            return channel, ("missing",)
+        if channel.log[seq - 1][1] != user and not self.manages(channel, user):
+            return channel, REFUSED
+        return self.publish(channel, user, id, seq)
 
     def move(self, channel, user, read):
         """The permission is another operation, as with reads."""
@@ -129,7 +139,9 @@ class ChannelModel:
         return channel, ("members",) + (channel.members or ())
 
     def messages(self, channel, user, after):
-        return channel, ("messages",) + channel.log[after:]
+        gone = {target for _, _, target in channel.log}
+        return channel, ("messages",) + tuple(
+            (id, author, target, seq in gone) for seq, (id, author, target) in enumerate(channel.log[after:], after + 1))
 
     def head(self, channel, user):
         return channel, ("head", len(channel.log))
@@ -163,14 +175,14 @@ class ChannelModel:
             ids[seq].add(id)
 
         for kind, words, answer in (part for one in operations for part in self.parts(one)):
-            if kind == "publish" and answer[0] == "stored":
+            if kind in ("publish", "erase") and answer[0] == "stored":
                 saw(answer[1], words[0])
             elif kind == "messages" and answer[0] == "messages":
-                for seq, (id, _) in enumerate(answer[1:], words[0] + 1):
+                for seq, (id, *_) in enumerate(answer[1:], words[0] + 1):
                     saw(seq, id)
 
         def may_come(channel, operation):
-            if operation.kind != "publish":
+            if operation.kind not in ("publish", "erase"):
                 return True
             id, seq = operation.words[0], len(channel.log) + 1
             return (not places[id] or seq in places[id]) and (not ids[seq] or id in ids[seq])
