@@ -70,6 +70,12 @@ class ChannelModel:
         """The channel behind an operation, and the answer."""
         return getattr(self, operation.kind)(channel, operation.user, *operation.words)
 
+    def is_without_effect(self, operation):
+        """Whether its answer says that it changed nothing, whenever it came."""
+        answer = operation.answer
+        return operation.is_known and (
+            operation.kind in self.READS or answer in (REFUSED, ("kept",), ("missing",)) or answer[0] == "stored" and answer[2])
+
     def fits(self, operation, answer):
         return not operation.is_known or operation.answer == answer
 
@@ -227,11 +233,11 @@ def check(model, operations, limit=200_000):
                 after, answer = model.apply(state, one)
                 if not model.fits(one, answer):
                     continue
-                if after != state:
+                if model.is_without_effect(one):
+                    done, path, is_still = done | 1 << index, (path, index), False
+                elif one.is_known or after != state:
                     if may_come(state, one):
                         branches.append((index, after))
-                elif one.is_known:
-                    done, path, is_still = done | 1 << index, (path, index), False
         count = (done & wanted).bit_count()
         if count > best[0]:
             best = (count, path, state, done)
