@@ -33,7 +33,7 @@ ADA, BOB = ("ada", "owner", 0), ("bob", "member", 0)
 
 
 def logged(*ids):
-    return ("messages",) + tuple((id, "bob", None, False) for id in ids)
+    return ("messages",) + tuple((id, "bob", None) for id in ids)
 
 
 # A name, what is to be found, and the history.
@@ -74,6 +74,9 @@ BY_HAND = [
         (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)),
         (2, 3, "ada", "put", ("ada", "member"), ("put", False, "ada", "member", 0)),
         (4, 5, "ada", "erase", ("m2", "m1"), ("stored", 2, False)))),
+    ("a deletion is forgotten", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "ada", "erase", ("m2", "m1"), ("stored", 2, False)),
+        (4, 5, "bob", "marks", (0, 1), ("marks", False)))),
     ("a position goes back", VIOLATED, history(
         (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "bob", "move", (1,), ("at", 1)),
         (4, 5, "bob", "position", (), ("at", 0)))),
@@ -118,7 +121,7 @@ def random_history(pick, size):
         kind, words = pick.choice([
             ("make", ()), ("put", (whom, pick.choice(["owner", "member"]))), ("remove", (whom,)), ("publish", (pick.choice(ids),)),
             ("publish", (pick.choice(ids),)), ("erase", ("m3", "m1")), ("move", (pick.randrange(3),)), ("may", ()), ("members", ()),
-            ("remove", (whom,)), ("messages", (pick.randrange(2),)), ("role", ()), ("head", ()), ("position", ()), ("whole", (("may", ()), ("messages", (0,))))])
+            ("remove", (whom,)), ("messages", (pick.randrange(2),)), ("marks", (0, 2)), ("role", ()), ("head", ()), ("position", ()), ("whole", (("may", ()), ("messages", (0,))))])
         if moment == 0:
             kind, user, words = "make", "ada", ()
         one = Operation(kind, user, words, REFUSED, moment - pick.uniform(0, 3), moment + pick.uniform(0, 3))
