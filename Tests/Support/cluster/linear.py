@@ -35,7 +35,13 @@ class Operation:
 
     def __str__(self):
         until = f"{self.returned:9.4f}" if self.is_known else "  unknown"
-        return f"{self.called:9.4f} to {until} s  {self.user:5} {self.kind} {self.words} -> {self.answer}  {self.detail}"
+        return f"{self.called:9.4f} to {until} s  {self.user:5} {self.kind} {self.words} -> {short(self.answer)}  {self.detail}"
+
+
+def short(answer, most=160):
+    """As text; of a long one the beginning and the end."""
+    text = str(answer)
+    return text if len(text) <= most else f"{text[:most // 2]} … {text[-most // 2:]}"
 
 
 class Verdict:
