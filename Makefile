@@ -18,7 +18,7 @@ SANITIZER ?=
 SWIFT_SOURCES = Package.swift Sources Lab Tests Benchmarks/Sources Examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint reference docs bench chaos crash powerloss damage network fuzz sanitize simulate search stats picture clean
+.PHONY: help setup demo test build format lint reference docs bench chaos linear crash powerloss damage network fuzz sanitize simulate search stats picture clean
 
 help: ## List what can be made
 	@echo 'Reprise: delivers messages, taps and background work to an app, and accounts for each.'
@@ -33,7 +33,7 @@ help: ## List what can be made
 	@echo '  FILTER=Journal         the tests to run: a regular expression over target, suite, name'
 	@echo '  CONFIGURATION=release  of build and demo; debug shares the build of `make test`'
 	@echo '  ARGS='\''…'\''               further arguments of the demo or the benchmarks'
-	@echo '  MINUTES=30             how long `make chaos` goes on'
+	@echo '  MINUTES=30             how long `make chaos` goes on; MINUTES=5 `make linear`'
 	@echo '  MINUTES=60, KILLS=5000  how long `make crash` goes on; 200 kills by default'
 	@echo '  MINUTES=10             how long `make network` goes on; SEED is its first seed'
 	@echo '  MINUTES=10, SEED       how long `make search` goes on, and its first seed (else random)'
@@ -89,6 +89,11 @@ bench: setup ## Measure; Benchmarks/README.md says what
 chaos: setup ## Kill and stop the parts of a cluster for MINUTES=30, and compare
 	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise
 	@./scripts/chaos --minutes $(if $(MINUTES),$(MINUTES),30) $(if $(SEED),--seed $(SEED)) \
+		--reprise "$$(swift build --traits Lab --configuration $(CONFIGURATION) --show-bin-path)/reprise" $(ARGS)
+
+linear: setup ## Judge what a cluster answers over HTTP while its parts fail, for MINUTES=5
+	@swift build --traits Lab --configuration $(CONFIGURATION) --product reprise
+	@./scripts/linearizability --minutes $(if $(MINUTES),$(MINUTES),5) $(if $(SEED),--seed $(SEED)) \
 		--reprise "$$(swift build --traits Lab --configuration $(CONFIGURATION) --show-bin-path)/reprise" $(ARGS)
 
 crash: setup ## Kill devices and a server for MINUTES=60, or KILLS=5000 times, and compare

@@ -1,0 +1,329 @@
+"""Judges whether a history of concurrent operations is linearizable, after Wing and Gong (1993) with Lowe's memory (2017).
+
+An operation was called, and perhaps it returned. It must have taken effect at one moment in between; one whose outcome is unknown at
+any moment after its call, or never. The search puts operations in order one by one: next may be any that was called before the first
+return among those left. What was reached before, by set and state, is not tried again. An operation that returned, fits, and changes
+nothing is taken at once: a linearization in which it comes later stays one when it is moved here.
+
+`ChannelModel` says what a channel answers to operations that come one after the other.
+"""
+import collections
+import itertools
+import time
+
+UNKNOWN = ("unknown",)
+REFUSED = ("refused",)
+HOLDS, VIOLATED, UNDECIDED = "holds", "violated", "undecided"
+NEVER = float("inf")
+
+
+class Operation:
+    """What somebody asked for, when, and the answer. `detail` is for people."""
+
+    __slots__ = ("kind", "user", "words", "answer", "called", "returned", "detail")
+
+    def __init__(self, kind, user, words, answer, called, returned, detail=""):
+        self.kind, self.user, self.words, self.answer = kind, user, words, answer
+        self.called, self.returned, self.detail = called, NEVER if answer == UNKNOWN else returned, detail
+
+    @property
+    def is_known(self):
+        return self.answer != UNKNOWN
+
+    def replacing(self, **changes):
+        return Operation(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+
+    def __str__(self):
+        until = f"{self.returned:9.4f}" if self.is_known else "  unknown"
+        return f"{self.called:9.4f} to {until} s  {self.user:5} {self.kind} {self.words} -> {short(self.answer)}  {self.detail}"
+
+
+def short(answer, most=160):
+    """As text; of a long one the beginning and the end."""
+    text = str(answer)
+    return text if len(text) <= most else f"{text[:most // 2]} … {text[-most // 2:]}"
+
+
+class Verdict:
+    """`order` is a linearization, or the longest one found; `blocked` what could come next and does not fit."""
+
+    def __init__(self, word, steps, order, blocked=()):
+        self.word, self.steps, self.order, self.blocked = word, steps, order, blocked
+
+
+class Channel(collections.namedtuple("Channel", "members log positions")):
+    """`members`: none before it is made, else (user, role, joined) by name. `log`: (id, author, the sequence it deletes or None).
+    `positions`: (user, read)."""
+
+    __slots__ = ()
+
+
+class ChannelModel:
+    """A private channel that shows all its history: docs/openapi.json, one operation after the other.
+
+    `make`, `put`, `remove`, `publish`, `erase` and `move` change it. `may` is that somebody could read it. `members`, `messages`, `marks`,
+    `role`, `head` and `position` are what was read: a gateway looks up the permission and each of these one after the other.
+    """
+
+    FIRST = Channel(None, (), ())
+    CHANGES = ("make", "put", "remove", "publish", "erase", "move")
+    READS = ("whole", "may", "members", "messages", "marks", "role", "head", "position")
+
+    def __init__(self, admins=("root",)):
+        self.admins = admins
+
+    def apply(self, channel, operation):
+        """The channel behind an operation, and the answer."""
+        return getattr(self, operation.kind)(channel, operation.user, *operation.words)
+
+    def is_without_effect(self, operation):
+        """Whether its answer says that it changed nothing, whenever it came."""
+        answer = operation.answer
+        return operation.is_known and (
+            operation.kind in self.READS or answer in (REFUSED, ("kept",), ("missing",)) or answer[0] == "stored" and answer[2])
+
+    def fits(self, operation, answer):
+        return not operation.is_known or operation.answer == answer
+
+    @staticmethod
+    def member(channel, user):
+        return next((one for one in channel.members or () if one[0] == user), None)
+
+    def reads(self, channel, user):
+        return user in self.admins or self.member(channel, user) is not None
+
+    def manages(self, channel, user):
+        member = self.member(channel, user)
+        return user in self.admins or member is not None and member[1] == "owner"
+
+    @staticmethod
+    def with_member(channel, member):
+        others = [one for one in channel.members if one[0] != member[0]]
+        return channel._replace(members=tuple(sorted(others + [member])))
+
+    def make(self, channel, user):
+        if channel.members is None:
+            return channel._replace(members=((user, "owner", len(channel.log)),)), ("made",)
+        return channel, ("kept",) if self.manages(channel, user) else REFUSED
+
+    def put(self, channel, user, whom, role):
+        joins = user == whom and role == "member" and self.reads(channel, user)
+        if channel.members is None or not (self.manages(channel, user) or joins):
+            return channel, REFUSED
+        former = self.member(channel, whom)
+        member = (whom, role, former[2] if former else len(channel.log))
+        return self.with_member(channel, member), ("put", former is None) + member
+
+    def remove(self, channel, user, whom):
+        if not (self.manages(channel, user) or user == whom):
+            return channel, REFUSED
+        members = channel.members and tuple(one for one in channel.members if one[0] != whom)
+        return channel._replace(members=members), ("removed",)
+
+    def publish(self, channel, user, id, target=None):
+        if not self.reads(channel, user):
+            return channel, REFUSED
+        for seq, (other, _, _) in enumerate(channel.log, 1):
+            if other == id:
+                return channel, ("stored", seq, True)
+        return channel._replace(log=channel.log + ((id, user, target),)), ("stored", len(channel.log) + 1, False)
+
+    def erase(self, channel, user, id, target):
+        """Of a message that was acknowledged before."""
+        seq = next((seq for seq, one in enumerate(channel.log, 1) if one[0] == target), None)
+        if seq is None:
+            return channel, ("missing",)
+        if channel.log[seq - 1][1] != user and not self.manages(channel, user):
+            return channel, REFUSED
+        return self.publish(channel, user, id, seq)
+
+    def move(self, channel, user, read):
+        """The permission is another operation, as with reads."""
+        former = dict(channel.positions).get(user, 0)
+        now = max(former, min(read, len(channel.log)))
+        others = tuple(one for one in channel.positions if one[0] != user)
+        return channel._replace(positions=tuple(sorted(others + ((user, now),)))) if now > former else channel, ("at", now)
+
+    def may(self, channel, user):
+        return channel, ("yes",) if self.reads(channel, user) else REFUSED
+
+    def members(self, channel, user):
+        return channel, ("members",) + (channel.members or ())
+
+    def messages(self, channel, user, after):
+        return channel, ("messages",) + channel.log[after:]
+
+    def marks(self, channel, user, after, through):
+        """Which messages of a range are deleted."""
+        gone = {target for _, _, target in channel.log}
+        return channel, ("marks",) + tuple(seq in gone for seq in range(after + 1, through + 1))
+
+    def head(self, channel, user):
+        return channel, ("head", len(channel.log))
+
+    def role(self, channel, user):
+        return channel, ("role",) + (self.member(channel, user) or (user, None, None))[1:]
+
+    def position(self, channel, user):
+        return channel, ("at", dict(channel.positions).get(user, 0))
+
+    def whole(self, channel, user, *parts):
+        """Several reads at one moment."""
+        return channel, tuple(getattr(self, kind)(channel, user, *words)[1] for kind, words in parts)
+
+    @staticmethod
+    def parts(operation):
+        """Kind, words and answer of each read in it, or of itself."""
+        if operation.kind == "whole" and operation.is_known:
+            return [(kind, words, answer) for (kind, words), answer in zip(operation.words, operation.answer)]
+        return [(operation.kind, operation.words, operation.answer)]
+
+    def pruning(self, operations):
+        """Whether an operation may come next, judged by what others have seen of the log: it only grows.
+
+        A message whose place was seen by anybody can only be stored there, and nothing else can.
+        """
+        places, ids = collections.defaultdict(set), collections.defaultdict(set)
+
+        def saw(seq, id):
+            places[id].add(seq)
+            ids[seq].add(id)
+
+        for kind, words, answer in (part for one in operations for part in self.parts(one)):
+            if kind in ("publish", "erase") and answer[0] == "stored":
+                saw(answer[1], words[0])
+            elif kind == "messages" and answer[0] == "messages":
+                for seq, (id, *_) in enumerate(answer[1:], words[0] + 1):
+                    saw(seq, id)
+
+        def may_come(channel, operation):
+            if operation.kind not in ("publish", "erase"):
+                return True
+            id, seq = operation.words[0], len(channel.log) + 1
+            return (not places[id] or seq in places[id]) and (not ids[seq] or id in ids[seq])
+
+        return may_come
+
+
+def check(model, operations, limit=200_000, may_come=None):
+    """Searches for a linearization, in at most so many steps."""
+    operations = sorted((one for one in operations if one.is_known or one.kind in model.CHANGES), key=lambda one: one.called)
+    wanted = sum(1 << index for index, one in enumerate(operations) if one.is_known)
+    may_come = may_come or model.pruning(operations)
+    by_return = sorted((index for index, one in enumerate(operations) if one.is_known), key=lambda index: operations[index].returned)
+    reached, steps, best = set(), 0, (-1, None, model.FIRST, 0)
+
+    def ordered(path):
+        order = []
+        while path:
+            path, index = path
+            order.append(operations[index])
+        return order[::-1]
+
+    def next_ones(done):
+        """Those that were called before the first return among what is left; those that returned first come first."""
+        end = next((operations[index].returned for index in by_return if not done >> index & 1), NEVER)
+        left = []
+        for index, one in enumerate(operations):
+            if one.called > end:
+                break
+            if not done >> index & 1:
+                left.append(index)
+        return sorted(left, key=lambda index: operations[index].returned)
+
+    stack = [(0, model.FIRST, None)]
+    while stack:
+        done, state, path = stack.pop()
+        is_still = False
+        while not is_still:
+            is_still, branches = True, []
+            for index in next_ones(done):
+                one = operations[index]
+                after, answer = model.apply(state, one)
+                if not model.fits(one, answer):
+                    continue
+                if model.is_without_effect(one):
+                    done, path, is_still = done | 1 << index, (path, index), False
+                elif one.is_known or after != state:
+                    if may_come(state, one):
+                        branches.append((index, after))
+        count = (done & wanted).bit_count()
+        if count > best[0]:
+            best = (count, path, state, done)
+        if done & wanted == wanted:
+            return Verdict(HOLDS, steps, ordered(path))
+        if (done, state) in reached:
+            continue
+        reached.add((done, state))
+        steps += 1
+        if steps > limit:
+            return Verdict(UNDECIDED, steps, ordered(best[1]))
+        for index, after in reversed(branches):
+            stack.append((done | 1 << index, after, (path, index)))
+    _, path, state, done = best
+    blocked = [(operations[index], model.apply(state, operations[index])[1]) for index in next_ones(done) if operations[index].is_known]
+    return Verdict(VIOLATED, steps, ordered(path), blocked)
+
+
+def prefix(operations, end):
+    """What was known at that time: of a linearizable history it is linearizable as well."""
+    return [one if one.returned <= end else one.replacing(answer=UNKNOWN) for one in operations if one.called <= end]
+
+
+def core(model, operations, limit=100, seconds=8):
+    """Of a violation a few answers that contradict each other, as far as the time goes.
+
+    First all that came later is left out. Then answers are forgotten, by taking the outcome for unknown: what is still violated was so
+    with them. Both keep a history that is linearizable so. The places of messages are known to the end: that keeps the search short.
+    """
+    may_come = model.pruning(operations)
+
+    def is_violated(some):
+        return check(model, some, limit, may_come).word == VIOLATED
+
+    finish = time.monotonic() + seconds
+    ends = sorted(one.returned for one in operations if one.is_known)
+    low, high = 0, len(ends) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if is_violated(prefix(operations, ends[middle])):
+            high = middle
+        else:
+            low = middle + 1
+    kept = prefix(operations, ends[high])
+    # What is read goes first: each change without an outcome makes the search longer.
+    for kinds in (model.READS, model.CHANGES):
+        size = len(kept)
+        while size and time.monotonic() < finish:
+            for start in range(0, len(kept), size):
+                fewer = [one.replacing(answer=UNKNOWN) if start <= index < start + size and one.kind in kinds else one
+                         for index, one in enumerate(kept)]
+                if any(one.is_known != other.is_known for one, other in zip(kept, fewer)) and is_violated(fewer):
+                    kept = fewer
+            size //= 2
+    return [one for one in kept if one.is_known]
+
+
+def by_force(model, operations):
+    """Tries all orders of all subsets, without any of the above: what `check` is compared with."""
+    known = [one for one in operations if one.is_known]
+    others = [one for one in operations if not one.is_known]
+    for count in range(len(others) + 1):
+        for some in itertools.combinations(others, count):
+            for order in itertools.permutations(known + list(some)):
+                if is_linearization(model, order):
+                    return True
+    return False
+
+
+def is_linearization(model, order):
+    """Whether this order is one in time, and gives these answers. Of `check` it also verifies what it found."""
+    state, latest = model.FIRST, -NEVER
+    for one in order:
+        latest = max(latest, one.called)
+        if one.returned < latest:
+            return False
+        state, answer = model.apply(state, one)
+        if not model.fits(one, answer):
+            return False
+    return True
