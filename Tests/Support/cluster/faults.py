@@ -7,13 +7,31 @@ import time
 
 # What stands here more often is played more often. "Hears nothing": packets to it are lost; "is not heard": those from it.
 HERE = ["kill gateway", "kill gateway", "remove view", "stop gateway", "kill node", "kill leader", "kill leader", "stop node",
-        "stop leader", "kill leader and gateway", "kill all nodes", "remove disk"]
+        "stop leader", "kill leader and gateway", "kill all nodes", "remove disk", "stop gateway beyond its leases", "restart gateway",
+        "restart all nodes", "replace node", "make base"]
 PARTITIONS = ["leader without nodes", "leader alone", "leader hears nothing", "leader is not heard",
               "gateway alone", "gateway hears nothing", "gateway is not heard"]
+# Packets are late and overtake each other, or a share is lost on the way to a part, or from it, or between two parts.
+RELAYS = {
+    "disorder at leader": {"delay": (0.001, 0.04)},
+    "disorder at gateway": {"delay": (0.001, 0.04)},
+    "disorder at all nodes": {"delay": (0.001, 0.02)},
+    "loss to leader": {"loss": (0, 0.1)},
+    "loss from leader": {"loss": (0.1, 0)},
+    "loss to gateway": {"loss": (0, 0.1)},
+    "loss from gateway": {"loss": (0.1, 0)},
+    "gateway without its node": {},
+}
 POWER = ["power of nodes", "power of all"]
 DISKS = ["full node", "full leader", "full gateway"]
-# These may be followed by the next before all is ready again.
-OVERLAPPING = [what for what in HERE + PARTITIONS if what != "remove disk"]
+EVERY = list(dict.fromkeys(HERE + PARTITIONS + list(RELAYS) + POWER + DISKS))
+# These wait until all is ready before them and after them.
+ALONE = ["remove disk", "stop gateway beyond its leases", "restart gateway", "restart all nodes", "replace node", "make base"]
+OVERLAPPING = [what for what in HERE + PARTITIONS + list(RELAYS) if what not in ALONE]
+# Left out of runs of less than a minute.
+LONG = ["stop gateway beyond its leases", "replace node", "make base"]
+# Housekeeping and bases.
+LEASES = 2
 WAYS = {"hears nothing": ["in"], "is not heard": ["out"]}
 began = time.monotonic()
 
@@ -38,8 +56,12 @@ class Faults:
             what = self.pick.choice(self.call.only)
             if what not in HERE and not self.cluster.network:
                 self.left_out[what] += 1
-            elif what == "remove disk" and len(self.cluster.nodes) < 3:
+            elif what in LONG and self.call.seconds < 60 and not self.call.is_one_by_one:
+                continue
+            elif what in ("remove disk", "replace node") and len(self.cluster.nodes) < 3:
                 return "kill node"
+            elif what == "stop gateway beyond its leases" and len(self.cluster.gateways) < 2:
+                return "stop gateway"
             elif what == "leader without nodes" and len(self.cluster.nodes) < 3:
                 return "leader alone"
             else:
@@ -52,6 +74,8 @@ class Faults:
         gateway, node, what, seconds = cluster.gateways[index], pick.choice(cluster.nodes), self.choose(), pick.uniform(0.5, 8)
         if "leader" in what:
             node = cluster.leader()
+        if what == "stop gateway beyond its leases":
+            gateway = max(cluster.gateways, key=lambda one: cluster.leases([cluster.gateways.index(one)]))
         # A majority must be whole before the next disk is lost: that is what three copies promise.
         if what not in OVERLAPPING:
             self.finish()
@@ -59,10 +83,24 @@ class Faults:
         began = time.monotonic()
         if what in PARTITIONS:
             self.partition(what, node, gateway, pick.uniform(3, 15))
+        elif what in RELAYS:
+            self.disturb(what, node, gateway, pick.uniform(5, 12))
         elif what in POWER:
             self.power(cluster.nodes + (cluster.gateways if what == "power of all" else []))
         elif what in DISKS:
             self.full(what, gateway if what == "full gateway" else node, pick.uniform(3, 10))
+        elif what == "stop gateway beyond its leases":
+            self.outlive_leases(what, gateway)
+        elif what == "restart gateway":
+            self.restart(what, gateway)
+        elif what == "restart all nodes":
+            for each in cluster.nodes:
+                self.restart(what, each)
+                self.wait(what)
+        elif what == "replace node":
+            self.replace(what, node)
+        elif what == "make base":
+            self.make_base(what, gateway, index)
         else:
             self.hit(what, node, gateway, index)
             time.sleep(seconds)
@@ -89,7 +127,7 @@ class Faults:
     @staticmethod
     def names(what, node, gateway):
         words = set(what.split())
-        return [node.name] * bool(words & {"node", "leader", "disk"}) + [gateway.name] * bool(words & {"gateway", "view"})
+        return [node.name] * bool("its" not in words and words & {"node", "leader", "disk"}) + [gateway.name] * bool(words & {"gateway", "view", "base"})
 
     def hit(self, what, node, gateway, index):
         """A process or its files."""
@@ -121,8 +159,79 @@ class Faults:
         time.sleep(seconds)
         dropped = self.cluster.network.heal()
         say(f"        healed after {seconds:.0f} s, packets dropped: {dropped}")
-        if not all(dropped):
-            self.faults.append(f"{what}: the cut has dropped nothing: {dropped}")
+        self.faults += cut_faults(what, dropped)
+
+    def disturb(self, what, node, gateway, seconds):
+        """Delays, swaps and loses packets: of the leader with all, of all nodes with each other, of a gateway with NATS."""
+        network, how, relays = self.cluster.network, dict(RELAYS[what]), []
+        if what == "gateway without its node":
+            node = self.cluster.node_of(gateway) or node
+            how["without"] = network.addresses[node.name, "clients"]
+        parts = self.cluster.nodes if what == "disorder at all nodes" else [gateway if "gateway" in what else node]
+        for part in parts:
+            nets = ["clients"] + ["routes"] * (part is not gateway and len(self.cluster.nodes) > 1)
+            relays += network.disturb(part.name, nets, self.pick.randrange(1 << 32), **how)
+        time.sleep(seconds)
+        network.calm()
+        passed, lost, overtaken = (sum(getattr(relay, name) for relay in relays) for name in ("passed", "lost", "overtaken"))
+        longest = max(relay.longest for relay in relays)
+        say(f"        calm after {seconds:.0f} s: {passed} packets passed, {lost} lost, {overtaken} overtaken, {longest * 1e3:.0f} ms at most")
+        self.faults += relay_faults(what, passed, lost, overtaken, longest)
+
+    def outlive_leases(self, what, gateway):
+        """Stopped until the others have its leases; as it goes on it does not act by its own."""
+        others = [index for index, other in enumerate(self.cluster.gateways) if other is not gateway]
+        gateway.stop()
+        began, held = time.monotonic(), 0
+        while time.monotonic() < began + 45 and (held != LEASES or time.monotonic() < began + 22):
+            time.sleep(0.5)
+            held = self.cluster.leases(others)
+        seconds = time.monotonic() - began
+        gateway.go_on()
+        time.sleep(6)
+        every = self.cluster.leases(range(len(self.cluster.gateways)))
+        say(f"        went on after {seconds:.0f} s: {held} leases at the others before, {every} at all after")
+        self.faults += lease_faults(what, held, every)
+
+    def restart(self, what, part):
+        """SIGTERM, its end, and a start with the files that are there: an upgrade to the same version."""
+        began = time.monotonic()
+        part.terminate(20)
+        say(f"        {part.name} ended with {part.child.returncode} after {time.monotonic() - began:.1f} s")
+        self.faults += end_faults(what, part.name, part.child.returncode)
+        part.start()
+
+    def replace(self, what, node):
+        """The node is gone for good, with its disk; another one comes under a new name, and the cluster forgets the first."""
+        node.kill()
+        shutil.rmtree(os.path.join(self.cluster.folder, node.name), ignore_errors=True)
+        former = self.cluster.rename(node)
+        node.start()
+        answer = self.cluster.ask_system(node, "$JS.API.SERVER.REMOVE", {"peer": former})
+        # A new node calls itself healthy before it has been given anything.
+        end, wanted, peers = time.monotonic() + 60, set(self.cluster.server_names.values()), set()
+        while time.monotonic() < end and peers != wanted:
+            time.sleep(0.2)
+            peers = self.cluster.peers()
+        say(f"        the journal is on {', '.join(sorted(map(str, peers)))}")
+        self.faults += peer_faults(what, former, wanted, peers, answer)
+
+    def make_base(self, what, gateway, index):
+        """The newest base goes, so one is due; then a gateway without a view begins with it."""
+        before = self.cluster.first_entry()
+        self.cluster.forget_base()
+        end = time.monotonic() + 120
+        while time.monotonic() < end and self.cluster.first_entry() <= before:
+            time.sleep(0.5)
+        after = self.cluster.first_entry()
+        former = self.cluster.bases_begun_with(gateway)
+        gateway.kill()
+        self.cluster.remove_view(index)
+        gateway.start()
+        self.wait(what)
+        begun = self.cluster.bases_begun_with(gateway) - former
+        say(f"        the journal begins at {after} instead of {before}; {gateway.name} began with a base: {'yes' if begun else 'no'}")
+        self.faults += base_faults(what, before, after, begun)
 
     def power(self, parts):
         """All parts stop first, so nothing is acknowledged after the moment at which their disks do."""
@@ -178,6 +287,43 @@ class Faults:
             print(f"{what:24} {times:5} {gap:17.1f} s {ready:10.1f} s", *(f"{words} s" for words in quantiles(waits)))
         for what, times in sorted(self.left_out.items()):
             print(f"{what:24} {times:5} left out: {self.call.missing}")
+
+
+# What each kind of fault must have done. --self-test shows that each can fail.
+
+def cut_faults(what, dropped):
+    return [] if dropped and all(dropped) else [f"{what}: the cut has dropped nothing: {dropped}"]
+
+
+def relay_faults(what, passed, lost, overtaken, longest):
+    how, faults = RELAYS[what], []
+    if not passed:
+        faults.append(f"{what}: no packet has passed")
+    if ("loss" in how or "without" in what) != bool(lost):
+        faults.append(f"{what}: {lost} packets were lost")
+    if "delay" in how and not (overtaken and longest >= how["delay"][1] / 2):
+        faults.append(f"{what}: {overtaken} packets were overtaken, {longest} s at most")
+    return faults
+
+
+def lease_faults(what, others, every):
+    faults = [] if others == LEASES else [f"{what}: the other gateways hold {others} leases instead of {LEASES}"]
+    return faults + ([] if every == LEASES else [f"{what}: all gateways hold {every} leases instead of {LEASES}"])
+
+
+def end_faults(what, name, status):
+    """nats-server before 2.12 ends with 1."""
+    return [] if status == 0 or status == 1 and name.startswith("node") else [f"{what}: {name} ended with {status}"]
+
+
+def peer_faults(what, former, wanted, peers, answer):
+    faults = [] if '"success":true' in answer else [f"{what}: {former} is not removed: {answer or 'no answer'}"]
+    return faults + ([] if peers == wanted else [f"{what}: the journal is on {sorted(map(str, peers))}"])
+
+
+def base_faults(what, before, after, begun):
+    faults = [] if after > before else [f"{what}: no entries went: the journal begins at {after}"]
+    return faults + ([] if begun else [f"{what}: the gateway without a view did not begin with a base"])
 
 
 def quantiles(waits):

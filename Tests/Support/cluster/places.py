@@ -1,24 +1,33 @@
 """Where the parts of a cluster run: network namespaces that can be cut off, and disks that fill and lose power. Linux, root.
 
 Network: two bridges, `clients` (gateways and nodes) and `routes` (nodes alone); a part has an interface on each that it needs. A cut
-drops all packets of one interface, in one direction or both. Devices reach a gateway inside its namespace, whatever is cut.
+drops all packets of one interface, in one direction or both. A relay in between delays, swaps and loses packets: few kernels have all
+of `tc netem`. Devices reach a gateway inside its namespace, whatever is cut.
 Disk: an ext4 on a loop device. Both are made in a network and mount namespace of this process, and end with it.
 """
 import contextlib
 import ctypes
 import fcntl
+import heapq
 import json
 import os
+import random
+import select
 import shutil
+import socket
 import struct
 import subprocess
 import sys
 import threading
+import time
 
 TOOLS = ["unshare", "nsenter", "ip", "tc", "mount", "umount", "mkfs.ext4"]
 EXT4_SHUTDOWN = 0x8004587D  # _IOR('X', 125, u32)
 WITHOUT_FLUSH = 2
 CLONE_NEWNET = 0x40000000
+# linux/if_packet.h
+SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING, ETH_P_ALL = 263, 15, 23, 3
+VNET_HEADER, ETHERNET_HEADER = 10, 14
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -53,7 +62,7 @@ class Network:
     NETS = {"clients": 1, "routes": 2}
 
     def __init__(self, nodes, gateways):
-        self.addresses, self.cuts = {}, []
+        self.addresses, self.cuts, self.relays = {}, [], []
         os.makedirs("/run/netns", exist_ok=True)
         run("mount", "-t", "tmpfs", "chaos", "/run/netns")
         run("ip", "link", "set", "lo", "up")
@@ -99,6 +108,17 @@ class Network:
             run(*tc, "qdisc", "replace", "dev", device, "root", "blackhole")
             self.cuts.append((tc, device))
 
+    def disturb(self, name, nets, seed, **how):
+        """Puts relays between a part and its networks."""
+        relays = [Relay(net, self.outer(name, net), seed, **how) for net in nets]
+        self.relays += relays
+        return relays
+
+    def calm(self):
+        for relay in self.relays:
+            relay.end()
+        self.relays = []
+
     def heal(self):
         """Ends all cuts; how many packets each has dropped."""
         dropped = []
@@ -107,6 +127,73 @@ class Network:
             run(*tc, "qdisc", "del", "dev", device, "root")
         self.cuts = []
         return dropped
+
+
+class Relay(threading.Thread):
+    """Takes an interface off its bridge, and passes its packets on late, in another order, or not at all.
+
+    `delay`: seconds, least and most; each packet draws its own, so they overtake each other. `loss`: the share that is lost from the
+    part, and to it. `without`: an IPv4 address; packets from and to it are lost.
+    """
+
+    def __init__(self, bridge, outer, seed, delay=(0, 0), loss=(0, 0), without=None):
+        super().__init__(daemon=True)
+        self.bridge, self.outer, self.delay, self.loss = bridge, outer, delay, loss
+        self.pick = random.Random(seed)
+        self.without = without and socket.inet_aton(without)
+        self.passed = self.lost = self.overtaken = 0
+        self.longest, self.is_ended = 0.0, threading.Event()
+        self.near, self.far = outer + "-n", outer + "-f"
+        run("ip", "link", "add", "dev", self.near, "type", "veth", "peer", "name", self.far)
+        run("ip", "link", "set", "dev", outer, "nomaster")
+        run("ip", "link", "set", "dev", self.far, "master", bridge, "up")
+        run("ip", "link", "set", "dev", self.near, "up")
+        self.ends = [self.open(outer), self.open(self.near)]
+        self.start()
+
+    @staticmethod
+    def open(device):
+        """With the header that says what the kernel still has to do: sums of packets, and cutting them."""
+        end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        end.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        end.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        end.bind((device, ETH_P_ALL))
+        return end
+
+    def run(self):
+        waiting, count, last = [], 0, [0, 0]
+        while not self.is_ended.is_set():
+            wait = min(0.1, max(0, waiting[0][0] - time.monotonic())) if waiting else 0.1
+            for end in select.select(self.ends, [], [], wait)[0]:
+                packet, now, way = end.recv(70_000), time.monotonic(), self.ends.index(end)
+                if self.pick.random() < self.loss[way] or self.is_kept_away(packet):
+                    self.lost += 1
+                    continue
+                count += 1
+                heapq.heappush(waiting, (now + self.pick.uniform(*self.delay), count, now, way, packet))
+            while waiting and waiting[0][0] <= time.monotonic():
+                _, number, came, way, packet = heapq.heappop(waiting)
+                try:
+                    self.ends[1 - way].send(packet)
+                except OSError:
+                    continue
+                self.passed += 1
+                self.overtaken += number < last[way]
+                last[way] = max(last[way], number)
+                self.longest = max(self.longest, time.monotonic() - came)
+
+    def is_kept_away(self, packet):
+        at = VNET_HEADER + ETHERNET_HEADER
+        return self.without and packet[at - 2:at] == b"\x08\x00" and self.without in (packet[at + 12:at + 16], packet[at + 16:at + 20])
+
+    def end(self):
+        self.is_ended.set()
+        self.join()
+        for end in self.ends:
+            end.close()
+        run("ip", "link", "del", "dev", self.near)
+        run("ip", "link", "set", "dev", self.outer, "master", self.bridge, "up")
 
 
 class Disk:
