@@ -48,6 +48,8 @@ final class People {
         checker.knew = { [unowned server] in server.knew(of: $0, on: $1) }
         server.membersChanged = { [unowned self] change in
             checker.changed(change)
+            if case .began(let seat) = change { look(at: seat, isMember: true) }
+            if case .ended(let seat) = change { look(at: seat, isMember: false) }
             // A restored backup may know less: its administrators say so.
             if case .unknown = change { invited.formIntersection(accounts.members.rows.keys) }
         }
@@ -110,12 +112,26 @@ final class People {
         }
     }
 
+    /// What is wanted of each seat in the end.
+    private var wanted: [SimulatedAccounts.Seat: Bool] = [:]
+
+    /// An administrator sees that a request which nobody answered was done after a later one.
+    private func look(at seat: SimulatedAccounts.Seat, isMember: Bool) {
+        guard wishes[seat] == nil, let wish = wanted[seat], wish != isMember else { return }
+        open += 1
+        simulation.after(random.spread(.seconds(1), .seconds(10))) { [self] in
+            open -= 1
+            change(seat, to: wanted[seat] ?? wish)
+        }
+    }
+
     /// What is wanted of each seat that somebody is about to change.
     private var wishes: [SimulatedAccounts.Seat: Bool] = [:]
 
     /// One who has changed his mind waits for the answer first: two requests could overtake each
     /// other.
     private func change(_ seat: SimulatedAccounts.Seat, to isMember: Bool) {
+        wanted[seat] = isMember
         if !isMember { invited.remove(seat) }
         guard wishes.updateValue(isMember, forKey: seat) == nil else { return }
         open += 1

@@ -101,11 +101,22 @@ final class JournalTruth: JournaledStore {
         if let command = command as? SetMember, let outcome = value as? SetMember.Outcome {
             let seat = SimulatedAccounts.Seat(channel: command.channel, user: command.user)
             let isNew = accounts?.seat(seat, as: outcome.member, from: simulation.now) { .done }
-            if isNew == true { membersChanged(.began(seat)) }
+            if isNew == true { changed(.began(seat), "\(seat.user) is a member of") }
         } else if let command = command as? RemoveMember {
             let seat = SimulatedAccounts.Seat(channel: command.channel, user: command.user)
-            if accounts?.unseat(seat, { .done }) == true { membersChanged(.ended(seat)) }
+            if accounts?.unseat(seat, { .done }) == true {
+                changed(.ended(seat), "\(seat.user) is no member of")
+            }
         }
+    }
+
+    private func changed(_ change: SimulatedServer.MemberChange, _ text: String) {
+        if case .began(let seat) = change {
+            simulation.trace("journal", "\(text) \(seat.channel)")
+        } else if case .ended(let seat) = change {
+            simulation.trace("journal", "\(text) \(seat.channel)")
+        }
+        membersChanged(change)
     }
 
     // MARK: What it holds

@@ -31,12 +31,12 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
 
     private struct Command: Sendable {
         let ticket: Int64
-        let bytes: [UInt8]
+        var bytes: [UInt8]
     }
 
     private struct Pending: Sendable {
         var n: Int64
-        let commands: [Command]
+        var commands: [Command]
         var isSentAgain = false
     }
 
@@ -173,7 +173,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
             guard tickets.removeValue(forKey: first.ticket) != nil else { continue }
             actions.append(.answer(ticket: first.ticket, .failure(Self.unknown)))
         }
-        if !actions.isEmpty { dropUnasked() }
+        if !actions.isEmpty { abandon() }
         guard let resendAt, resendAt <= moment.now else { return actions }
         return actions + resend(moment)
     }
@@ -272,11 +272,20 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         return actions
     }
 
-    /// Nobody waits any more for the answer to what was not sent yet.
-    private mutating func dropUnasked() {
-        let sent = Set(pending.flatMap { $0.commands.map(\.ticket) })
+    /// Callers were told that the outcome is unknown: what was not sent is dropped, and in entries
+    /// that are sent again nothing stands for it. A gateway that was cut off for long would else do
+    /// what somebody has since undone elsewhere.
+    private mutating func abandon() {
+        let nothing = ClusterCommand.nop.bytes
+        for index in pending.indices {
+            for place in pending[index].commands.indices
+            where tickets[pending[index].commands[place].ticket] == nil {
+                waitingBytes -= pending[index].commands[place].bytes.count - nothing.count
+                pending[index].commands[place].bytes = nothing
+            }
+        }
         waiting.removeAll { command in
-            let isDropped = tickets[command.ticket] == nil && !sent.contains(command.ticket)
+            let isDropped = tickets[command.ticket] == nil
             if isDropped { waitingBytes -= command.bytes.count }
             return isDropped
         }

@@ -39,7 +39,8 @@ struct SubmissionMachineTests {
         }
 
         mutating func submit(_ count: Int = 1) throws -> [ClusterEntry] {
-            let commands = [[UInt8]](repeating: ClusterCommand.nop.bytes, count: count)
+            let command = ClusterCommand.trim(channel(), through: 1, grant: nil)
+            let commands = [[UInt8]](repeating: command.bytes, count: count)
             return try machine.submit(commands, moment).1.sent()
         }
 
@@ -120,7 +121,7 @@ struct SubmissionMachineTests {
     }
 
     @Test(
-        "After 15 s a caller is told that it is unknown; what was sent is settled, the rest is not",
+        "After 15 s a caller is told that it is unknown; what was sent is settled without it",
         .limit("cluster.answer"))
     func unknown() throws {
         var writer = try Writer.open()
@@ -132,6 +133,8 @@ struct SubmissionMachineTests {
         }
         #expect(failures.map(\.code) == Array(repeating: .unavailable, count: 6))
         #expect(actions.sent().map(\.n) == [2, 3, 4, 5], "the four under way")
+        #expect(
+            actions.sent().flatMap(\.commands).map(\.bytes) == Array(repeating: nop, count: 4))
         #expect(!writer.machine.isIdle)
         for n in Int64(2)...5 {
             let after = writer.applied(n, [1])
@@ -140,6 +143,25 @@ struct SubmissionMachineTests {
         #expect(writer.machine.isIdle)
         #expect(try writer.submit().map(\.n) == [6])
     }
+
+    @Test("What somebody still waits for stays in an entry beside what nobody does")
+    func abandoned() throws {
+        var writer = try Writer.open()
+        for _ in 0..<5 { _ = try writer.submit() }  // four are under way
+        writer.now += .seconds(10)
+        _ = try writer.submit()
+        let sent = writer.applied(2, [1]).sent()
+        #expect(sent.map { $0.commands.count } == [2], "the fifth and the sixth")
+        writer.now += .seconds(5)
+        let again = writer.machine.timerFired(writer.moment).sent()
+        #expect(again.map(\.n) == [3, 4, 5, 6])
+        #expect(again.last?.commands.map { $0.bytes == nop } == [true, false])
+        for n in Int64(3)...5 { _ = writer.applied(n, [1]) }
+        #expect(writer.applied(6, [7, 8]).answers().map(\.1) == [[8]])
+        #expect(writer.machine.isIdle && writer.machine.due == nil)
+    }
+
+    private let nop = ClusterCommand.nop.bytes
 
     @Test(
         "Too many or too great commands are refused, and nothing of them is taken",
