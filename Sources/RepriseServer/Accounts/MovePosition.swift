@@ -10,6 +10,8 @@ package import RepriseWire
 package struct MovePosition: AccountCommand {
     package var channel: ChannelName
     package var user: UserID
+    /// Whether the user's token makes him an admin, who may read everywhere.
+    package var isAdmin: Bool
     /// The device that has received the messages; nil for a receipt over HTTP.
     package var device: EntryID?
     /// Nil leaves it unchanged.
@@ -25,17 +27,23 @@ package struct MovePosition: AccountCommand {
     }
 
     package init(
-        channel: ChannelName, user: UserID, device: EntryID?, read: Int64? = nil,
-        delivered: Int64? = nil
+        channel: ChannelName, user: UserID, isAdmin: Bool = false, device: EntryID?,
+        read: Int64? = nil, delivered: Int64? = nil
     ) {
         self.channel = channel
         self.user = user
+        self.isAdmin = isAdmin
         self.device = device
         self.read = read
         self.delivered = delivered
     }
 
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` for a user who may not read the channel.
     package func apply(in view: AccountsView) throws -> Outcome {
+        let who = Principal(user: user, isAdmin: isAdmin)
+        guard try view.grant(who, in: channel).mayRead else {
+            throw RepriseError(.refused, "This user may not read this channel.")
+        }
         let former =
             try PositionStore.position(of: user, in: channel, view.db)
             ?? ServerFrame.Position(user: user, read: 0, delivered: 0)

@@ -73,6 +73,7 @@ extension MovePosition: JournaledCommand {
     package func write(to writer: inout BinaryWriter) {
         writer.write(channel.text)
         writer.write(user.text)
+        writer.write(isAdmin)
         writer.write(device?.text) { $0.write($1) }
         writer.write(read) { $0.write($1) }
         writer.write(delivered) { $0.write($1) }
@@ -81,7 +82,7 @@ extension MovePosition: JournaledCommand {
     package init(from reader: inout BinaryReader) throws {
         self.init(
             channel: try ChannelName(reader.text()), user: try UserID(reader.text()),
-            device: try reader.optional { try EntryID($0.text()) },
+            isAdmin: try reader.bool(), device: try reader.optional { try EntryID($0.text()) },
             read: try reader.optional { try $0.integer() },
             delivered: try reader.optional { try $0.integer() })
     }

@@ -247,11 +247,12 @@ final class ConnectionRequests {
 
     /// Makes a receipt durable; it counts as a pending request.
     private func move(_ receipt: ClientFrame.Receipt) {
-        guard let user = connection.principal.user else { return }
+        let who = connection.principal
+        guard let user = who.user else { return }
         connection.machine.publishesAccepted(1)
         gateway.move(
-            receipt, of: user, on: connection.machine.device, by: connection.id,
-            through: loopHub.shard)
+            receipt, of: user, isAdmin: who.isAdmin, on: connection.machine.device,
+            by: connection.id, through: loopHub.shard)
     }
 
     /// A receipt is durable: the echo confirms it.

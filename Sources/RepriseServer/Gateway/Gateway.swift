@@ -84,7 +84,8 @@ package final class Gateway: Sendable {
             .init(
                 perSecond: Double(limits.publishesPerSecond),
                 burst: Double(limits.publishesAtOnce)))
-        reader = LogReader(log: log, accounts: accounts, limits: limits)
+        reader = LogReader(
+            log: log, accounts: accounts, barrier: cluster?.barrier, limits: limits)
         connectionLimits = ServerConnectionMachine.Limits(
             handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
             idle: limits.idle,
@@ -258,16 +259,16 @@ package final class Gateway: Sendable {
 
     /// Makes a receipt durable and notifies subscribers; or notifies `shard` that it failed.
     func move(
-        _ receipt: ClientFrame.Receipt, of user: UserID, on device: EntryID?, by id: UInt64,
-        through shard: Shard
+        _ receipt: ClientFrame.Receipt, of user: UserID, isAdmin: Bool, on device: EntryID?,
+        by id: UInt64, through shard: Shard
     ) {
         guard let accounts else { return shard.post(.moveFailed(id, receipt)) }
         Task {
             do {
                 let position = try await accounts.move(
                     MovePosition(
-                        channel: receipt.channel, user: user, device: device, read: receipt.read,
-                        delivered: receipt.delivered))
+                        channel: receipt.channel, user: user, isAdmin: isAdmin, device: device,
+                        read: receipt.read, delivered: receipt.delivered))
                 try await tell(.init(channel: receipt.channel, position: position), by: id)
             } catch {
                 logger.warning(

@@ -41,7 +41,10 @@ extension HTTPRoutes {
         return try await withObject(call) {
             _ = try await readingGrant(call, in: channel)
         } read: {
-            try Self.receipt($0, MovePosition(channel: channel, user: user, device: nil))
+            try Self.receipt(
+                $0,
+                MovePosition(
+                    channel: channel, user: user, isAdmin: call.who.isAdmin, device: nil))
         } _: { (move: MovePosition) in
             let position = try await services.accounts.move(move)
             try await services.moved(channel, position)

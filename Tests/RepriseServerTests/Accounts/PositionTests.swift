@@ -26,7 +26,7 @@ struct PositionTests {
 
     @Test("only move forward, each by itself; a user's delivered is the furthest of the devices'")
     func monotonic() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         let accounts = test.accounts
         let (phone, tablet) = (EntryID.random(), EntryID.random())
         for device in [phone, tablet] { try await accounts.sawDevice(device, of: ada) }
@@ -48,11 +48,26 @@ struct PositionTests {
         await test.remove()
     }
 
+    @Test("do not move where the user may not read, as when he was removed; an admin's do")
+    func forbidden() async throws {
+        let test = try await AccountsUnderTest()
+        let accounts = test.accounts
+        try await accounts.perform(
+            SetChannel(room, ChannelSettings(visibility: .private), by: .open))
+        try await accounts.perform(SetMember(ada, .member, in: room, by: .open))
+        #expect(try await accounts.move(move(ada, read: 3)).read == 3)
+        try await accounts.perform(RemoveMember(ada, from: room, by: .open))
+        await expectError(.refused) { _ = try await accounts.move(move(ada, read: 4)) }
+        let admin = MovePosition(channel: room, user: ada, isAdmin: true, device: nil, read: 5)
+        #expect(try await accounts.move(admin).read == 5)
+        await test.remove()
+    }
+
     @Test(
         "list one's own first, even at 0, the others by name, and of a private channel members alone"
     )
     func listed() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         let accounts = test.accounts
         let carl = try UserID("carl")
         for (user, read) in [(carl, 3), (bob, 2)] as [(UserID, Int64)] {
@@ -76,7 +91,7 @@ struct PositionTests {
         "that come together are committed together, and all of them are stored",
         .limit("accounts.transaction"))
     func grouped() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         let accounts = test.accounts
         let clock = ContinuousClock()
         let start = clock.now
@@ -99,7 +114,7 @@ struct PositionTests {
 
     @Test("of a commit that failed are unknown to those who asked, and not ahead of the disk")
     func failedCommit() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         _ = try await test.accounts.move(move(ada, read: 1))
         // Another process holds the file for longer than is waited for.
         var settings = Configuration()
@@ -124,7 +139,7 @@ struct PositionTests {
         "a user has 100 devices at most: the one not seen for longest makes room",
         .limit("accounts.devices"))
     func deviceLimit() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         let accounts = test.accounts
         let ids = (0...AccountLimits.devices).map { _ in EntryID.random() }
         for (number, id) in ids.enumerated() {
@@ -142,7 +157,7 @@ struct PositionTests {
 
     @Test("a push token belongs to the device that named it last, and is never shown")
     func pushToken() async throws {
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(implicitChannels: true)
         let accounts = test.accounts
         let token = try PushToken("very-secret")
         let phone = EntryID.random()
