@@ -57,6 +57,18 @@ typealias AccessQuestion = AuthorizationCache<ChannelRequest, Grant>.Question
 struct AccessAnswer: Sendable {
     let question: AccessQuestion
     let grant: Result<Grant, RepriseError>
+
+    /// Whether it is known that the user has no right there.
+    var isRefusal: Bool { if case .success(let grant) = grant { !grant.mayRead } else { false } }
+
+    /// The same where that is not known.
+    func unknown(_ error: any Error) -> Self {
+        Self(question: question, grant: .failure(Self.unavailable(error)))
+    }
+
+    static func unavailable(_ error: any Error) -> RepriseError {
+        RepriseError(.unavailable, "The server cannot look at this now.", cause: error)
+    }
 }
 
 /// A connection's request for one channel.

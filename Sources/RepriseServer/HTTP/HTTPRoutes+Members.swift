@@ -34,9 +34,7 @@ extension HTTPRoutes {
         return try await withObject(call, empty: .member) {
             // Before the body is read; what holds is decided when it is written.
             let joining = SetMember(user, .member, in: channel, by: call.who)
-            guard joining.isAllowed(by: try await grant(call, in: channel)) else {
-                throw RepriseError.notForThisUser
-            }
+            _ = try await grant(call, in: channel, with: joining.isAllowed)
         } read: {
             try $0.word("role") ?? .member
         } _: { (role: Member.Role) in

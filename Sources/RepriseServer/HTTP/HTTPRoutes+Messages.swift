@@ -24,8 +24,7 @@ extension HTTPRoutes {
     private func publisher(_ call: HTTPRouteCall, in channel: ChannelName) async throws
         -> HTTPPublisher
     {
-        let grant = try await grant(call, in: channel)
-        guard grant.mayPublish else { throw RepriseError.notForThisUser }
+        let grant = try await grant(call, in: channel, with: \.mayPublish)
         return HTTPPublisher(
             channel: channel, user: call.who.user, mayChangeOthers: grant.mayManage,
             isAdmin: call.who.isAdmin)

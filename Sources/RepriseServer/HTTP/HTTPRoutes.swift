@@ -97,19 +97,25 @@ package struct HTTPRoutes: Sendable {
 
     // MARK: Read access
 
-    func grant(_ call: HTTPRouteCall, in channel: ChannelName) async throws -> Grant {
+    /// The grant of a caller with a right.
+    ///
+    /// In a cluster another gateway may have given it just before: so nobody is refused before this
+    /// one knows what was acknowledged by then.
+    func grant(
+        _ call: HTTPRouteCall, in channel: ChannelName, with right: (Grant) -> Bool
+    ) async throws -> Grant {
         let grant = try await services.accounts.grant(call.who, in: channel)
-        guard let barrier = services.barrier, !grant.mayPublish else { return grant }
-        // Another gateway may have made the channel, or the user its member, just before.
+        if right(grant) { return grant }
+        guard let barrier = services.barrier else { throw RepriseError.notForThisUser }
         try await barrier.pass()
-        return try await services.accounts.grant(call.who, in: channel)
+        let newer = try await services.accounts.grant(call.who, in: channel)
+        guard right(newer) else { throw RepriseError.notForThisUser }
+        return newer
     }
 
     /// The grant of a caller who may read.
     func readingGrant(_ call: HTTPRouteCall, in channel: ChannelName) async throws -> Grant {
-        let grant = try await grant(call, in: channel)
-        guard grant.mayRead else { throw RepriseError.notForThisUser }
-        return grant
+        try await grant(call, in: channel, with: \.mayRead)
     }
 }
 

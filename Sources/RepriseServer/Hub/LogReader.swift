@@ -46,13 +46,18 @@ final class LogReader: Sendable {
 
     private let log: any MessageLog
     private let accounts: (any ChannelAccounts)?
+    private let barrier: ReadBarrier?
     private let pageMessages: Int
     private let pageBytes: Int
     private let slots: Mutex<ReadSlots<Work>>
 
-    init(log: any MessageLog, accounts: (any ChannelAccounts)?, limits: ServerLimits) {
+    init(
+        log: any MessageLog, accounts: (any ChannelAccounts)?, barrier: ReadBarrier?,
+        limits: ServerLimits
+    ) {
         self.log = log
         self.accounts = accounts
+        self.barrier = barrier
         pageMessages = limits.pageMessages
         pageBytes = limits.pageBytes
         slots = Mutex(ReadSlots(slots: limits.logReaders))
@@ -67,8 +72,28 @@ final class LogReader: Sendable {
     }
 
     /// Looks up a user's grants in some channels.
+    ///
+    /// In a cluster another gateway may have made him a member just before: so nobody is refused
+    /// before this one knows what was acknowledged by then. That waits without a turn.
     func ask(
         _ questions: [AccessQuestion], for who: Principal,
+        then answer: @escaping @Sendable ([AccessAnswer]) -> Void
+    ) {
+        look(questions, who) { [barrier] answers in
+            guard let barrier, answers.contains(where: \.isRefusal) else { return answer(answers) }
+            Task {
+                do {
+                    try await barrier.pass()
+                    self.look(questions, who, then: answer)
+                } catch {
+                    answer(answers.map { $0.isRefusal ? $0.unknown(error) : $0 })
+                }
+            }
+        }
+    }
+
+    private func look(
+        _ questions: [AccessQuestion], _ who: Principal,
         then answer: @escaping @Sendable ([AccessAnswer]) -> Void
     ) {
         takeTurn {
@@ -100,8 +125,7 @@ final class LogReader: Sendable {
         do {
             return .success(try await accounts.grant(who, in: channel))
         } catch {
-            return .failure(
-                RepriseError(.unavailable, "The server cannot look at this now.", cause: error))
+            return .failure(AccessAnswer.unavailable(error))
         }
     }
 

@@ -131,8 +131,8 @@ extension MessageLog {
     package func history(
         of channel: ChannelName, after: Int64, limit: Int
     ) async throws -> LogPage {
-        let head = try await state(of: channel).head
-        let missing = SequenceRange(after: after, through: head).map { [$0] } ?? []
+        let rest = SequenceRange(after: after, through: WireLimits.greatestSequence)
+        let missing = rest.map { [$0] } ?? []
         return try await page(
             of: channel, missing: missing, limit: limit, byteLimit: HTTPLimits.historyBytes)
     }

@@ -86,6 +86,20 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("A message carries who sent it, and not what its gateway thinks he may do")
+    func intents() throws {
+        let owner = NewMessage(
+            channel: channel(), id: .random(), from: try UserID("ada"), mayChangeOthers: true,
+            body: [0x31])
+        var admin = owner
+        admin.isAdmin = true
+        let commands = ClusterLog.commands(for: [owner, admin])
+        let authors = commands.compactMap { command -> Principal? in
+            if case .publish(let publish) = command { publish.who } else { nil }
+        }
+        #expect(authors.map(\.isAdmin) == [false, true])
+    }
+
     @Test(
         "Work through two gateways comes to what one server makes of it",
         arguments: [UInt64(1), 2, 3, 4])

@@ -98,6 +98,21 @@ struct MessageLogTests {
         }
     }
 
+    @Test("shows a head with all up to it, though more is asked for", arguments: LogUnderTest.all)
+    func history(_ kind: LogUnderTest) async throws {
+        try await kind.run { store in
+            let stored = try await store.fill(room, 5)
+            let rest = try #require(
+                SequenceRange(after: 2, through: WireLimits.greatestSequence))
+            let page = try await store.log.page(
+                of: room, missing: [rest], limit: .max, byteLimit: .max)
+            #expect(page.events == Array(stored.dropFirst(2)))
+            #expect(page.through == 5 && page.state.head == 5 && page.gone.isEmpty)
+            let past = try await store.log.history(of: room, after: 9, limit: 3)
+            #expect(past.events.isEmpty && past.gone.isEmpty && past.state.head == 5)
+        }
+    }
+
     @Test("stores a message only behind its predecessor", arguments: LogUnderTest.all)
     func predecessor(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
