@@ -116,6 +116,7 @@ struct ServeCommand: AsyncParsableCommand {
               --log-cert       REPRISE_LOG_CERT       logCert
               --log-cert-key   REPRISE_LOG_CERT_KEY   logCertKey
               --journal-bytes  REPRISE_JOURNAL_BYTES  journalBytes
+              --erase-within   REPRISE_ERASE_WITHIN   eraseWithin
               --log-level      REPRISE_LOG_LEVEL      logLevel
 
               The file is JSON: {"port": 8080, "data": "/var/lib/reprise"}

@@ -71,8 +71,7 @@ package final class NatsJournal: ClusterJournal {
         _ configuration: NatsConfiguration, cluster: ClusterName, _ settings: Settings,
         logger: Logger
     ) async throws -> NatsJournal {
-        let connection = try await NatsConnection.open(
-            configuration, name: "reprise \(cluster.text)", logger: logger)
+        let connection = try await dial(configuration, cluster, logger)
         do {
             guard connection.maxPayload >= Int64(ClusterLimits.entryBytes) else {
                 throw RepriseError(
@@ -110,6 +109,31 @@ package final class NatsJournal: ClusterJournal {
         } catch {
             await connection.close()
             throw error
+        }
+    }
+
+    /// Dials for a while where no server is there: all may have been started at once.
+    private static func dial(
+        _ configuration: NatsConfiguration, _ cluster: ClusterName, _ logger: Logger
+    ) async throws -> NatsConnection {
+        let clock = SystemTimekeeper()
+        let end = clock.uptime() + openTimeout
+        var isTold = false
+        while true {
+            do {
+                return try await NatsConnection.open(
+                    configuration, name: "reprise \(cluster.text)", logger: logger)
+            } catch let error as RepriseError
+                where error.code == .unreachable && clock.uptime() < end
+            {
+                if !isTold {
+                    logger.notice(
+                        "no server of NATS is there yet: dialling for a while",
+                        metadata: ["servers": "\(configuration.description)"])
+                }
+                isTold = true
+                try await clock.sleep(for: .milliseconds(500))
+            }
         }
     }
 

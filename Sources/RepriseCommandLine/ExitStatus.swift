@@ -71,7 +71,7 @@ package enum ExitStatus: Int32, CaseIterable {
     private static let byCode: [RepriseError.Code: ExitStatus] = [
         .malformed: .badInput, .tooLarge: .badInput, .badID: .badInput,
         .badChannelName: .badInput, .notAJournal: .badInput, .journalNewer: .badInput,
-        .corrupt: .badInput, .noSuchEntry: .badInput,
+        .corrupt: .badInput, .noSuchEntry: .badInput, .unknownKind: .badInput,
         .unreachable: .unavailable, .unavailable: .unavailable, .timedOut: .unavailable,
         .diskFull: .diskFailed, .diskFailed: .diskFailed,
         .journalOwned: .tryAgain, .ownershipLost: .tryAgain, .busy: .tryAgain,

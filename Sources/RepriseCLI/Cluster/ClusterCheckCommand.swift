@@ -18,6 +18,13 @@ struct ClusterCheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Show a cluster's journal, its servers and its gateways, and what is wrong.",
+        usage: """
+            reprise cluster check --log URL [--cluster NAME] [--monitor URLS]
+                                  [--log-user NAME --log-password-file FILE]
+                                  [--log-token-file FILE | --log-nkey FILE |
+                                   --log-creds FILE] [--log-ca FILE]
+                                  [--log-cert FILE --log-cert-key FILE] [--json]
+            """,
         discussion: """
             Reads and changes nothing. Of gateways it shows those that have written to
             the journal's last 4,096 entries: how many entries they were behind, how far

@@ -4,7 +4,7 @@ import ArgumentParser
 struct ClusterPlaceOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Keep the messages in NATS, for many servers: nats://host:port,… or tls://…; see docs/cluster.md.",
+            "The servers of NATS that keep a cluster's messages: nats://host:port,… or tls://…; see docs/cluster.md.",
             valueName: "url"))
     var log: String?
     @Option(

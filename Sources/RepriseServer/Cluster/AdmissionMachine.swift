@@ -135,11 +135,15 @@ package struct AdmissionMachine: Sendable {
         do {
             entry = try ClusterEntry(stored.bytes)
         } catch {
-            if let error = error as? RepriseError, error.code == .unknownKind {
+            guard let error = error as? RepriseError, error.code == .unknownKind else {
+                take(stored, time)
+                return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
+            }
+            // What would not count in any version need not be read: see `decide`.
+            guard let head = try? ClusterEntry(headOf: stored.bytes), !mayCount(head) else {
                 throw .unreadable(sequence: stored.sequence, error)
             }
-            take(stored, time)
-            return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
+            entry = head
         }
         let isOfThisPast = self.isOfThisPast(entry.base)
         guard isOfThisPast || isVerified else {
@@ -204,6 +208,11 @@ package struct AdmissionMachine: Sendable {
         // Before the first entry nothing has a time.
         guard let then = recent(at: base.sequence)?.time else { return base.sequence == 0 }
         return then.advanced(by: ClusterLimits.baseAge) >= now
+    }
+
+    /// Whether an entry is its session's next.
+    private func mayCount(_ entry: ClusterEntry) -> Bool {
+        sessions[entry.session].map { entry.n == $0.next } ?? false
     }
 
     private mutating func open(_ sequence: Int64, _ now: WallTime) {

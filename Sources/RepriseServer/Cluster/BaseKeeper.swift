@@ -140,10 +140,11 @@ package actor BaseKeeper {
     /// By the journal's time, since gateways come and go more often than bases are made.
     private func isDue(after last: BaseManifest?) -> Bool {
         guard let last else { return true }
+        // Entries may be large: 8 GiB can be fewer than 10,000. If those before the last base are
+        // still there, another one would not remove them either.
         let isFull =
             health.fill >= schedule.fill
-            && view.position.sequence - last.position.sequence
-                > Int64(ClusterLimits.recentEntries)
+            && health.status?.first ?? 0 > last.position.sequence
         return isFull || last.time.advanced(by: schedule.every) <= view.time.0
     }
 

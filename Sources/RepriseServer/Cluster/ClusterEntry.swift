@@ -78,6 +78,17 @@ package struct ClusterEntry: Sendable {
     ///   later version; `.malformed`, or `.tooLarge` beyond ``ClusterLimits/entryBytes``, for what
     ///   no version writes.
     package init(_ bytes: [UInt8]) throws {
+        try self.init(bytes, hasCommands: true)
+    }
+
+    /// An entry's head alone, where its commands do not matter: it does not count.
+    ///
+    /// - Throws: as ``init(_:)``, for the head.
+    package init(headOf bytes: [UInt8]) throws {
+        try self.init(bytes, hasCommands: false)
+    }
+
+    private init(_ bytes: [UInt8], hasCommands: Bool) throws {
         guard bytes.count <= ClusterLimits.entryBytes else {
             throw RepriseError(.tooLarge, "An entry has \(bytes.count) bytes.")
         }
@@ -100,6 +111,12 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.malformed, "An entry has \(count) commands.")
         }
         commands = []
+        guard hasCommands else {
+            guard session > 0, n > 0, base.sequence >= 0 else {
+                throw RepriseError(.malformed, "An entry's numbers are not negative.")
+            }
+            return
+        }
         for _ in 0..<count { commands.append(try ClusterCommand(&reader)) }
         try reader.expectEnd()
         guard session >= 0, n > 0, base.sequence >= 0 else {

@@ -97,8 +97,11 @@ package struct CommitQueue<Reply> {
         return actions
     }
 
-    /// Storing the batch has failed; its outcome is unknown.
+    /// Storing the batch has failed; its outcome is unknown, unless a cluster has not taken it.
     package static func failed(_ batch: [Submission], _ error: any Error) -> [Action] {
+        if let error = error as? RepriseError, error.code == .full {
+            return batch.map { .answer($0.reply, .failure(error)) }
+        }
         let failure = RepriseError(
             .unavailable, "The server does not know whether this was stored.",
             remedy: "Send it again with the same id.", cause: error)

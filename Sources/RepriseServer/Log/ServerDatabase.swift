@@ -157,6 +157,11 @@ struct ServerDatabase: Sendable {
             return RepriseError(.unavailable, "The \(name) could not answer.", cause: error)
         }
         switch error.resultCode {
+        case .SQLITE_FULL where !isDurable:
+            return RepriseError(
+                .diskFull, "There is no space left for the \(name): this gateway has stopped.",
+                remedy: "Free some space, and start it again: it goes on where it was.",
+                cause: error)
         case .SQLITE_FULL:
             return RepriseError(
                 .diskFull, "There is no space left for the \(name); nothing was stored.",
@@ -166,6 +171,10 @@ struct ServerDatabase: Sendable {
             return RepriseError(
                 .diskFull, "There is no space left for the \(name).",
                 remedy: "Free some space, and start the server again.", cause: error)
+        case .SQLITE_NOTADB where !isDurable, .SQLITE_CORRUPT where !isDurable:
+            return RepriseError(
+                .corrupt, "The file of the \(name) is damaged or is no SQLite database.",
+                remedy: "Remove it: it is made anew from the journal.", cause: error)
         case .SQLITE_NOTADB, .SQLITE_CORRUPT:
             return RepriseError(
                 .corrupt, "The file of the \(name) is damaged or is no SQLite database.",
