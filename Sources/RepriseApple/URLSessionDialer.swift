@@ -106,8 +106,8 @@
                 frame = try await delegate.wait { [task, delegate] call in
                     task.receive { result in
                         switch result {
-                        case .success(.string(let text)): call.resume(.success(Array(text.utf8)))
-                        case .success: call.resume(.success(nil))
+                        case .success(.string(let text)): call.end(.success(Array(text.utf8)))
+                        case .success: call.end(.success(nil))
                         // The code of a close frame may not be known yet: the end says.
                         case .failure(let error): delegate.failed(error)
                         }
@@ -128,9 +128,9 @@
             do {
                 for frame in frames {
                     let text = String(decoding: frame, as: UTF8.self)
-                    try await delegate.wait { [task] (call: SocketCall<Void>) in
+                    try await delegate.wait { [task] (call: Race<Void>) in
                         task.send(.string(text)) { error in
-                            call.resume(error.map { .failure($0) } ?? .success(()))
+                            call.end(error.map { .failure($0) } ?? .success(()))
                         }
                     }
                 }
@@ -152,32 +152,14 @@
 
         func ping() async throws {
             do {
-                try await delegate.wait { [task] (call: SocketCall<Void>) in
+                try await delegate.wait { [task] (call: Race<Void>) in
                     task.sendPing { error in
-                        call.resume(error.map { .failure($0) } ?? .success(()))
+                        call.end(error.map { .failure($0) } ?? .success(()))
                     }
                 }
             } catch {
                 throw SocketFailure("No pong came.")
             }
-        }
-    }
-
-    /// A call that waits for the system: the first answer counts, for the system may give two, or
-    /// none before the end.
-    final class SocketCall<Value: Sendable>: Sendable {
-        private let continuation: Mutex<CheckedContinuation<Value, any Error>?>
-
-        init(_ continuation: CheckedContinuation<Value, any Error>) {
-            self.continuation = Mutex(continuation)
-        }
-
-        func resume(_ result: Result<Value, any Error>) {
-            let waiting = continuation.withLock { continuation in
-                defer { continuation = nil }
-                return continuation
-            }
-            waiting?.resume(with: result)
         }
     }
 
@@ -187,7 +169,7 @@
     /// handler of `receive` uncalled: <https://github.com/WebKit/WebKit/pull/28392>.
     final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
-            var opening: SocketCall<String?>?
+            var opening: Race<String?>?
             var calls: [Int: @Sendable (any Error) -> Void] = [:]
             var count = 0
             var end: (any Error)?
@@ -209,20 +191,20 @@
         }
 
         /// Waits for an answer, or for the end.
-        func wait<Value: Sendable>(_ begin: (SocketCall<Value>) -> Void) async throws -> Value {
+        func wait<Value: Sendable>(_ begin: (Race<Value>) -> Void) async throws -> Value {
             let id = state.withLock { state in
                 state.count += 1
                 return state.count
             }
             defer { state.withLock { $0.calls[id] = nil } }
-            return try await withCheckedThrowingContinuation { continuation in
-                let call = SocketCall(continuation)
-                let end = state.withLock { state in
-                    if state.end == nil { state.calls[id] = { call.resume(.failure($0)) } }
-                    return state.end
-                }
-                if let end { call.resume(.failure(end)) } else { begin(call) }
+            // The first answer counts: the system may give two, or none before the end.
+            let call = Race<Value>()
+            let end = state.withLock { state in
+                if state.end == nil { state.calls[id] = { call.end(.failure($0)) } }
+                return state.end
             }
+            if let end { call.end(.failure(end)) } else { begin(call) }
+            return try await call.value()
         }
 
         /// The task's code may be our own from now on.
@@ -249,7 +231,7 @@
             _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
             didOpenWithProtocol chosen: String?
         ) {
-            state.withLock { $0.opening }?.resume(.success(chosen))
+            state.withLock { $0.opening }?.end(.success(chosen))
         }
 
         func urlSession(
