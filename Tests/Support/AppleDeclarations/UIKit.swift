@@ -132,11 +132,12 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
     open class var shared: UIApplication { fatalError() }
     open func registerForRemoteNotifications() { fatalError() }
     open var connectedScenes: Set<UIScene> { fatalError() }
-    open var backgroundTimeRemaining: TimeInterval { fatalError() }
-    open func beginBackgroundTask(
-        expirationHandler: (@MainActor @Sendable () -> Void)? = nil
+    nonisolated open var backgroundTimeRemaining: TimeInterval { fatalError() }
+    nonisolated open func beginBackgroundTask(
+        withName taskName: String?,
+        expirationHandler handler: (@MainActor @Sendable () -> Void)? = nil
     ) -> UIBackgroundTaskIdentifier { fatalError() }
-    open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) { fatalError() }
+    nonisolated open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) { fatalError() }
 }
 
 // /uiscene, /uiscene/connectionoptions, /uiwindowscene
