@@ -137,7 +137,9 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
         withName taskName: String?,
         expirationHandler handler: (@MainActor @Sendable () -> Void)? = nil
     ) -> UIBackgroundTaskIdentifier { fatalError() }
-    nonisolated open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) { fatalError() }
+    nonisolated open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) {
+        fatalError()
+    }
 }
 
 // /uiscene, /uiscene/connectionoptions, /uiwindowscene

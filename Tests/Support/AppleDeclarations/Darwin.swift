@@ -1,0 +1,27 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
+// What Apple's C library has otherwise than Glibc, as far as the core uses it; nothing here does
+// anything. After Apple's headers, https://github.com/apple-oss-distributions/xnu and Libc, and the
+// manual pages of macOS.
+public import Glibc
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/stat.h
+extension stat { public var st_mtimespec: timespec { fatalError() } }
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/fcntl.h
+public var F_FULLFSYNC: Int32 { fatalError() }
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/socket.h
+public var SOCK_STREAM: Int32 { fatalError() }
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/sysctl.h
+public func sysctlbyname(
+    _ name: UnsafePointer<CChar>!, _ old: UnsafeMutableRawPointer!,
+    _ oldSize: UnsafeMutablePointer<Int>!, _ new: UnsafeMutableRawPointer!, _ newSize: Int
+) -> Int32 { fatalError() }
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/unistd.h
+public func read(_ file: Int32, _ bytes: UnsafeMutableRawPointer!, _ count: Int) -> Int {
+    fatalError()
+}
+public func write(_ file: Int32, _ bytes: UnsafeRawPointer!, _ count: Int) -> Int { fatalError() }
