@@ -5,22 +5,22 @@
 // manual pages of macOS.
 public import Glibc
 
-// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/stat.h
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/stat.h (2026-11-26)
 extension stat { public var st_mtimespec: timespec { fatalError() } }
 
-// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/fcntl.h
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/fcntl.h (2026-11-26)
 public var F_FULLFSYNC: Int32 { fatalError() }
 
-// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/socket.h
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/socket.h (2026-11-26)
 public var SOCK_STREAM: Int32 { fatalError() }
 
-// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/sysctl.h
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/sysctl.h (2026-11-26)
 public func sysctlbyname(
     _ name: UnsafePointer<CChar>!, _ old: UnsafeMutableRawPointer!,
     _ oldSize: UnsafeMutablePointer<Int>!, _ new: UnsafeMutableRawPointer!, _ newSize: Int
 ) -> Int32 { fatalError() }
 
-// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/unistd.h
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/unistd.h (2026-11-26)
 public func read(_ file: Int32, _ bytes: UnsafeMutableRawPointer!, _ count: Int) -> Int {
     fatalError()
 }
