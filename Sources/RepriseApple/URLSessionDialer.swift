@@ -40,8 +40,8 @@
         ///   - maximumFrameBytes: a larger frame closes the connection.
         /// - Returns: the open connection.
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, also where the system asks
-        ///   for TLS; `.unreachable`, `.unavailable`, `.untrusted`, `.notReprise`; `.timedOut` after
-        ///   ``timeout``. `CancellationError` if the task was cancelled.
+        ///   for TLS; `.unreachable`, `.unavailable`, `.untrusted`, `.notReprise`; `.timedOut`
+        ///   after ``timeout``. `CancellationError` if the task was cancelled.
         public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
             -> any Socket
         {

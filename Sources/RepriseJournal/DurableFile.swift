@@ -146,7 +146,7 @@ package enum DurableFile {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
         for name in [path, path + "-wal", path + "-shm"] {
-            // An app may have chosen a default that takes its files away while the device is locked.
+            // An app's default may take its files away while the device is locked.
             protect(name, .untilFirstUnlock)
             var information = stat()
             guard stat(name, &information) == 0, information.st_mode & 0o077 != 0 else { continue }
