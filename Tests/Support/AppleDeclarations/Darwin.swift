@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // What Apple's C library has otherwise than Glibc, as far as the core uses it; nothing here does
-// anything. After Apple's headers, https://github.com/apple-oss-distributions/xnu and Libc, and the
-// manual pages of macOS.
+// anything. Names and types were compared with public copies of Apple's headers on the day beside
+// their page.
 public import Glibc
 
 // https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/stat.h (2026-11-26)
@@ -21,7 +21,16 @@ public func sysctlbyname(
 ) -> Int32 { fatalError() }
 
 // https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/unistd.h (2026-11-26)
-public func read(_ file: Int32, _ bytes: UnsafeMutableRawPointer!, _ count: Int) -> Int {
+@_disfavoredOverload public func read(
+    _ file: Int32, _ bytes: UnsafeMutableRawPointer!, _ count: Int
+) -> Int {
     fatalError()
 }
-public func write(_ file: Int32, _ bytes: UnsafeRawPointer!, _ count: Int) -> Int { fatalError() }
+@_disfavoredOverload public func write(_ file: Int32, _ bytes: UnsafeRawPointer!, _ count: Int)
+    -> Int
+{
+    fatalError()
+}
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/socket.h (2026-11-26)
+public var SO_NOSIGPIPE: Int32 { fatalError() }

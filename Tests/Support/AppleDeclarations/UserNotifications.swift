@@ -184,8 +184,8 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
 }
 
 // /unusernotificationcenterdelegate (2026-11-26)
-/// Its methods are optional there; here they are required, so that one that is written otherwise is
-/// found. The handlers are `@Sendable` in newer SDKs alone: the pass for macOS has the older form.
+// Its methods are optional there; here they are required, so that one that is written otherwise is
+// found. The handlers are `@Sendable` in newer SDKs alone: the pass for macOS has the older form.
 public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
     #if REPRISE_MAC
         func userNotificationCenter(
