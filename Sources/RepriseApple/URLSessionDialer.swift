@@ -62,7 +62,7 @@
                         try await delegate.opened { task.resume() }
                     } onCancel: {
                         // The system need not report the end of a task that was never resumed.
-                        delegate.end(CancellationError())
+                        delegate.calls.end(CancellationError())
                     }
                 }
             } catch {
@@ -103,7 +103,7 @@
         func receive() async throws -> [[UInt8]]? {
             let frame: [UInt8]?
             do {
-                frame = try await delegate.wait { [task, delegate] call in
+                frame = try await delegate.calls.wait { [task, delegate] call in
                     task.receive { result in
                         switch result {
                         case .success(.string(let text)): call.end(.success(Array(text.utf8)))
@@ -128,7 +128,7 @@
             do {
                 for frame in frames {
                     let text = String(decoding: frame, as: UTF8.self)
-                    try await delegate.wait { [task] (call: Race<Void>) in
+                    try await delegate.calls.wait { [task] (call: Race<Void>) in
                         task.send(.string(text)) { error in
                             call.end(error.map { .failure($0) } ?? .success(()))
                         }
@@ -152,7 +152,7 @@
 
         func ping() async throws {
             do {
-                try await delegate.wait { [task] (call: Race<Void>) in
+                try await delegate.calls.wait { [task] (call: Race<Void>) in
                     task.sendPing { error in
                         call.end(error.map { .failure($0) } ?? .success(()))
                     }
@@ -170,9 +170,6 @@
     final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
             var opening: Race<String?>?
-            var calls: [Int: @Sendable (any Error) -> Void] = [:]
-            var count = 0
-            var end: (any Error)?
             var closeCode: UInt16?
             var isClosing = false
         }
@@ -180,31 +177,15 @@
         /// How long the end of a failed connection is waited for.
         private static let endTimeout = Duration.seconds(1)
         private let state = Mutex(State())
+        let calls = PendingCalls()
 
         var closeCode: UInt16? { state.withLock { $0.closeCode } }
 
         func opened(_ begin: () -> Void) async throws -> String? {
-            try await wait { call in
+            try await calls.wait { call in
                 state.withLock { $0.opening = call }
                 begin()
             }
-        }
-
-        /// Waits for an answer, or for the end.
-        func wait<Value: Sendable>(_ begin: (Race<Value>) -> Void) async throws -> Value {
-            let id = state.withLock { state in
-                state.count += 1
-                return state.count
-            }
-            defer { state.withLock { $0.calls[id] = nil } }
-            // The first answer counts: the system may give two, or none before the end.
-            let call = Race<Value>()
-            let end = state.withLock { state in
-                if state.end == nil { state.calls[id] = { call.end(.failure($0)) } }
-                return state.end
-            }
-            if let end { call.end(.failure(end)) } else { begin(call) }
-            return try await call.value()
         }
 
         /// The task's code may be our own from now on.
@@ -214,17 +195,8 @@
         func failed(_ error: any Error) {
             Task {
                 try await Task.sleep(for: Self.endTimeout)
-                end(error)
+                calls.end(error)
             }
-        }
-
-        func end(_ error: any Error) {
-            let calls = state.withLock { state in
-                state.end = state.end ?? error
-                defer { state.calls = [:] }
-                return state.calls
-            }
-            for call in calls.values { call(error) }
         }
 
         func urlSession(
@@ -251,7 +223,7 @@
                     state.closeCode = URLFailure.peerCode(code)
                 }
             }
-            end(error ?? SocketFailure("The connection ended."))
+            calls.end(error ?? SocketFailure("The connection ended."))
         }
     }
 #endif
