@@ -416,6 +416,17 @@ let package = Package(
     ]
 )
 
+// Apple's required-reason APIs are called by these (scripts/check-privacy). On other systems a resource
+// would only cost a bundle.
+let privacyManifests = ["RepriseApple", "RepriseChains", "RepriseJournal", "RepriseNIO"]
+for target in package.targets where privacyManifests.contains(target.name) {
+    #if canImport(Darwin)
+        target.resources = (target.resources ?? []) + [.copy("PrivacyInfo.xcprivacy")]
+    #else
+        target.exclude.append("PrivacyInfo.xcprivacy")
+    #endif
+}
+
 // The properties that parsers keep: over a corpus in `make test`, under libFuzzer in `make fuzz`.
 let fuzzed: [Target.Dependency] =
     [

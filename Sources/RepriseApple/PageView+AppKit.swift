@@ -18,6 +18,7 @@
             for await _ in arrivals {
                 if let window = NSApplication.shared.keyWindow { return window }
             }
+            try Task.checkCancellation()
             throw RepriseError(.unavailable, "There is no window for a web view.")
         }
 

@@ -61,14 +61,24 @@
             let application = UIApplication.shared
             var id = UIBackgroundTaskIdentifier.invalid
             let end = { @MainActor in
+                guard id != .invalid else { return }
                 application.endBackgroundTask(id)
                 id = .invalid
             }
-            id = application.beginBackgroundTask { MainActor.assumeIsolated { end() } }
-            // The system reports "without end" while the app is still in the foreground.
-            let granted = min(application.backgroundTimeRemaining, 600)
+            id = application.beginBackgroundTask(withName: "reprise") {
+                // The client is told before the task ends, and closes its connection.
+                Task {
+                    await client.background(granted: .zero)
+                    end()
+                }
+                Task {
+                    try? await Task.sleep(for: BackgroundTime.closing)
+                    end()
+                }
+            }
+            let granted = BackgroundTime.granted(remaining: application.backgroundTimeRemaining)
             Task {
-                await client.background(granted: .seconds(granted))
+                await client.background(granted: granted)
                 end()
             }
         }

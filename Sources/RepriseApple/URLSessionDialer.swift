@@ -11,18 +11,23 @@
     /// configuration.dialer = URLSessionDialer()
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
-        private typealias Opening = CheckedContinuation<Void, any Error>
+        /// How long a connection may take to open.
+        public static let timeout = Duration.seconds(15)
+        /// Longer than any connection is silent or lasts: the client's own heartbeats end one.
+        private static let never: TimeInterval = 365 * 86_400
 
         private let configuration: URLSessionConfiguration
 
         /// Makes a dialer.
         ///
         /// - Parameter configuration: the configuration of each connection's session; nil for one
-        ///   that waits for no network.
+        ///   that waits for no network. Its timeouts may end an open connection, and count from
+        ///   its newest data or its beginning.
         public init(configuration: URLSessionConfiguration? = nil) {
             let standard = URLSessionConfiguration.default
             standard.waitsForConnectivity = false
-            standard.timeoutIntervalForRequest = 15
+            standard.timeoutIntervalForRequest = Self.never
+            standard.timeoutIntervalForResource = Self.never
             self.configuration = configuration ?? standard
         }
 
@@ -34,8 +39,9 @@
         ///   - protocol: the subprotocol to request.
         ///   - maximumFrameBytes: a larger frame closes the connection.
         /// - Returns: the open connection.
-        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, `.unreachable`,
-        ///   `.notReprise`.
+        /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, also where the system asks
+        ///   for TLS; `.unreachable`, `.unavailable`, `.untrusted`, `.notReprise`; `.timedOut`
+        ///   after ``timeout``. `CancellationError` if the task was cancelled.
         public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
             -> any Socket
         {
@@ -51,19 +57,31 @@
             defer { session.finishTasksAndInvalidate() }
             let chosen: String?
             do {
-                chosen = try await withTaskCancellationHandler {
-                    try await delegate.opened { task.resume() }
-                } onCancel: {
-                    task.cancel()
+                chosen = try await withTimeout(Self.timeout, for: "Opening a connection") {
+                    try await withTaskCancellationHandler {
+                        try await delegate.opened { task.resume() }
+                    } onCancel: {
+                        // The system need not report the end of a task that was never resumed.
+                        delegate.calls.end(CancellationError())
+                    }
                 }
             } catch {
-                throw RepriseError(.unreachable, "No server answers at this address.", cause: error)
+                task.cancel()
+                throw Self.failure(error, task.response)
             }
             guard chosen == `protocol` else {
                 task.cancel(with: .protocolError, reason: nil)
                 throw RepriseError(.notReprise, "What answers is not a Reprise server.")
             }
             return URLSessionSocket(task: task, delegate: delegate)
+        }
+
+        private static func failure(_ error: any Error, _ response: URLResponse?) -> any Error {
+            if error is RepriseError || error is CancellationError { return error }
+            if let status = (response as? HTTPURLResponse)?.statusCode, status != 101 {
+                return URLFailure.refused(status)
+            }
+            return URLFailure.unanswered((error as? URLError)?.code.rawValue ?? 0, cause: error)
         }
 
         private static let badURL = RepriseError(
@@ -83,24 +101,38 @@
         deinit { task.cancel() }
 
         func receive() async throws -> [[UInt8]]? {
+            let frame: [UInt8]?
             do {
-                switch try await task.receive() {
-                case .string(let text): return [Array(text.utf8)]
-                case .data:
-                    task.cancel(with: .unsupportedData, reason: nil)
-                    throw SocketFailure("A binary frame came; Reprise speaks text.")
-                @unknown default: throw SocketFailure("An unknown kind of frame came.")
+                frame = try await delegate.calls.wait { [task, delegate] call in
+                    task.receive { result in
+                        switch result {
+                        case .success(.string(let text)): call.end(.success(Array(text.utf8)))
+                        case .success: call.end(.success(nil))
+                        // The code of a close frame may not be known yet: the end says.
+                        case .failure(let error): delegate.failed(error)
+                        }
+                    }
                 }
             } catch {
                 if delegate.closeCode != nil { return nil }
                 throw SocketFailure("The connection failed: \((error as NSError).code).")
             }
+            guard let frame else {
+                task.cancel(with: .unsupportedData, reason: nil)
+                throw SocketFailure("A binary frame came; Reprise speaks text.")
+            }
+            return [frame]
         }
 
         func send(_ frames: [[UInt8]]) async throws {
             do {
                 for frame in frames {
-                    try await task.send(.string(String(decoding: frame, as: UTF8.self)))
+                    let text = String(decoding: frame, as: UTF8.self)
+                    try await delegate.calls.wait { [task] (call: Race<Void>) in
+                        task.send(.string(text)) { error in
+                            call.end(error.map { .failure($0) } ?? .success(()))
+                        }
+                    }
                 }
             } catch {
                 throw SocketFailure("The connection has ended: \((error as NSError).code).")
@@ -108,55 +140,62 @@
         }
 
         func close(code: UInt16) async {
+            delegate.closing()
             // The system's type has no case for application codes; it still keeps the number where
             // it accepts it.
             task.cancel(with: .init(rawValue: Int(code)) ?? .normalClosure, reason: nil)
+            // A peer that is gone answers no close frame.
+            delegate.failed(SocketFailure("The connection was closed."))
         }
 
         var closeCode: UInt16? { delegate.closeCode }
 
         func ping() async throws {
-            try await withCheckedThrowingContinuation {
-                (done: CheckedContinuation<Void, any Error>) in
-                // The system may call back twice when the connection breaks.
-                let once = Mutex(Optional(done))
-                task.sendPing { error in
-                    let done = once.withLock { done in
-                        defer { done = nil }
-                        return done
-                    }
-                    if error == nil {
-                        done?.resume()
-                    } else {
-                        done?.resume(throwing: SocketFailure("No pong came."))
+            do {
+                try await delegate.calls.wait { [task] (call: Race<Void>) in
+                    task.sendPing { error in
+                        call.end(error.map { .failure($0) } ?? .success(()))
                     }
                 }
+            } catch {
+                throw SocketFailure("No pong came.")
             }
         }
     }
 
-    /// Observes how a connection begins and ends.
+    /// Observes how a connection begins and ends; its end ends every call.
+    ///
+    /// A TCP connection that breaks without a close frame may complete the task and leave the
+    /// handler of `receive` uncalled: <https://github.com/WebKit/WebKit/pull/28392>.
     final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
         private struct State {
-            var opening: CheckedContinuation<String?, any Error>?
+            var opening: Race<String?>?
             var closeCode: UInt16?
+            var isClosing = false
         }
 
+        /// How long the end of a failed connection is waited for.
+        private static let endTimeout = Duration.seconds(1)
         private let state = Mutex(State())
+        let calls = PendingCalls()
 
         var closeCode: UInt16? { state.withLock { $0.closeCode } }
 
         func opened(_ begin: () -> Void) async throws -> String? {
-            try await withCheckedThrowingContinuation { continuation in
-                state.withLock { $0.opening = continuation }
+            try await calls.wait { call in
+                state.withLock { $0.opening = call }
                 begin()
             }
         }
 
-        private func take() -> CheckedContinuation<String?, any Error>? {
-            state.withLock { state in
-                defer { state.opening = nil }
-                return state.opening
+        /// The task's code may be our own from now on.
+        func closing() { state.withLock { $0.isClosing = true } }
+
+        /// The connection cannot go on: its end is due.
+        func failed(_ error: any Error) {
+            Task {
+                try await Task.sleep(for: Self.endTimeout)
+                calls.end(error)
             }
         }
 
@@ -164,20 +203,27 @@
             _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
             didOpenWithProtocol chosen: String?
         ) {
-            take()?.resume(returning: chosen)
+            state.withLock { $0.opening }?.end(.success(chosen))
         }
 
         func urlSession(
             _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
             didCloseWith code: URLSessionWebSocketTask.CloseCode, reason: Data?
         ) {
-            state.withLock { $0.closeCode = UInt16(clamping: code.rawValue) }
+            state.withLock { $0.closeCode = URLFailure.peerCode(code.rawValue) }
         }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
-            take()?.resume(throwing: error ?? SocketFailure("The connection ended."))
+            let code = (task as? URLSessionWebSocketTask).map(\.closeCode.rawValue) ?? 0
+            state.withLock { state in
+                // The close frame may be reported here alone.
+                if !state.isClosing, state.closeCode == nil {
+                    state.closeCode = URLFailure.peerCode(code)
+                }
+            }
+            calls.end(error ?? SocketFailure("The connection ended."))
         }
     }
 #endif

@@ -149,6 +149,10 @@
             var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
             var events = TransferEvents()
             var ends: [AsyncStream<Void>.Continuation] = []
+            /// Why a downloaded file could not be moved, until its task completes.
+            var unmoved: [String: any Error] = [:]
+            /// Results whose record could not be written.
+            var unrecorded: [String: Transfer] = [:]
         }
 
         private let folder: URL
@@ -200,21 +204,39 @@
         }
 
         func done() -> [Transfer] {
+            let unrecorded = state.withLock { $0.unrecorded }
+            for transfer in unrecorded.values { record(transfer) }
             let files = try? FileManager.default.contentsOfDirectory(
                 at: folder, includingPropertiesForKeys: nil)
-            return (files ?? []).filter { $0.pathExtension == "json" }.compactMap { file in
-                guard let data = try? Data(contentsOf: file),
-                    var transfer = try? JSONDecoder().decode(Transfer.self, from: data)
-                else { return nil }
-                // The app's container may have moved since.
-                if case .finished(let head, .some) = transfer.state {
-                    transfer.state = .finished(head, file: place(transfer.id, "content"))
+            let recorded = (files ?? []).filter { $0.pathExtension == "json" }
+                .compactMap { file -> Transfer? in
+                    guard let data = try? Data(contentsOf: file),
+                        var transfer = try? JSONDecoder().decode(Transfer.self, from: data)
+                    else { return nil }
+                    // The app's container may have moved since.
+                    if case .finished(let head, .some) = transfer.state {
+                        transfer.state = .finished(head, file: place(transfer.id, "content"))
+                    }
+                    return transfer
                 }
-                return transfer
+            return recorded.filter { unrecorded[$0.id] == nil } + unrecorded.values
+        }
+
+        /// Keeps a result for later launches; one that the disk has no room for stays in memory,
+        /// and is written when it is asked for.
+        private func record(_ transfer: Transfer) {
+            do {
+                try JSONEncoder().encode(transfer)
+                    .write(to: place(transfer.id, "json"), options: .atomic)
+                state.withLock { $0.unrecorded[transfer.id] = nil }
+            } catch {
+                state.withLock { $0.unrecorded[transfer.id] = transfer }
+                NSLog("Reprise could not record a transfer: %@", "\(error)")
             }
         }
 
         func forget(_ id: String) throws {
+            state.withLock { $0.unrecorded[id] = nil }
             for kind in ["content", "json"] {
                 let file = place(id, kind)
                 if FileManager.default.fileExists(atPath: file.path) {
@@ -235,14 +257,21 @@
         ) {
             guard let id = task.taskDescription else { return }
             let file = place(id, "content")
-            try? FileManager.default.removeItem(at: file)
-            try? FileManager.default.moveItem(at: location, to: file)
+            do {
+                try? FileManager.default.removeItem(at: file)
+                try FileManager.default.moveItem(at: location, to: file)
+            } catch {
+                state.withLock { $0.unmoved[id] = error }
+            }
         }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
-            state.withLock { $0.events.eventArrived() }
+            let unmoved = state.withLock { state in
+                state.events.eventArrived()
+                return task.taskDescription.flatMap { state.unmoved.removeValue(forKey: $0) }
+            }
             guard let id = task.taskDescription else { return }
             var transfer = Self.running(task, id)
             let file = place(id, "content")
@@ -250,12 +279,14 @@
             if let error {
                 let isCancelled = (error as? URLError)?.code == .cancelled
                 transfer.state = isCancelled ? .cancelled : .failed("\(error)")
+            } else if let unmoved {
+                transfer.state = .failed("The file could not be kept: \(unmoved)")
             } else if let head = HTTPHead(task.response) {
                 transfer.state = .finished(head, file: hasFile ? file : nil)
             } else {
                 transfer.state = .failed("What answers does not speak HTTP.")
             }
-            try? JSONEncoder().encode(transfer).write(to: place(id, "json"), options: .atomic)
+            record(transfer)
             tell(transfer)
         }
 

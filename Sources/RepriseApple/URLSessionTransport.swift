@@ -56,7 +56,7 @@
             let (gone, told) = AsyncStream.makeStream(
                 of: Int64.self, bufferingPolicy: .bufferingNewest(1))
             let telling = Task { for await count in gone { await sent(count) } }
-            let delegate = ExchangeDelegate(told)
+            let delegate = ExchangeDelegate(told, request.body)
             do {
                 try await exchange(request, delegate, head, chunk)
             } catch {
@@ -81,10 +81,10 @@
             } catch let error as URLError {
                 throw Self.typed(error, isAnswered: false)
             }
+            defer { opened.0.task.cancel() }
             guard let answer = HTTPHead(opened.1) else {
                 throw RepriseError(.unreachable, "What answers does not speak HTTP.")
             }
-            defer { opened.0.task.cancel() }
             try await head(answer)
             let count = try await Self.read(opened.0, chunk)
             let hasBody = request.method != "HEAD" && ![204, 304].contains(answer.status)
@@ -152,19 +152,13 @@
         }
 
         private static func typed(_ error: URLError, isAnswered: Bool) -> any Error {
-            switch error.code {
-            case .cancelled: CancellationError()
-            case .timedOut:
-                RepriseError(.timedOut, "The server did not answer in time.", cause: error)
-            case .serverCertificateUntrusted, .serverCertificateHasBadDate,
-                .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid:
-                RepriseError(.untrusted, "The server does not prove who it is.", cause: error)
-            default:
-                RepriseError(
-                    isAnswered ? .malformed : .unreachable,
-                    isAnswered ? "The answer was broken off." : "No server answers.",
-                    remedy: "Check the address and the network.", cause: error)
+            let failure = URLFailure.unanswered(error.code.rawValue, cause: error)
+            guard isAnswered, (failure as? RepriseError)?.code == .unreachable else {
+                return failure
             }
+            return RepriseError(
+                .malformed, "The answer was broken off.",
+                remedy: "Check the address and the network.", cause: error)
         }
     }
 
@@ -180,18 +174,30 @@
         }
     }
 
-    /// Leaves redirects to the caller, and reports the bytes sent.
+    /// Leaves redirects to the caller, reports the bytes sent, and opens a file again that is to be
+    /// sent once more.
     ///
     /// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
     private final class ExchangeDelegate: NSObject, URLSessionTaskDelegate {
         private let told: AsyncStream<Int64>.Continuation
+        private let body: HTTPCall.Body
 
-        init(_ told: AsyncStream<Int64>.Continuation) { self.told = told }
+        init(_ told: AsyncStream<Int64>.Continuation, _ body: HTTPCall.Body) {
+            (self.told, self.body) = (told, body)
+        }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
             totalBytesSent: Int64, totalBytesExpectedToSend: Int64
         ) { told.yield(totalBytesSent) }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            guard case .file(let file) = body else { return completionHandler(nil) }
+            completionHandler(InputStream(url: file))
+        }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask,

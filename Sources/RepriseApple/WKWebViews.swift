@@ -13,6 +13,9 @@
     /// A web view is in the window from its beginning, transparent and ignoring events: the system
     /// suspends the page of a view outside of a window.
     public struct WKWebViews: WebViewHost {
+        /// How long a page may take to load.
+        public static let timeout = Duration.seconds(15)
+
         /// Makes them in the key window: of the scene in the foreground, or of the Mac's app.
         public init() {}
 
@@ -21,7 +24,8 @@
         ///
         /// - Parameter page: the page to load.
         /// - Returns: the web view.
-        /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`.
+        /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; `.timedOut` after ``timeout``
+        ///   with a window. `CancellationError` if the task was cancelled.
         public func open(_ page: HostedWebPage) async throws -> any HostedWebView {
             let window = try await PageWindow.key()
             return try await SystemWebView.open(page, in: window)
@@ -43,7 +47,14 @@
             let (events, continuation) = AsyncStream.makeStream(
                 of: WebViewEvent.self, bufferingPolicy: .bufferingOldest(1_024))
             let holder = Holder(page, in: window, continuation)
-            try await holder.load()
+            do {
+                try await withTimeout(WKWebViews.timeout, for: "Loading a page") {
+                    try await holder.load()
+                }
+            } catch {
+                holder.close()
+                throw error
+            }
             return SystemWebView(holder, events)
         }
 
@@ -85,15 +96,15 @@
             guard let start = Self.start else {
                 throw RepriseError(.internal, "The page has no address.")
             }
-            do {
+            try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation {
                     (continuation: CheckedContinuation<Void, any Error>) in
                     loading = continuation
+                    guard !Task.isCancelled else { return loaded(.failure(CancellationError())) }
                     view.load(URLRequest(url: start))
                 }
-            } catch {
-                close()
-                throw error
+            } onCancel: {
+                Task { @MainActor in loaded(.failure(CancellationError())) }
             }
         }
 

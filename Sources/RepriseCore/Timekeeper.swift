@@ -35,11 +35,11 @@ public struct SystemTimekeeper: Timekeeper {
 
     /// Reads the name of the current start.
     public init() {
-        #if os(Linux)
+        #if canImport(Darwin)
+            boot = Self.bootSessionID() ?? Self.bootTime()
+        #else
             let id = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
             boot = id?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
-        #else
-            boot = Self.bootSessionID()
         #endif
     }
 
@@ -53,10 +53,10 @@ public struct SystemTimekeeper: Timekeeper {
         // Both clocks count from boot and advance while the device sleeps; MONOTONIC on Linux does
         // not.
         var time = timespec()
-        #if os(Linux)
-            clock_gettime(CLOCK_BOOTTIME, &time)
-        #else
+        #if canImport(Darwin)
             clock_gettime(CLOCK_MONOTONIC_RAW, &time)
+        #else
+            clock_gettime(CLOCK_BOOTTIME, &time)
         #endif
         return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
@@ -69,17 +69,25 @@ public struct SystemTimekeeper: Timekeeper {
         if left > .zero { try await Task.sleep(for: left) }
     }
 
-    #if !os(Linux)
-        private static func bootSessionID() -> String {
+    #if canImport(Darwin)
+        private static func bootSessionID() -> String? {
             var size = 0
             guard sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0) == 0, size > 1 else {
-                return ""
+                return nil
             }
             var bytes = [UInt8](repeating: 0, count: size)
             guard sysctlbyname("kern.bootsessionuuid", &bytes, &size, nil, 0) == 0 else {
-                return ""
+                return nil
             }
             return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+
+        /// Changes with the calendar too: then a reading counts as one of an earlier start.
+        private static func bootTime() -> String {
+            var time = timeval()
+            var size = MemoryLayout<timeval>.size
+            guard sysctlbyname("kern.boottime", &time, &size, nil, 0) == 0 else { return "" }
+            return "\(time.tv_sec)"
         }
     #endif
 }

@@ -58,10 +58,10 @@ package enum DurableFile {
         while count < bytes.count {
             let room = count
             let got = bytes.withUnsafeMutableBytes { buffer in
-                #if canImport(Glibc)
-                    Glibc.read(file, buffer.baseAddress?.advanced(by: room), buffer.count - room)
-                #else
+                #if canImport(Darwin)
                     Darwin.read(file, buffer.baseAddress?.advanced(by: room), buffer.count - room)
+                #else
+                    Glibc.read(file, buffer.baseAddress?.advanced(by: room), buffer.count - room)
                 #endif
             }
             if got < 0, errno == EINTR { continue }
@@ -94,6 +94,29 @@ package enum DurableFile {
         }
     }
 
+    /// When a file can be read on a device with a passcode.
+    package enum Protection {
+        /// After the first unlock since the device started, also while it is locked again.
+        case untilFirstUnlock
+        /// At any time.
+        case none
+    }
+
+    /// Protects a file, or what will be made in a folder; on Apple systems alone.
+    ///
+    /// Best effort: a file may belong to another user, or may not be reached before the first
+    /// unlock.
+    package static func protect(_ path: String, _ protection: Protection) {
+        #if canImport(Darwin)
+            let type: FileProtectionType =
+                switch protection {
+                case .untilFirstUnlock: .completeUntilFirstUserAuthentication
+                case .none: .none
+                }
+            try? FileManager.default.setAttributes([.protectionKey: type], ofItemAtPath: path)
+        #endif
+    }
+
     /// Makes a folder and its parents, which survive a power loss.
     package static func makeFolder(_ url: URL) throws {
         var information = stat()
@@ -109,6 +132,7 @@ package enum DurableFile {
         guard mkdir(url.path, 0o700) == 0 || errno == EEXIST else {
             throw JournalFailure.system(errno, "make a folder")
         }
+        protect(url.path, .untilFirstUnlock)
         try syncFolder(parent.path)
     }
 
@@ -122,6 +146,8 @@ package enum DurableFile {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file >= 0 { close(file) }
         for name in [path, path + "-wal", path + "-shm"] {
+            // An app's default may take its files away while the device is locked.
+            protect(name, .untilFirstUnlock)
             var information = stat()
             guard stat(name, &information) == 0, information.st_mode & 0o077 != 0 else { continue }
             // Best effort: a file system may have no modes, and the file may belong to another
@@ -153,11 +179,11 @@ package enum DurableFile {
         while written < bytes.count {
             let start = written
             let count = bytes.withUnsafeBytes { buffer in
-                #if canImport(Glibc)
-                    Glibc.write(file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
-                #else
+                #if canImport(Darwin)
                     Darwin.write(
                         file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
+                #else
+                    Glibc.write(file, buffer.baseAddress?.advanced(by: start), buffer.count - start)
                 #endif
             }
             if count < 0, errno == EINTR { continue }

@@ -21,11 +21,15 @@ struct JournalFolder: Sendable {
 
     /// Makes the folder if it is absent.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` if something else is in its place.
+    /// - Throws: ``RepriseCore/RepriseError`` `.notAJournal` if something else is in its place;
+    ///   `.badConfiguration` in the container of an app group.
     func prepare() throws {
+        try AppGroupContainer.refuse(url)
         if !FileManager.default.fileExists(atPath: database) { try Self.refuseOthers(in: url) }
         try DurableFile.makeFolder(url)
         if shared != url { try DurableFile.makeFolder(shared) }
+        // Those that an older version made.
+        for folder in [url, shared] { DurableFile.protect(folder.path, .untilFirstUnlock) }
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: database, isDirectory: &isFolder),
             isFolder.boolValue

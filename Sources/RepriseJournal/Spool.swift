@@ -106,10 +106,7 @@ public struct Spool: Sendable {
     /// Lets the app write and read the spool before the device is unlocked for the first time.
     package func makeReadableWhileLocked() throws {
         try DurableFile.makeFolder(folder)
-        #if os(iOS)
-            try? FileManager.default.setAttributes(
-                [.protectionKey: FileProtectionType.none], ofItemAtPath: folder.path)
-        #endif
+        DurableFile.protect(folder.path, .none)
     }
 
     /// Moves a bad file aside, so that it never blocks the rest.

@@ -35,6 +35,19 @@ struct PrivacyTests {
         await journal.close()
     }
 
+    @Test("A folder in an app group's container is refused before anything is written")
+    func appGroup() throws {
+        let home = "/private/var/mobile/Containers"
+        for folder in ["Shared/AppGroup/5E1F", "Data/../Shared/AppGroup/5E1F/reprise"] {
+            let error = #expect(throws: RepriseError.self) {
+                try AppGroupContainer.refuse(URL(fileURLWithPath: "\(home)/\(folder)"))
+            }
+            #expect(error?.code == .badConfiguration, "\(folder)")
+        }
+        try AppGroupContainer.refuse(
+            URL(fileURLWithPath: "\(home)/Data/Application/5E1F/Library/Application Support"))
+    }
+
     @Test("Those of a journal that everybody could read are put right by the next opening")
     func repaired() async throws {
         let fixture = try JournalFixture()

@@ -157,6 +157,19 @@ struct ClientStreamsTests {
         #expect(error.code == .badConfiguration && error.remedy?.contains("Signing") == true)
     }
 
+    @Test("A journal in an app group's container is refused, with the reason")
+    func journalInAppGroup() async throws {
+        var configuration = configuration()
+        configuration.folder = URL(
+            fileURLWithPath: "/private/var/mobile/Containers/Shared/AppGroup/5E1F/reprise")
+        let client = RepriseClient(configuration)
+        guard case .failed(let error) = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        #expect(error.code == .badConfiguration && error.message.contains("0xdead10cc"))
+    }
+
     @Test("The log has facts at info and decisions at debug, no body, and no control characters")
     func log() async throws {
         let output = Seen<String>()

@@ -71,6 +71,14 @@ struct LaunchDecisionTests {
         #expect(late?.remedy?.contains("didFinishLaunching") == true)
     }
 
+    @Test(
+        "Background time is what the system says, and at most 25 s",
+        arguments: [(1.8e308, 25), (.infinity, 25), (600, 25), (15, 15), (0, 0), (-1, 0)])
+    func background(remaining: Double, seconds: Int) {
+        #expect(BackgroundTime.granted(remaining: remaining) == .seconds(seconds))
+        #expect(BackgroundTime.granted(remaining: .nan) == BackgroundTime.most)
+    }
+
     @Test("The system's handler waits for the end of the events, which may have come before it")
     func transfers() {
         var events = TransferEvents()

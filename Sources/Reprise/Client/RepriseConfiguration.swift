@@ -103,6 +103,7 @@ public struct RepriseConfiguration: Sendable {
         }
         try expect(!server.isEmpty, "No server is named.", #"server = "https://…""#)
         try ServerAddress.check(server)
+        try AppGroupContainer.refuse(home)
         if appGroup != nil {
             guard sharedFolder != nil else {
                 throw RepriseError(

@@ -12,10 +12,10 @@ struct TCPSocket: Sendable {
         case failed
     }
 
-    #if os(Linux)
-        private static let sendFlags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
-    #else
+    #if canImport(Darwin)
         private static let sendFlags = Int32(MSG_DONTWAIT)
+    #else
+        private static let sendFlags = Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL)
     #endif
 
     let descriptor: Int32
@@ -43,10 +43,10 @@ struct TCPSocket: Sendable {
     }
 
     private static func make() throws(FaultProxy.StartFailure) -> TCPSocket {
-        #if os(Linux)
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        #else
+        #if canImport(Darwin)
             let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #else
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         #endif
         guard descriptor >= 0 else { throw failure("socket") }
         return TCPSocket(descriptor: descriptor).tuned()
@@ -65,7 +65,7 @@ struct TCPSocket: Sendable {
         // read.
         set(SOL_SOCKET, SO_RCVBUF, Int32(FaultyStream.bound))
         set(SOL_SOCKET, SO_SNDBUF, Int32(FaultyStream.bound))
-        #if !os(Linux)
+        #if canImport(Darwin)
             set(SOL_SOCKET, SO_NOSIGPIPE, Int32(1))
         #endif
         return self

@@ -4,10 +4,10 @@
 // Each type names its page below https://developer.apple.com/documentation/appkit.
 @_exported public import Foundation
 
-// /nsresponder
+// /nsresponder (2026-11-24)
 @MainActor open class NSResponder: NSObject { override nonisolated public init() {} }
 
-// /nsview
+// /nsview (2026-11-24)
 @MainActor open class NSView: NSResponder {
     public struct AutoresizingMask: OptionSet, Sendable {
         public let rawValue: UInt
@@ -26,7 +26,7 @@
     open func setAccessibilityHidden(_ isHidden: Bool) { fatalError() }
 }
 
-// /nswindow
+// /nswindow (2026-11-24)
 @MainActor open class NSWindow: NSResponder {
     nonisolated public static let didBecomeKeyNotification = NSNotification.Name("1")
     open var contentView: NSView? { fatalError() }
@@ -35,7 +35,7 @@
     }
 }
 
-// /nsapplication
+// /nsapplication (2026-11-24)
 @MainActor open class NSApplication: NSResponder {
     open class var shared: NSApplication { fatalError() }
     open var keyWindow: NSWindow? { fatalError() }

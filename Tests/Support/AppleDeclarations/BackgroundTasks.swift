@@ -6,32 +6,32 @@
 public import Dispatch
 @_exported public import Foundation
 
-// /bgtask
+// /bgtask (2026-11-26)
 open class BGTask: NSObject {
     open var identifier: String { fatalError() }
     open var expirationHandler: (() -> Void)?
     open func setTaskCompleted(success: Bool) { fatalError() }
 }
 
-// /bgtaskrequest
+// /bgtaskrequest (2026-11-24)
 open class BGTaskRequest: NSObject {
     open var identifier: String { fatalError() }
     open var earliestBeginDate: Date?
 }
 
-// /bgapprefreshtaskrequest
+// /bgapprefreshtaskrequest (2026-11-24)
 open class BGAppRefreshTaskRequest: BGTaskRequest {
     public init(identifier: String) { fatalError() }
 }
 
-// /bgprocessingtaskrequest
+// /bgprocessingtaskrequest (2026-11-24)
 open class BGProcessingTaskRequest: BGTaskRequest {
     open var requiresNetworkConnectivity = false
     open var requiresExternalPower = false
     public init(identifier: String) { fatalError() }
 }
 
-// /bgtaskscheduler: not in an extension; see UIKit.swift for REPRISE_EXTENSION.
+// /bgtaskscheduler (2026-11-26): not in an extension; see UIKit.swift for REPRISE_EXTENSION.
 #if REPRISE_EXTENSION
     @available(*, unavailable, message: "an extension schedules no background tasks")
 #endif

@@ -5,7 +5,7 @@
 import Foundation
 import FoundationNetworking
 
-// /urlsessionconfiguration
+// /urlsessionconfiguration (2026-11-24)
 extension URLSessionConfiguration {
     class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         fatalError()
@@ -20,7 +20,7 @@ extension URLSessionConfiguration {
     }
 }
 
-// /urlrequest
+// /urlrequest (2026-11-24)
 extension URLRequest {
     var allowsExpensiveNetworkAccess: Bool {
         get { fatalError() }
@@ -32,7 +32,7 @@ extension URLRequest {
     }
 }
 
-// /urlsession
+// /urlsession (2026-11-24)
 extension URLSession {
     struct AsyncBytes: AsyncSequence, Sendable {
         struct AsyncIterator: AsyncIteratorProtocol {
@@ -47,17 +47,17 @@ extension URLSession {
     var allTasks: [URLSessionTask] { get async { fatalError() } }
 }
 
-// /urlresourcekey
+// /urlresourcekey (2026-11-26)
 extension URLResourceKey {
     static var volumeAvailableCapacityForOpportunisticUsageKey: URLResourceKey { fatalError() }
 }
 
-// /urlresourcevalues
+// /urlresourcevalues (2026-11-24)
 extension URLResourceValues {
     var volumeAvailableCapacityForOpportunisticUsage: Int64? { fatalError() }
 }
 
-// /notificationcenter
+// /notificationcenter (2026-11-24)
 extension NotificationCenter {
     struct Notifications: AsyncSequence {
         struct AsyncIterator: AsyncIteratorProtocol {
@@ -73,10 +73,10 @@ extension NotificationCenter {
 @available(*, unavailable)
 extension NotificationCenter.Notifications.AsyncIterator: Sendable {}
 
-// /url
+// /url (2026-11-24)
 extension URL { static var documentsDirectory: URL { fatalError() } }
 
-// /filemanager/containerurl(forsecurityapplicationgroupidentifier:)
+// /filemanager/containerurl(forsecurityapplicationgroupidentifier:) (2026-11-24)
 extension FileManager {
     nonisolated func containerURL(forSecurityApplicationGroupIdentifier group: String) -> URL? {
         fatalError()

@@ -4,10 +4,10 @@
 // Each type names its page below https://developer.apple.com/documentation/network.
 public import Dispatch
 
-// /nwinterface
+// /nwinterface (2026-11-24)
 public struct NWInterface: Hashable, Sendable { public var name: String { fatalError() } }
 
-// /nwpath
+// /nwpath (2026-11-24)
 public struct NWPath: Equatable, Sendable {
     public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
     public var status: Status { fatalError() }
@@ -16,7 +16,7 @@ public struct NWPath: Equatable, Sendable {
     public var isConstrained: Bool { fatalError() }
 }
 
-// /nwpathmonitor
+// /nwpathmonitor (2026-11-24)
 public final class NWPathMonitor: @unchecked Sendable {
     public init() {}
     public var currentPath: NWPath { fatalError() }

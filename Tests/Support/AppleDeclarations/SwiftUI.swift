@@ -1,8 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/App use them; nothing here does
-// anything. Each group names its page below https://developer.apple.com/documentation/swiftui, as
-// read on 2026-11-24.
+// anything. Each group names its page below https://developer.apple.com/documentation/swiftui.
 @_exported public import Foundation
 public import Observation
 
@@ -12,7 +11,7 @@ public import Observation
     @_exported public import UIKit
 #endif
 
-// /app, /scene, /windowgroup, /scenephase
+// /app, /scene, /scenebuilder, /windowgroup, /scenephase (2026-11-24)
 @MainActor public protocol App {
     associatedtype Body: Scene
     @SceneBuilder var body: Body { get }
@@ -34,7 +33,7 @@ public struct WindowGroup<Content: View>: Scene {
 }
 public enum ScenePhase: Comparable, Sendable { case background, inactive, active }
 
-// /view, /viewbuilder, /viewmodifier
+// /view, /viewbuilder, /tupleview, /viewmodifier, /modifiedcontent (2026-11-24)
 @MainActor @preconcurrency public protocol View {
     associatedtype Body: View
     @ViewBuilder @MainActor @preconcurrency var body: Body { get }
@@ -79,7 +78,7 @@ extension View {
     }
 }
 
-// /state, /binding, /environment, /environmentvalues
+// /state, /binding, /environment, /environmentvalues (2026-11-24)
 @propertyWrapper public struct State<Value> {
     public init(wrappedValue: Value) { fatalError() }
     public var wrappedValue: Value {
@@ -106,7 +105,8 @@ extension View {
 public struct EnvironmentValues: Sendable { public var scenePhase: ScenePhase { fatalError() } }
 
 // /view/environment(_:), /view/onchange(of:initial:_:), /view/onappear(perform:),
-// /view/ondisappear(perform:), /view/onopenurl(perform:), /view/task(name:priority:file:line:_:)
+// /view/ondisappear(perform:), /view/onopenurl(perform:),
+// /view/task(name:priority:file:line:_:) (2026-11-24)
 extension View {
     nonisolated public func environment<T: AnyObject & Observable>(_ object: T?) -> some View {
         Changed()
@@ -131,7 +131,7 @@ struct Changed: View { typealias Body = Never }
 
 // /view/navigationtitle(_:), /view/font(_:), /view/foregroundstyle(_:), /view/pickerstyle(_:),
 // /view/buttonstyle(_:), /view/tag(_:includeoptional:),
-// /view/confirmationdialog(_:ispresented:titlevisibility:actions:)
+// /view/confirmationdialog(_:ispresented:titlevisibility:actions:) (2026-11-24)
 extension View {
     nonisolated public func navigationTitle<S: StringProtocol>(_ title: S) -> some View {
         Changed()
@@ -150,7 +150,7 @@ extension View {
     ) -> some View { Changed() }
 }
 
-// /shapestyle, /color, /font
+// /shapestyle, /hierarchicalshapestyle, /color, /font (2026-11-24)
 public protocol ShapeStyle: Sendable {}
 public struct Color: ShapeStyle, Hashable {
     public static let (primary, green, orange, red) = (Color(), Color(), Color(), Color())
@@ -165,7 +165,8 @@ public struct Font: Hashable, Sendable {
     public static let (headline, caption, title) = (Font(), Font(), Font())
 }
 
-// /text, /button, /buttonrole, /spacer, /progressview, /labeledcontent
+// /text, /button, /buttonrole, /primitivebuttonstyle, /borderlessbuttonstyle, /spacer,
+// /progressview, /labeledcontent (2026-11-24)
 public struct Text: Equatable, Sendable { public init<S: StringProtocol>(_ content: S) {} }
 extension Text: View { public typealias Body = Never }
 public struct ButtonRole: Equatable, Sendable { public static let destructive = ButtonRole() }
@@ -196,7 +197,9 @@ public struct LabeledContent: View {
     nonisolated public init<T: StringProtocol, V: StringProtocol>(_ title: T, value: V) {}
 }
 
-// /vstack, /hstack, /list, /section, /foreach, /picker, /navigationstack, /navigationlink
+// /vstack, /hstack, /horizontalalignment, /list, /section, /foreach, /picker, /pickerstyle,
+// /segmentedpickerstyle, /navigationstack,
+// /navigationlink (2026-11-24)
 public enum HorizontalAlignment: Sendable { case leading, center, trailing }
 public struct VStack<Content: View>: View {
     public typealias Body = Never
@@ -258,7 +261,7 @@ public struct NavigationLink<Label: View, Destination: View>: View {
 }
 
 #if !REPRISE_MAC
-    // /uiapplicationdelegateadaptor
+    // /uiapplicationdelegateadaptor (2026-11-24)
     @MainActor @preconcurrency @propertyWrapper
     public struct UIApplicationDelegateAdaptor<Delegate: NSObject & UIApplicationDelegate> {
         public init(_ type: Delegate.Type = Delegate.self) { fatalError() }
@@ -266,5 +269,6 @@ public struct NavigationLink<Label: View, Destination: View>: View {
     }
 #endif
 
-// Foundation's, on Apple systems: /documentation/foundation/url/applicationsupportdirectory
+// Foundation's, on Apple systems:
+// https://developer.apple.com/documentation/foundation/url/applicationsupportdirectory (2026-11-24)
 extension URL { public static var applicationSupportDirectory: URL { fatalError() } }

@@ -1,13 +1,13 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's UIKit, as far as RepriseApple and RepriseUI use them; nothing here does
-// anything. Each group names its page below https://developer.apple.com/documentation/uikit, as
-// read on 2026-11-24. An extension has no `UIApplication.shared`: REPRISE_EXTENSION marks what is
+// anything. Each group names its page below https://developer.apple.com/documentation/uikit.
+// An extension has no `UIApplication.shared`: REPRISE_EXTENSION marks what is
 // unavailable there, because only a compiler for Apple's systems knows iOSApplicationExtension.
 @_exported public import Foundation
 public import UserNotifications
 
-// /uiresponder, /uibackgroundtaskidentifier
+// /uiresponder, /uibackgroundtaskidentifier (2026-11-24)
 @MainActor open class UIResponder: NSObject {}
 
 public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
@@ -16,8 +16,9 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     public static let invalid = Self(rawValue: 0)
 }
 
-// /uiapplicationdelegate: its methods are optional there; here they are required, so that one that
-// is written otherwise is found, except in an app with a delegate of its own (REPRISE_OWN).
+// /uiapplicationdelegate (2026-11-26): its methods are optional there; here they are required, so
+// that one that is written otherwise is found, except in an app with a delegate of its own
+// (REPRISE_OWN).
 @MainActor public protocol UIApplicationDelegate: NSObjectProtocol {
     // /uiapplicationdelegate/application(_:willfinishlaunchingwithoptions:)
     func application(
@@ -73,10 +74,10 @@ public struct UIBackgroundTaskIdentifier: RawRepresentable, Hashable, Sendable {
     }
 #endif
 
-// /uibackgroundfetchresult
+// /uibackgroundfetchresult (2026-11-24)
 public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, failed }
 
-// /uiscenesession, /uiscenesession/role
+// /uiscenesession, /uiscenesession/role (2026-11-24)
 @MainActor open class UISceneSession: NSObject {
     public struct Role: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
@@ -88,14 +89,14 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
     open var configuration: UISceneConfiguration { fatalError() }
 }
 
-// /uisceneconfiguration
+// /uisceneconfiguration (2026-11-24)
 @MainActor open class UISceneConfiguration: NSObject {
     public init(name: String?, sessionRole: UISceneSession.Role) {}
     open var name: String? { fatalError() }
     open var delegateClass: AnyClass?
 }
 
-// /uiscenedelegate, /uiwindowscenedelegate, /uiopenurlcontext
+// /uiscenedelegate, /uiwindowscenedelegate, /uiopenurlcontext (2026-11-24)
 @MainActor public protocol UISceneDelegate: NSObjectProtocol {
     func scene(
         _ scene: UIScene, willConnectTo session: UISceneSession,
@@ -108,7 +109,7 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
     open var url: URL { fatalError() }
 }
 
-// /uiapplication
+// /uiapplication (2026-11-26)
 @MainActor open class UIApplication: UIResponder {
     public struct LaunchOptionsKey: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
@@ -132,14 +133,17 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
     open class var shared: UIApplication { fatalError() }
     open func registerForRemoteNotifications() { fatalError() }
     open var connectedScenes: Set<UIScene> { fatalError() }
-    open var backgroundTimeRemaining: TimeInterval { fatalError() }
-    open func beginBackgroundTask(
-        expirationHandler: (@MainActor @Sendable () -> Void)? = nil
+    nonisolated open var backgroundTimeRemaining: TimeInterval { fatalError() }
+    nonisolated open func beginBackgroundTask(
+        withName taskName: String?,
+        expirationHandler handler: (@MainActor @Sendable () -> Void)? = nil
     ) -> UIBackgroundTaskIdentifier { fatalError() }
-    open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) { fatalError() }
+    nonisolated open func endBackgroundTask(_ identifier: UIBackgroundTaskIdentifier) {
+        fatalError()
+    }
 }
 
-// /uiscene, /uiscene/connectionoptions, /uiwindowscene
+// /uiscene, /uiscene/connectionoptions, /uiwindowscene (2026-11-24)
 @MainActor open class UIScene: UIResponder {
     public enum ActivationState: Int, Sendable {
         case unattached, foregroundActive, foregroundInactive, background
@@ -155,7 +159,7 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
 
 @MainActor open class UIWindowScene: UIScene { open var keyWindow: UIWindow? { fatalError() } }
 
-// /uicolor, /uiview, /uiwindow, /uidevice
+// /uicolor, /uiview, /uiwindow, /uidevice (2026-11-24)
 open class UIColor: NSObject { open class var clear: UIColor { fatalError() } }
 
 @MainActor open class UIView: UIResponder {

@@ -6,7 +6,7 @@
 // silent.
 @_exported public import Foundation
 
-// /unauthorizationstatus
+// /unauthorizationstatus (2026-11-24)
 public enum UNAuthorizationStatus: Int, Sendable {
     case notDetermined, denied, authorized, provisional
     #if !REPRISE_MAC
@@ -14,10 +14,10 @@ public enum UNAuthorizationStatus: Int, Sendable {
     #endif
 }
 
-// /unnotificationsetting
+// /unnotificationsetting (2026-11-24)
 public enum UNNotificationSetting: Int, Sendable { case notSupported, disabled, enabled }
 
-// /unnotificationsettings
+// /unnotificationsettings (2026-11-24)
 open class UNNotificationSettings: NSObject {
     open var authorizationStatus: UNAuthorizationStatus { fatalError() }
     open var alertSetting: UNNotificationSetting { fatalError() }
@@ -25,17 +25,17 @@ open class UNNotificationSettings: NSObject {
     open var soundSetting: UNNotificationSetting { fatalError() }
 }
 
-// /unnotificationinterruptionlevel
+// /unnotificationinterruptionlevel (2026-11-24)
 public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case passive, active, timeSensitive, critical
 }
 
-// /unnotificationsound
+// /unnotificationsound (2026-11-24)
 open class UNNotificationSound: NSObject {
     open class var `default`: UNNotificationSound { fatalError() }
 }
 
-// /unnotificationcontent
+// /unnotificationcontent (2026-11-24)
 open class UNNotificationContent: NSObject {
     open var title: String {
         get { fatalError() }
@@ -75,27 +75,27 @@ open class UNNotificationContent: NSObject {
     }
 }
 
-// /unmutablenotificationcontent
+// /unmutablenotificationcontent (2026-11-24)
 open class UNMutableNotificationContent: UNNotificationContent {}
 
-// /unnotificationtrigger
+// /unnotificationtrigger (2026-11-24)
 open class UNNotificationTrigger: NSObject { open var repeats: Bool { fatalError() } }
-// /unpushnotificationtrigger
+// /unpushnotificationtrigger (2026-11-24)
 open class UNPushNotificationTrigger: UNNotificationTrigger {}
 
-// /untimeintervalnotificationtrigger
+// /untimeintervalnotificationtrigger (2026-11-24)
 open class UNTimeIntervalNotificationTrigger: UNNotificationTrigger {
     open var timeInterval: TimeInterval { fatalError() }
     public convenience init(timeInterval: TimeInterval, repeats: Bool) { fatalError() }
 }
 
-// /uncalendarnotificationtrigger
+// /uncalendarnotificationtrigger (2026-11-24)
 open class UNCalendarNotificationTrigger: UNNotificationTrigger {
     open var dateComponents: DateComponents { fatalError() }
     public convenience init(dateMatching: DateComponents, repeats: Bool) { fatalError() }
 }
 
-// /unnotificationrequest
+// /unnotificationrequest (2026-11-24)
 open class UNNotificationRequest: NSObject {
     open var identifier: String { fatalError() }
     open var content: UNNotificationContent { fatalError() }
@@ -105,57 +105,57 @@ open class UNNotificationRequest: NSObject {
     ) { fatalError() }
 }
 
-// /unnotification
+// /unnotification (2026-11-24)
 open class UNNotification: NSObject {
     open var date: Date { fatalError() }
     open var request: UNNotificationRequest { fatalError() }
 }
 
-// /unnotificationdefaultactionidentifier
+// /unnotificationdefaultactionidentifier (2026-11-24)
 public let UNNotificationDefaultActionIdentifier = ""
-// /unnotificationdismissactionidentifier
+// /unnotificationdismissactionidentifier (2026-11-24)
 public let UNNotificationDismissActionIdentifier = ""
 
-// /unnotificationresponse
+// /unnotificationresponse (2026-11-24)
 open class UNNotificationResponse: NSObject {
     open var notification: UNNotification { fatalError() }
     open var actionIdentifier: String { fatalError() }
 }
 
-// /untextinputnotificationresponse
+// /untextinputnotificationresponse (2026-11-24)
 open class UNTextInputNotificationResponse: UNNotificationResponse {
     open var userText: String { fatalError() }
 }
 
-// /unnotificationactionoptions
+// /unnotificationactionoptions (2026-11-24)
 public struct UNNotificationActionOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static let foreground = Self(rawValue: 4)
 }
 
-// /unnotificationaction
+// /unnotificationaction (2026-11-24)
 open class UNNotificationAction: NSObject {
     public convenience init(
         identifier: String, title: String, options: UNNotificationActionOptions = []
     ) { fatalError() }
 }
 
-// /untextinputnotificationaction
+// /untextinputnotificationaction (2026-11-24)
 open class UNTextInputNotificationAction: UNNotificationAction {
     public convenience init(
         identifier: String, title: String, options: UNNotificationActionOptions = []
     ) { fatalError() }
 }
 
-// /unnotificationcategoryoptions
+// /unnotificationcategoryoptions (2026-11-24)
 public struct UNNotificationCategoryOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static let customDismissAction = Self(rawValue: 1)
 }
 
-// /unnotificationcategory
+// /unnotificationcategory (2026-11-24)
 open class UNNotificationCategory: NSObject {
     public convenience init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
@@ -163,7 +163,7 @@ open class UNNotificationCategory: NSObject {
     ) { fatalError() }
 }
 
-// /unnotificationpresentationoptions
+// /unnotificationpresentationoptions (2026-11-24)
 public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -173,7 +173,7 @@ public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public static let banner = Self(rawValue: 16)
 }
 
-// /unauthorizationoptions
+// /unauthorizationoptions (2026-11-24)
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -183,20 +183,30 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let provisional = Self(rawValue: 64)
 }
 
-// /unusernotificationcenterdelegate
-/// Its methods are optional there; here they are required, so that one that is written otherwise is
-/// found.
+// /unusernotificationcenterdelegate (2026-11-26)
+// Its methods are optional there; here they are required, so that one that is written otherwise is
+// found. The handlers are `@Sendable` in newer SDKs alone: the pass for macOS has the older form.
 public protocol UNUserNotificationCenterDelegate: NSObjectProtocol {
-    func userNotificationCenter(
-        _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
-        withCompletionHandler completionHandler:
-            @escaping (UNNotificationPresentationOptions) -> Void)
-    func userNotificationCenter(
-        _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
-        withCompletionHandler completionHandler: @escaping () -> Void)
+    #if REPRISE_MAC
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
+            withCompletionHandler completionHandler:
+                @escaping (UNNotificationPresentationOptions) -> Void)
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping () -> Void)
+    #else
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
+            withCompletionHandler completionHandler:
+                @escaping @Sendable (UNNotificationPresentationOptions) -> Void)
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping @Sendable () -> Void)
+    #endif
 }
 
-// /unusernotificationcenter
+// /unusernotificationcenter (2026-11-26)
 open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
     open class func current() -> UNUserNotificationCenter { fatalError() }
     open var delegate: (any UNUserNotificationCenterDelegate)?
@@ -226,7 +236,7 @@ open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
     open func setNotificationCategories(_ categories: Set<UNNotificationCategory>) { fatalError() }
 }
 
-// /unnotificationserviceextension: iOS 10, macOS 10.14.
+// /unnotificationserviceextension (2026-11-26): iOS 10, macOS 10.14.
 open class UNNotificationServiceExtension: NSObject {
     open func didReceive(
         _ request: UNNotificationRequest,

@@ -13,13 +13,13 @@ public import FoundationNetworking
     public typealias WKSuperview = UIView
 #endif
 
-// /wkwebsitedatastore
+// /wkwebsitedatastore (2026-11-24)
 @MainActor open class WKWebsiteDataStore: NSObject {
     override nonisolated public init() {}
     open class func nonPersistent() -> WKWebsiteDataStore { fatalError() }
 }
 
-// /wkwebviewconfiguration
+// /wkwebviewconfiguration (2026-11-24)
 @MainActor open class WKWebViewConfiguration: NSObject {
     open var websiteDataStore: WKWebsiteDataStore {
         get { fatalError() }
@@ -31,40 +31,40 @@ public import FoundationNetworking
     ) { fatalError() }
 }
 
-// /wkusercontentcontroller
+// /wkusercontentcontroller (2026-11-24)
 @MainActor open class WKUserContentController: NSObject {
     override nonisolated public init() {}
     open func add(_ handler: any WKScriptMessageHandler, name: String) { fatalError() }
     open func removeAllScriptMessageHandlers() { fatalError() }
 }
 
-// /wksecurityorigin
+// /wksecurityorigin (2026-11-24)
 @MainActor open class WKSecurityOrigin: NSObject {
     override nonisolated public init() {}
     open var `protocol`: String { fatalError() }
 }
 
-// /wkframeinfo
+// /wkframeinfo (2026-11-24)
 @MainActor open class WKFrameInfo: NSObject {
     override nonisolated public init() {}
     open var isMainFrame: Bool { fatalError() }
     open var securityOrigin: WKSecurityOrigin { fatalError() }
 }
 
-// /wkscriptmessage
+// /wkscriptmessage (2026-11-24)
 @MainActor open class WKScriptMessage: NSObject {
     override nonisolated public init() {}
     open var body: Any { fatalError() }
     open var frameInfo: WKFrameInfo { fatalError() }
 }
 
-// /wkscriptmessagehandler
+// /wkscriptmessagehandler (2026-11-24)
 @MainActor public protocol WKScriptMessageHandler: NSObjectProtocol {
     func userContentController(
         _ userContentController: WKUserContentController, didReceive message: WKScriptMessage)
 }
 
-// /wkurlschemetask
+// /wkurlschemetask (2026-11-24)
 @MainActor public protocol WKURLSchemeTask: NSObjectProtocol {
     var request: URLRequest { get }
     func didReceive(_ response: URLResponse)
@@ -73,23 +73,23 @@ public import FoundationNetworking
     func didFailWithError(_ error: any Error)
 }
 
-// /wkurlschemehandler
+// /wkurlschemehandler (2026-11-24)
 @MainActor public protocol WKURLSchemeHandler: NSObjectProtocol {
     func webView(_ webView: WKWebView, start urlSchemeTask: any WKURLSchemeTask)
     func webView(_ webView: WKWebView, stop urlSchemeTask: any WKURLSchemeTask)
 }
 
-// /wknavigation
+// /wknavigation (2026-11-24)
 @MainActor open class WKNavigation: NSObject { override nonisolated public init() {} }
-// /wknavigationaction
+// /wknavigationaction (2026-11-24)
 @MainActor open class WKNavigationAction: NSObject {
     override nonisolated public init() {}
     open var request: URLRequest { fatalError() }
 }
-// /wknavigationactionpolicy
+// /wknavigationactionpolicy (2026-11-24)
 public enum WKNavigationActionPolicy: Int, Sendable { case cancel, allow }
 
-// /wknavigationdelegate
+// /wknavigationdelegate (2026-11-24)
 /// Its methods are optional there; here they are required, so that one that is written otherwise is
 /// found.
 @MainActor public protocol WKNavigationDelegate: NSObjectProtocol {
@@ -105,19 +105,19 @@ public enum WKNavigationActionPolicy: Int, Sendable { case cancel, allow }
     func webViewWebContentProcessDidTerminate(_ webView: WKWebView)
 }
 
-// /wkcontentworld
+// /wkcontentworld (2026-11-24)
 @MainActor open class WKContentWorld: NSObject {
     override nonisolated public init() {}
     open class var page: WKContentWorld { fatalError() }
 }
 
-// /wkerror
+// /wkerror (2026-11-24)
 public struct WKError: Error {
     public enum Code: Int, Sendable { case unknown, javaScriptExceptionOccurred }
     public var code: Code { fatalError() }
 }
 
-// /wkwebview
+// /wkwebview (2026-11-24)
 @MainActor open class WKWebView: WKSuperview {
     open var configuration: WKWebViewConfiguration { fatalError() }
     open weak var navigationDelegate: (any WKNavigationDelegate)?

@@ -1,8 +1,9 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // What Sources/RepriseCore/Signpost.swift uses of Apple's os, after Apple's documentation:
-// https://developer.apple.com/documentation/os/ossignposter
-// https://developer.apple.com/documentation/os/ossignpostintervalstate/beginstate(id:)
+// https://developer.apple.com/documentation/os/ossignposter (2026-11-24)
+// https://developer.apple.com/documentation/os/ossignpostid (2026-11-24)
+// https://developer.apple.com/documentation/os/ossignpostintervalstate/beginstate(id:) (2026-11-24)
 
 public struct OSSignpostID: Hashable, Sendable {
     public let rawValue: UInt64

@@ -48,10 +48,10 @@ final class SandboxFolder: Sendable {
     ///
     /// - Returns: nil where the system has no such paths.
     func place(of name: String) -> URL? {
-        #if os(Linux)
-            return URL(fileURLWithPath: "/proc/self/fd/\(descriptor)/\(name)", isDirectory: false)
-        #else
+        #if canImport(Darwin)
             return nil
+        #else
+            return URL(fileURLWithPath: "/proc/self/fd/\(descriptor)/\(name)", isDirectory: false)
         #endif
     }
 

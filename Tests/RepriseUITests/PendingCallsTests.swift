@@ -1,0 +1,47 @@
+import RepriseApple
+import RepriseCore
+import RepriseTestSupport
+import Testing
+
+@Suite("Calls that wait for the system", .timeLimit(.minutes(1)))
+struct PendingCallsTests {
+    private let calls = PendingCalls()
+
+    @Test("The first of two answers counts, and the end comes too late for it")
+    func first() async throws {
+        let answer = try await calls.wait { (call: Race<Int>) in
+            call.end(.success(1))
+            call.end(.failure(SocketFailure("again")))
+            calls.end(SocketFailure("over"))
+        }
+        #expect(answer == 1)
+    }
+
+    @Test("The end ends each call that the system leaves unanswered")
+    func unanswered() async {
+        let reasons = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<3 {
+                group.addTask { [calls] in
+                    do {
+                        return try await calls.wait { (_: Race<String>) in }
+                    } catch {
+                        return (error as? SocketFailure)?.reason
+                    }
+                }
+            }
+            calls.end(SocketFailure("over"))
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(reasons == ["over", "over", "over"])
+    }
+
+    @Test("A call after the end is not begun, and has the first reason")
+    func late() async {
+        calls.end(SocketFailure("first"))
+        calls.end(SocketFailure("second"))
+        let error = await #expect(throws: SocketFailure.self) {
+            try await calls.wait { (_: Race<Void>) in Issue.record("begun") }
+        }
+        #expect(error?.reason == "first")
+    }
+}
