@@ -1,3 +1,6 @@
+// Glue: with NotificationService.swift, everything that connects the app with Reprise.
+import CourierCore
+import RepriseApple
 import RepriseUI
 import SwiftUI
 
@@ -5,26 +8,29 @@ import SwiftUI
     @UIApplicationDelegateAdaptor(Delegate.self) var delegate
 
     var body: some Scene {
-        WindowGroup { RootView(client: delegate.client).reprise(delegate.client) }
+        WindowGroup {
+            RootView(courier: delegate.courier, client: delegate.client).reprise(delegate.client)
+        }
     }
 }
 
 final class Delegate: RepriseAppDelegate {
+    let courier = Courier(
+        in: .applicationSupportDirectory, office: "http://127.0.0.1:8081",
+        transport: URLSessionTransport(), notifications: SystemNotifications(),
+        transfers: try? URLSessionTransfers(
+            identifier: "org.example.courier.photos",
+            folder: .applicationSupportDirectory.appending(path: "transfers")))
+
     override func configure(_ configuration: inout RepriseConfiguration) {
-        configuration.server = "https://chat.example.org"
+        configuration.server = "http://127.0.0.1:8080"
         configuration.appGroup = "group.org.example.courier"
+        configuration.tokens = courier.tokens
         configuration.forms = .init()
-        configuration.reminders = .init(store: GoalStore.shared)
-        configuration.chains = .init(workers: [Resize()], chains: [upload])
+        configuration.reminders = courier.reminders
+        configuration.chains = courier.chains
         configuration.notices = .init()
-    }
-}
-
-struct AccountButtons: View {
-    let client: RepriseClient
-
-    var body: some View {
-        Button("Sign in") { Task { try await client.signIn("ada") { try await Backend.token() } } }
-        Button("Sign out") { Task { try await client.signOut() } }
+        // Begins once the client is made.
+        Task { try await courier.run(beside: client) }
     }
 }

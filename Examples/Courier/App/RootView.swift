@@ -1,74 +1,120 @@
-// What is the app's own: its screens, its store, its work.
-import Foundation
+import CourierCore
 import RepriseUI
 import SwiftUI
 
-nonisolated struct Note: Codable, Sendable {
-    var text: String
-}
-
+/// The list of orders, or the sign-in; taps, links and forms lead from here to an order.
 struct RootView: View {
+    let courier: Courier
     let client: RepriseClient
-    @State private var place = "Nowhere yet"
+    @Environment(ClientModel.self) private var model
+    @State private var deliveries: [Delivery] = []
+    @State private var path: [String] = []
+    @State private var hint = ""
 
     var body: some View {
-        NavigationStack {
-            Text(place).task {
-                // A tap counts as shown once the app says so; until then it comes again.
-                guard let reminders = try? await client.reminders else { return }
-                for await tap in reminders.routes {
-                    place = tap.route?.id ?? "?"
-                    try? await tap.presented()
+        NavigationStack(path: $path) {
+            List {
+                if let problem = model.problem { Text(problem.message).foregroundStyle(.red) }
+                if !hint.isEmpty { Text(hint) }
+                if model.user == nil {
+                    SignInSection(courier: courier)
+                } else {
+                    orders
+                    DaySection(courier: courier, client: client)
+                }
+                Section("Inspect") {
+                    NavigationLink {
+                        ChainsView(client)
+                    } label: {
+                        Text("Work")
+                    }
+                    NavigationLink {
+                        DebugView(client)
+                    } label: {
+                        Text("Debug")
+                    }
                 }
             }
-            NavigationLink {
-                ChatView(chat: client.model(for: client.channel("general", of: Note.self)))
-            } label: {
-                Text("Chat, \(client.badgeModel.count) unread")
+            .navigationTitle(model.isConnected ? "Courier" : "Courier, offline")
+            .navigationDestination(for: String.self) { id in
+                if let delivery = deliveries.first(where: { $0.id == id }) {
+                    OrderView(
+                        delivery: delivery, chat: chat(delivery), courier: courier, client: client)
+                } else {
+                    Text("Order \(id) is not here.")
+                }
             }
-            NavigationLink {
-                ChainsView(client)
-            } label: {
-                Text("Uploads")
-            }
-            NavigationLink {
-                DebugView(client)
-            } label: {
-                Text("Debug")
-            }
-            AccountButtons(client: client)
         }
+        .task { for await now in courier.orders.lists { deliveries = now } }
+        .task { await followReminders() }
+        .task { await followNotices() }
+        .task { await followForms() }
+    }
+
+    private var orders: some View {
+        Section("Orders, \(client.badgeModel.count) unread") {
+            ForEach(deliveries) { delivery in
+                NavigationLink(value: delivery.id) {
+                    OrderRow(delivery: delivery, chat: chat(delivery))
+                }
+            }
+        }
+    }
+
+    /// The same for every view that asks.
+    private func chat(_ delivery: Delivery) -> ChannelModel<OrderNote> {
+        client.model(for: courier.chat(about: delivery.order, client))
+    }
+
+    /// A tap on a reminder, a link `courier://order/7`.
+    private func followReminders() async {
+        for await tap in client.reminderTaps {
+            switch tap.resolution {
+            case .active(let order, _), .superseded(let order): show(order.id)
+            case .paused(let order): show(order.id, "\(order.title) does not ring any more.")
+            case .deleted, .missing, .malformed: hint = "There is no such order."
+            }
+            // Until then it would come again, also after a kill.
+            try? await tap.presented()
+        }
+    }
+
+    /// A tap on the banner of a message.
+    private func followNotices() async {
+        for await tap in client.noticeTaps {
+            if let channel = tap.route?.id, let order = Courier.order(ofChannel: channel) {
+                show(order)
+            }
+            try? await tap.presented()
+        }
+    }
+
+    /// A button of a form that leads somewhere.
+    private func followForms() async {
+        for await link in client.deepLinks {
+            if let url = URL(string: link.url) { _ = try? client.open(url) }
+        }
+    }
+
+    private func show(_ order: String, _ hint: String = "") {
+        self.hint = hint
+        path = [order]
     }
 }
 
-struct ChatView: View {
-    let chat: ChannelModel<Note>
+private struct OrderRow: View {
+    let delivery: Delivery
+    let chat: ChannelModel<OrderNote>
 
     var body: some View {
-        List(chat.messages) { message in
-            switch message.content {
-            case .body(let note): Text(note.text)
-            case .deleted: Text("Deleted")
-            case .unreadable: Text("Update the app to read this")
-            }
+        VStack(alignment: .leading) {
+            Text("\(delivery.id) · \(delivery.order.customer)").font(.headline)
+            Text(
+                chat.unread == 0
+                    ? "\(delivery.order.street), \(delivery.state.rawValue)"
+                    : "\(delivery.order.street), \(delivery.state.rawValue), \(chat.unread) unread"
+            )
+            .foregroundStyle(.secondary)
         }
-        .repriseVisible(chat)
     }
-}
-
-nonisolated struct Resize: Worker {
-    static let identifier = "resize"
-
-    func run(_ photo: String, _ work: WorkContext) async throws -> String { "small-\(photo)" }
-}
-
-let upload = Chain<String>("upload") { photo in Work("resize", Resize.self) { _ in photo } }
-
-/// The app's entities: here in memory; ../Goals has a store over GRDB.
-nonisolated enum GoalStore {
-    static let shared = MemoryReminderStore()
-}
-
-nonisolated enum Backend {
-    static func token() async throws -> String { "a.b.c" }
 }

@@ -104,15 +104,40 @@ public final class Courier: Sendable {
             if case .body(let order) = $0.content { try orders.save(order) }
         }
         try await notifications.setCategories(reminders.categories)
-        var followed: Set<String> = []
+        try await followChats(client)
+    }
+
+    private func followChats(_ client: RepriseClient) async throws {
+        var followed: [String: Order] = [:]
         for await deliveries in orders.lists {
-            for delivery in deliveries where followed.insert(delivery.id).inserted {
-                try await chat(about: delivery.order, client).subscribe()
+            let orders = Dictionary(uniqueKeysWithValues: deliveries.map { ($0.id, $0.order) })
+            for (id, order) in orders where followed[id] == nil {
+                try await chat(about: order, client).subscribe()
             }
+            for (id, order) in followed where orders[id] == nil {
+                try await chat(about: order, client).unsubscribe()
+            }
+            followed = orders
         }
     }
 
     // MARK: What the courier does
+
+    /// Continues as a courier, also at later launches. Another one's orders are removed before.
+    ///
+    /// - Throws: the errors of file system and journal.
+    public func signIn(_ name: String) async throws {
+        try orders.setOwner(name)
+        try await client.get().signIn(name, tokens: nil)
+    }
+
+    /// Ends the account, and removes its orders.
+    ///
+    /// - Throws: the errors of file system and journal.
+    public func signOut() async throws {
+        try await client.get().signOut()
+        try orders.setOwner(nil)
+    }
 
     /// The chat about an order.
     public func chat(about order: Order, _ client: RepriseClient) -> TypedChannel<OrderNote> {

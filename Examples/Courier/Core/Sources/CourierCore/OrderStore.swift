@@ -8,6 +8,7 @@ public final class OrderStore: ReminderStore {
     static let category = "order"
 
     private struct Content: Codable {
+        var owner: String?
         var deliveries: [String: Delivery] = [:]
         var commands: Set<String> = []
     }
@@ -42,6 +43,14 @@ public final class OrderStore: ReminderStore {
             }
             continuation.onTermination = { _ in task.cancel() }
         }
+    }
+
+    /// Names the courier; another one's orders are removed.
+    ///
+    /// - Throws: the file system's errors.
+    public func setOwner(_ owner: String?) throws {
+        guard try read({ $0.owner != owner }) else { return }
+        try change { if $0.owner != owner { $0 = Content(owner: owner) } }
     }
 
     /// Adds an order, or changes it; how far the courier is with it stays.

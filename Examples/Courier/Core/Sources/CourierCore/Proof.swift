@@ -56,18 +56,32 @@ public struct FramePhoto: Worker {
     /// - Parameter photos: the folder of both files.
     public init(photos: URL) { self.photos = photos }
 
-    /// Goes on from its checkpoint.
+    /// Goes on from its checkpoint, which is a position: the bytes are in a file.
     public func run(_ input: Input, _ work: WorkContext) async throws -> Int {
         let photo = try Data(contentsOf: photos.appending(path: input.from))
-        var framed = work.saved(as: Data.self) ?? Data("[".utf8)
-        while framed.count <= photo.count {
-            framed += photo.dropFirst(framed.count - 1).prefix(max(1, photo.count / 100))
-            try await work.checkpoint(framed)
-            await work.progress(Double(framed.count - 1) / Double(photo.count))
+        let framed = photos.appending(path: input.to)
+        let part = photos.appending(path: input.to + ".part")
+        var done = work.saved(as: Int.self) ?? 0
+        if done == 0 || !FileManager.default.fileExists(atPath: part.path) {
+            done = 0
+            try Data("[".utf8).write(to: part)
         }
-        framed += Data("]".utf8)
-        try framed.write(to: photos.appending(path: input.to), options: .atomic)
-        return framed.count
+        let file = try FileHandle(forUpdating: part)
+        defer { try? file.close() }
+        try file.truncate(atOffset: UInt64(done + 1))
+        try file.seekToEnd()
+        while done < photo.count {
+            let piece = photo.dropFirst(done).prefix(max(1, photo.count / 100))
+            try file.write(contentsOf: piece)
+            try file.synchronize()
+            done += piece.count
+            try await work.checkpoint(done)
+            await work.progress(Double(done) / Double(photo.count))
+        }
+        try file.write(contentsOf: Data("]".utf8))
+        try? FileManager.default.removeItem(at: framed)
+        try FileManager.default.moveItem(at: part, to: framed)
+        return done + 2
     }
 }
 
