@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/Courier use them; nothing here does
-// anything. Each group names its page below https://developer.apple.com/documentation/swiftui, as
-// read on 2026-11-24.
+// Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/Courier use them; nothing here
+// does anything. Each group names its page below
+// https://developer.apple.com/documentation/swiftui, as read on 2026-11-24.
 @_exported public import Foundation
 public import Observation
 

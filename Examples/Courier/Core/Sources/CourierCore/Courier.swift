@@ -123,7 +123,9 @@ public final class Courier: Sendable {
 
     // MARK: What the courier does
 
-    /// Continues as a courier, also at later launches. Another one's orders are removed before.
+    /// Continues as a courier, also at later launches.
+    ///
+    /// Another one's orders are removed before.
     ///
     /// - Throws: the errors of file system and journal.
     public func signIn(_ name: String) async throws {

@@ -2,8 +2,8 @@ public import Foundation
 public import Reprise
 import Synchronization
 
-/// The courier's orders, in one file that is replaced whole: an effect and the id of its command are
-/// in it together, or neither is.
+/// The courier's orders, in one file that is replaced whole: an effect and the id of its command
+/// are in it together, or neither is.
 public final class OrderStore: ReminderStore {
     static let category = "order"
 
