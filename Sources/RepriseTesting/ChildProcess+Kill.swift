@@ -5,7 +5,7 @@ extension ChildProcess {
     ///
     /// ```swift
     /// let recorded = try await ChildProcess.killed(
-    ///     .sibling("CourierApp"), ["--record", folder.url.path], afterLines: 20)
+    ///     .sibling("CourierTool"), ["--record", folder.url.path], afterLines: 20)
     /// // … open the same folder here, and find everything that it had recorded
     /// ```
     ///

@@ -66,7 +66,7 @@ struct TestingExamples {
 
     private func killed(_ journal: URL) async throws {
         let recorded = try await ChildProcess.killed(
-            .sibling("ConsumerApp"), ["--record", journal.path], afterLines: 20)
+            .sibling("CourierTool"), ["--record", journal.path], afterLines: 20)
         #expect(recorded.count >= 20)
     }
 }

@@ -9,6 +9,21 @@
         var name: String
     }
 
+    private struct ChatView: View {
+        let chat: ChannelModel<Note>
+
+        var body: some View {
+            List(chat.messages) { message in
+                switch message.content {
+                case .body(let note): Text(note.text)
+                case .deleted: Text("Deleted")
+                case .unreadable: Text("Update the app to read this")
+                }
+            }
+            .repriseVisible(chat)
+        }
+    }
+
     private struct Models: View {
         let chat: ChannelModel<Photo>
         let upload: ChainModel

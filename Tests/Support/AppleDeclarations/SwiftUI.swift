@@ -1,7 +1,13 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
+<<<<<<< HEAD
 // Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/App use them; nothing here does
 // anything. Each group names its page below https://developer.apple.com/documentation/swiftui.
+=======
+// Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/Courier use them; nothing here
+// does anything. Each group names its page below
+// https://developer.apple.com/documentation/swiftui, as read on 2026-11-24.
+>>>>>>> h-courier
 @_exported public import Foundation
 public import Observation
 
@@ -258,6 +264,31 @@ public struct NavigationLink<Label: View, Destination: View>: View {
     nonisolated public init(
         @ViewBuilder destination: () -> Destination, @ViewBuilder label: () -> Label
     ) {}
+}
+
+// For Examples/Courier alone, as read on 2026-11-26: /navigationstack/init(path:root:),
+// /navigationlink/init(value:label:), /view/navigationdestination(for:destination:),
+// /textfield/init(_:text:)
+extension NavigationStack {
+    public init<Data>(path: Binding<Data>, @ViewBuilder root: () -> Root)
+    where
+        Data: MutableCollection & RandomAccessCollection & RangeReplaceableCollection,
+        Data.Element: Hashable
+    {}
+}
+extension NavigationLink where Destination == Never {
+    nonisolated public init<P: Decodable & Encodable & Hashable>(
+        value: P?, @ViewBuilder label: () -> Label
+    ) {}
+}
+extension View {
+    nonisolated public func navigationDestination<D: Hashable, C: View>(
+        for data: D.Type, @ViewBuilder destination: @escaping (D) -> C
+    ) -> some View { Changed() }
+}
+public struct TextField<Label: View>: View { public typealias Body = Never }
+extension TextField where Label == Text {
+    nonisolated public init<S: StringProtocol>(_ title: S, text: Binding<String>) {}
 }
 
 #if !REPRISE_MAC

@@ -1,4 +1,4 @@
-import Courier
+import CourierCore
 import Foundation
 import Reprise
 
@@ -6,7 +6,7 @@ import Reprise
 ///
 /// With `--record FOLDER` it records messages until it is killed. scripts/check-consumer runs both.
 @main
-struct ConsumerApp {
+struct CourierTool {
     /// No network: the SDK brings no transport of its own, the app chooses one.
     struct Offline: SocketDialer {
         func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws -> any Socket
@@ -20,14 +20,14 @@ struct ConsumerApp {
             try await record(in: URL(fileURLWithPath: CommandLine.arguments[2]))
         }
         let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("reprise-consumer-\(UUID().uuidString)")
+            .appendingPathComponent("reprise-courier-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let client = RepriseClient(configuration(in: folder))
         try await client.channel("general", of: String.self).publish("recorded first")
         let ledger = try await client.ledger()
         await client.close()
         guard ledger.isBalanced, ledger.accepted == 1, ledger.pending == 1 else { exit(1) }
-        print("The consumer app runs: one message recorded, one pending.")
+        print("The courier's tool runs: one message recorded, one pending.")
     }
 
     private static func configuration(in folder: URL) -> RepriseConfiguration {

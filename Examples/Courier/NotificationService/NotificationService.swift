@@ -1,3 +1,4 @@
+// Glue: decides how a push is shown, also while the app is dead.
 import RepriseExtension
 
 nonisolated final class NotificationService: RepriseNotificationService {
