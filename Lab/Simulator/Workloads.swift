@@ -2,8 +2,8 @@
 package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
-        GatesWorkload(), ChannelsWorkload(), ClusterWorkload(), ReceiptsWorkload(), TypingWorkload(),
-        FormsWorkload(), ChainsWorkload(), RemindersWorkload(),
+        GatesWorkload(), ChannelsWorkload(), ClusterWorkload(), ReceiptsWorkload(),
+        TypingWorkload(), FormsWorkload(), ChainsWorkload(), RemindersWorkload(),
     ]
     /// The seeds' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)

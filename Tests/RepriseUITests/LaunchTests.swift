@@ -73,7 +73,10 @@ struct LaunchDecisionTests {
 
     @Test(
         "Background time is what the system says, and at most 25 s",
-        arguments: [(1.8e308, 25), (.infinity, 25), (600, 25), (15, 15), (0, 0), (-1, 0)])
+        arguments: [
+            (Double.greatestFiniteMagnitude, 25), (.infinity, 25), (600, 25), (15, 15), (0, 0),
+            (-1, 0),
+        ])
     func background(remaining: Double, seconds: Int) {
         #expect(BackgroundTime.granted(remaining: remaining) == .seconds(seconds))
         #expect(BackgroundTime.granted(remaining: .nan) == BackgroundTime.most)

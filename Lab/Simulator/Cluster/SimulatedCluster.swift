@@ -55,7 +55,9 @@ final class SimulatedCluster {
     }
 
     /// The people's channels are made before anybody comes.
-    func begin(_ people: SimulatedAccounts?, _ changed: @escaping (SimulatedServer.MemberChange) -> Void) {
+    func begin(
+        _ people: SimulatedAccounts?, _ changed: @escaping (SimulatedServer.MemberChange) -> Void
+    ) {
         truth.accounts = people
         truth.membersChanged = changed
         for server in servers { server.accounts = people }

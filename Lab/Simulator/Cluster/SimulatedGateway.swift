@@ -12,8 +12,8 @@ import Synchronization
 final class SimulatedGateway: JournaledStore {
     typealias Reply = (Result<[CommandOutcome], RepriseError>) -> Void
 
-    /// The server around it.
-    private(set) unowned var server: SimulatedServer!
+    /// The server around it, which has it.
+    private weak var itsServer: SimulatedServer?
     private let simulation: Simulation
     private let journal: SimulatedStream
     private let files: ViewFiles
@@ -41,8 +41,13 @@ final class SimulatedGateway: JournaledStore {
 
     var process: SimulatedProcess { server.process }
 
+    private var server: SimulatedServer {
+        guard let itsServer else { preconditionFailure("driver bug: it serves nobody") }
+        return itsServer
+    }
+
     func serve(_ server: SimulatedServer) {
-        self.server = server
+        itsServer = server
         journal.add(self)
     }
 

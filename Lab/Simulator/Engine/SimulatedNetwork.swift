@@ -46,8 +46,9 @@ package final class SimulatedNetwork {
         }
     }
 
-    /// A server listens; `accept` is called on its process for each connection. Of several with
-    /// one name any gets it.
+    /// A server listens; `accept` is called on its process for each connection.
+    ///
+    /// Of several with one name any gets it.
     package func listen(
         as server: String, on process: SimulatedProcess,
         accept: @escaping (SimulatedSocket) -> Void

@@ -273,8 +273,9 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     }
 
     /// Callers were told that the outcome is unknown: what was not sent is dropped, and in entries
-    /// that are sent again nothing stands for it. A gateway that was cut off for long would else do
-    /// what somebody has since undone elsewhere.
+    /// that are sent again nothing stands for it.
+    ///
+    /// A gateway that was cut off for long would else do what somebody has since undone elsewhere.
     private mutating func abandon() {
         let nothing = ClusterCommand.nop.bytes
         for index in pending.indices {

@@ -14,8 +14,10 @@ package struct NewMessage: Hashable, Sendable {
     /// Whether messages of others may be deleted too: by an owner of the channel, an admin, or
     /// anyone under open access.
     package var mayChangeOthers: Bool
-    /// Whether the user's token makes him an admin. In a cluster that alone goes into the journal:
-    /// what else he may do is decided when the message is applied.
+    /// Whether the user's token makes him an admin.
+    ///
+    /// In a cluster that alone goes into the journal: what else he may do is decided when the
+    /// message is applied.
     package var isAdmin: Bool
     /// The connection that it came by, in a cluster.
     package var fence: FencingToken?

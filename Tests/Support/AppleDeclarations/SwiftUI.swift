@@ -1,13 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-<<<<<<< HEAD
-// Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/App use them; nothing here does
-// anything. Each group names its page below https://developer.apple.com/documentation/swiftui.
-=======
 // Declarations of Apple's SwiftUI, as far as RepriseUI and Examples/Courier use them; nothing here
-// does anything. Each group names its page below
-// https://developer.apple.com/documentation/swiftui, as read on 2026-11-24.
->>>>>>> h-courier
+// does anything. Each group names its page below https://developer.apple.com/documentation/swiftui.
 @_exported public import Foundation
 public import Observation
 
