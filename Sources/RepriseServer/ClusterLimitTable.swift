@@ -60,6 +60,10 @@ extension LimitTable {
                 "cluster.answer", "the wait for the journal", "\(ClusterLimits.answerWithin)",
                 "`.unavailable`: unknown whether it is stored; send it again with its id"),
             Limit(
+                "cluster.arrived", "entries that came live and are not yet applied",
+                "\(bytes: ClusterLimits.waitingEntryBytes)",
+                "what comes then is dropped, and read later"),
+            Limit(
                 "cluster.silence", "silence of the journal", "\(ClusterLimits.silence)",
                 "it is asked what was missed"),
             Limit(

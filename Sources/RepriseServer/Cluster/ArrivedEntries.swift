@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Beyond ``ClusterLimits/waitingEntryBytes`` what comes is dropped; it is read from the journal
 /// when those before it are applied.
-final class ArrivedEntries: Sendable {
+package final class ArrivedEntries: Sendable {
     private struct State {
         var entries: [StoredEntry] = []
         var bytes = 0
@@ -15,8 +15,10 @@ final class ArrivedEntries: Sendable {
     private let state = Mutex(State())
     private let signal = Signal()
 
+    package init() {}
+
     /// Takes what comes until nothing does any more.
-    func take(_ live: AsyncStream<StoredEntry>) async {
+    package func take(_ live: AsyncStream<StoredEntry>) async {
         for await entry in live { put(entry) }
         state.withLock { $0.hasEnded = true }
         signal.raise()
@@ -33,7 +35,7 @@ final class ArrivedEntries: Sendable {
 
     /// All that wait, in order, once there are some; nil once nothing comes any more, or if
     /// cancelled.
-    func next() async -> [StoredEntry]? {
+    package func next() async -> [StoredEntry]? {
         while !Task.isCancelled {
             let (entries, hasEnded) = state.withLock { state in
                 defer { (state.entries, state.bytes) = ([], 0) }

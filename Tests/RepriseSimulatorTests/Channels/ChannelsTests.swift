@@ -37,7 +37,8 @@ struct ChannelsTests {
         let others: Set<Fault.Kind> = [
             .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
             .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
-            .centreRefuses, .permissionRevoked, .travels,
+            .centreRefuses, .permissionRevoked, .travels, .journalLoses, .journalRepeats,
+            .journalDelays, .journalLeaderless, .gatewayCutOff, .gatewayStops, .viewLost,
             // Where an app loads a snapshot, which few runs have: `snapshotUnwritten` is convicted
             // by it.
             .killLoading,
