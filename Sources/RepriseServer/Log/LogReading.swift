@@ -32,7 +32,7 @@ struct LogReading {
         try state(of: channel, db)?.state ?? LogChannelState(epoch: epoch, head: 0, floor: 0)
     }
 
-    /// Tiles `missing` up to the head, as far as the limits allow.
+    /// Tiles `missing` as far as the limits allow.
     func page(
         of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int,
         _ db: Database
@@ -44,9 +44,7 @@ struct LogReading {
         var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
         var rows = try MessageRows(of: key, head: state.head, arrivals, db)
         defer { rows.reset() }
-        for range in missing {
-            let known = SequenceRange(after: range.after, through: min(range.through, state.head))
-            guard let known, tiling.begin(known) else { continue }
+        for range in missing where tiling.begin(range) {
             try rows.begin(after: tiling.position)
             while tiling.needsRow {
                 guard try rows.step() else {

@@ -24,14 +24,14 @@ package struct Tiling {
     /// Whether the current range needs one more row.
     package var needsRow: Bool { !isFull && position < target }
 
-    /// Begins a range: sequences at or below the floor are gone.
+    /// Begins a range: sequences at or below the floor are gone; beyond the head nothing is told.
     ///
     /// - Returns: whether rows are needed.
     package mutating func begin(_ range: SequenceRange) -> Bool {
-        guard !isFull else { return false }
-        target = range.through
+        target = min(range.through, page.state.head)
+        guard !isFull, range.after < target else { return false }
         position = max(position, range.after)
-        answer(through: min(range.through, page.state.floor), as: .retention)
+        answer(through: min(target, page.state.floor), as: .retention)
         page.through = max(page.through, position)
         return needsRow
     }
