@@ -12,8 +12,8 @@ struct ClusterTests {
             detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
     }
 
-    /// `244`: an account change that nobody waited for any more was sent again by a gateway that had
-    /// been cut off, after somebody had undone it elsewhere.
+    /// `244`: a gateway that had been cut off sent an account change again that nobody waited for
+    /// any more, and that somebody had undone elsewhere.
     ///
     /// `3114`: a gateway that had not heard of a removal wrote the owner's message as an admin's.
     @Test("what seeds came upon is mended", arguments: [244, 3_114] as [UInt64])
