@@ -78,7 +78,8 @@ struct BackupTests {
             MovePosition(channel: room, user: ada, device: device, read: 9, delivered: 1))
         _ = try await accounts.move(
             MovePosition(
-                channel: try ChannelName("empty"), user: ada, device: device, delivered: 4))
+                channel: try ChannelName("empty"), user: ada, isAdmin: true, device: device,
+                delivered: 4))
         await accounts.close()
         await log.close()
         let former = try DatabaseQueue(path: data.path + "/accounts.sqlite")
