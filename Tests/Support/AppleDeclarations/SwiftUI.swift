@@ -262,7 +262,7 @@ public struct NavigationLink<Label: View, Destination: View>: View {
 
 // For Examples/Courier alone, as read on 2026-11-26: /navigationstack/init(path:root:),
 // /navigationlink/init(value:label:), /view/navigationdestination(for:destination:),
-// /textfield/init(_:text:)
+// /textfield, /textfield/init(_:text:) (2026-11-26)
 extension NavigationStack {
     public init<Data>(path: Binding<Data>, @ViewBuilder root: () -> Root)
     where
