@@ -58,7 +58,7 @@ class Bench:
         if alone:
             self.alone.start()
         end = time.monotonic() + 60
-        while not all(is_ok(f"http://127.0.0.1:{port}/healthz") for port in self.cluster.monitors):
+        while not all(is_ok(f"{monitor}/healthz") for _, monitor in self.cluster.monitors):
             if time.monotonic() > end:
                 raise Failed("the nodes are not healthy within 60 s")
             time.sleep(0.2)
