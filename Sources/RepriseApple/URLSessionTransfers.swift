@@ -222,7 +222,7 @@
             return recorded.filter { unrecorded[$0.id] == nil } + unrecorded.values
         }
 
-        /// Keeps a result for later launches; one that the disk has no room for stays in memory,
+        /// Keeps a result for later launches; one that a full disk refuses stays in memory,
         /// and is written when it is asked for.
         private func record(_ transfer: Transfer) {
             do {

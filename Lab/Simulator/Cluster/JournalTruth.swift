@@ -9,7 +9,7 @@ import RepriseWire
 /// newest and who is a member, and compares that with what the shipping applier accepts.
 final class JournalTruth: JournaledStore {
     private let simulation: Simulation
-    private let view: ClusterView
+    let view: ClusterView
     private var newest: [ConnectingDevice: Generation] = [:]
     /// Nil where the server asks nobody who he is.
     var accounts: SimulatedAccounts?
@@ -118,19 +118,4 @@ final class JournalTruth: JournaledStore {
         }
         membersChanged(change)
     }
-
-    // MARK: What it holds
-
-    func state(of channel: ChannelName) throws -> LogChannelState {
-        try view.log.stepped.state(of: channel)
-    }
-
-    func page(
-        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
-    ) throws -> LogPage {
-        try view.log.stepped.page(
-            of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
-    }
-
-    func dump() throws -> [String] { try view.dump() }
 }

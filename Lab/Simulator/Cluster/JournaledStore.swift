@@ -3,9 +3,24 @@ import RepriseServer
 import RepriseWire
 
 /// A store that is written by a journal alone.
-protocol JournaledStore: LogStore {}
+protocol JournaledStore: LogStore {
+    var view: ClusterView { get }
+}
 
 extension JournaledStore {
+    func state(of channel: ChannelName) throws -> LogChannelState {
+        try view.log.stepped.state(of: channel)
+    }
+
+    func page(
+        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
+    ) throws -> LogPage {
+        try view.log.stepped.page(
+            of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
+    }
+
+    func dump() throws -> [String] { try view.dump() }
+
     func append(_ batch: [NewMessage], now: WallTime, fate: Fate) throws -> [AppendResult] {
         throw Self.written
     }

@@ -199,19 +199,6 @@ final class SimulatedGateway: JournaledStore {
         try view.grant(who, in: channel)
     }
 
-    func state(of channel: ChannelName) throws -> LogChannelState {
-        try view.log.stepped.state(of: channel)
-    }
-
-    func page(
-        of channel: ChannelName, missing: [SequenceRange], limit: Int, byteLimit: Int
-    ) throws -> LogPage {
-        try view.log.stepped.page(
-            of: channel, missing: missing, limit: limit, byteLimit: byteLimit)
-    }
-
-    func dump() throws -> [String] { try view.dump() }
-
     func crash(losingPower: Bool, keepsUnsynced: Bool) throws -> [ServerFrame.Event] {
         view = try files.reopen(losesView ? .nothing : losingPower ? .database : .all, view)
         losesView = false

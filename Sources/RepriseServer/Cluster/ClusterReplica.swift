@@ -202,11 +202,6 @@ package actor ClusterReplica {
             }
             try apply(Array(entries.dropFirst(applied.count)))
         } catch let fault as AdmissionMachine.Fault {
-            // Those before it are applied.
-            guard entries.count == 1 else {
-                try apply([first])
-                return disputed == nil ? try apply(Array(entries.dropFirst())) : ()
-            }
             guard case .otherPast = fault else { throw fail(fault.error) }
             disputed = first
             verify(first)

@@ -115,14 +115,16 @@ package final class ClusterView: Sendable {
         state.withLock { $0.admission.digest(at: sequence) }
     }
 
-    /// Applies the next entries in one transaction: all, or those up to a mark, or none.
+    /// Applies the next entries in one transaction: all, or those up to a mark or before a fault,
+    /// or none.
     ///
     /// - Parameters:
     ///   - entries: in order; the first is the next.
     ///   - isVerified: see ``AdmissionMachine/admit(_:isVerified:)``.
     /// - Returns: what each came to, until a mark: ``marks`` has the view as it is there.
-    /// - Throws: ``AdmissionMachine/Fault``; ``RepriseCore/RepriseError`` of the disk. Then nothing
-    ///   is applied, and the gateway stops or tries again: it must not go on with the next.
+    /// - Throws: ``AdmissionMachine/Fault`` of the first; ``RepriseCore/RepriseError`` of the disk.
+    ///   Then nothing is applied, and the gateway stops or tries again: it must not go on with the
+    ///   next.
     package func apply(
         _ entries: [StoredEntry], isVerified: Bool = false
     ) throws -> [AppliedEntry] {
@@ -134,7 +136,11 @@ package final class ClusterView: Sendable {
                         let sessions = state.admission.sessions
                         var applied: [AppliedEntry] = []
                         for entry in entries {
-                            applied.append(try state.apply(entry, isVerified, &memory, db))
+                            do {
+                                applied.append(try state.apply(entry, isVerified, &memory, db))
+                            } catch is AdmissionMachine.Fault where !applied.isEmpty {
+                                break  // It has changed nothing, and is the next.
+                            }
                             if applied.last?.mark != nil { break }
                         }
                         try state.admission.save(since: sessions, db)

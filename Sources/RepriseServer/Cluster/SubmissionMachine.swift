@@ -278,17 +278,18 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     /// A gateway that was cut off for long would else do what somebody has since undone elsewhere.
     private mutating func abandon() {
         let nothing = ClusterCommand.nop.bytes
-        for index in pending.indices {
-            for place in pending[index].commands.indices
-            where tickets[pending[index].commands[place].ticket] == nil {
-                waitingBytes -= pending[index].commands[place].bytes.count - nothing.count
+        // The oldest come first, here as in the deadlines.
+        pending: for index in pending.indices {
+            for place in pending[index].commands.indices {
+                let command = pending[index].commands[place]
+                guard tickets[command.ticket] == nil else { break pending }
+                waitingBytes -= command.bytes.count - nothing.count
                 pending[index].commands[place].bytes = nothing
             }
         }
-        waiting.removeAll { command in
-            let isDropped = tickets[command.ticket] == nil
-            if isDropped { waitingBytes -= command.bytes.count }
-            return isDropped
+        while let command = waiting.first, tickets[command.ticket] == nil {
+            waitingBytes -= command.bytes.count
+            waiting.removeFirst()
         }
     }
 

@@ -138,6 +138,32 @@ struct AdmissionMachineTests {
         #expect(machine.position == .start)
     }
 
+    @Test("A command that nobody knows stops the gateway only where it would count")
+    func unknownCommand() throws {
+        var journal = Journal()
+        let session = try journal.open()
+        func entry(_ session: Int64, n: Int64) -> StoredEntry {
+            StoredEntry(
+                sequence: journal.machine.position.sequence + 1, stamp: journal.wall,
+                bytes: ClusterEntry.bytes(
+                    session: session, n: n, clock: journal.wall, base: journal.machine.position,
+                    commands: [[250]]))
+        }
+        #expect(try journal.admit(session: session, n: 1) == .accepted)
+        let copies: [(Int64, Int64, AdmissionMachine.Reason)] = [
+            (session, 1, .duplicate), (session, 3, .early), (session + 99, 1, .unknownSession),
+        ]
+        for (session, n, reason) in copies {
+            let verdict = try journal.machine.admit(entry(session, n: n)).verdict
+            #expect(verdict == .ignored(reason))
+        }
+        let last = journal.machine.position
+        #expect(throws: AdmissionMachine.Fault.self) {
+            _ = try journal.machine.admit(entry(session, n: 2))
+        }
+        #expect(journal.machine.position == last)
+    }
+
     @Test(
         "Time follows the journal's clock, not back, and far only if a second clock confirms it",
         .limit("cluster.time"))

@@ -491,6 +491,23 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("A fault keeps nothing back that stands before it, and comes with the next call")
+    func beforeFault() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let view = try ClusterView.open(at: folder.path, epoch: try Epoch("e"))
+        let stamp = WallTime(milliseconds: 1_800_000_000_000)
+        let opening = ClusterEntry(
+            session: 0, n: 1, clock: stamp, base: .start, commands: [.session(nonce: 1, name: "")])
+        let entries = [opening.bytes, ClusterEntry.mark + [9]].enumerated().map {
+            StoredEntry(sequence: Int64($0.offset) + 1, stamp: stamp, bytes: $0.element)
+        }
+        #expect(try view.apply(entries).map(\.sequence) == [1])
+        #expect(throws: AdmissionMachine.Fault.self) { try view.apply([entries[1]]) }
+        #expect(view.position.sequence == 1)
+        await view.close()
+    }
+
     @Test("An entry of a later version stops the gateway, which says so")
     func laterVersion() async throws {
         try await Self.run { store in

@@ -34,7 +34,7 @@ struct ClusterTests {
         }
     }
 
-    /// The search begins a little before the seed that convicted it when this was written.
+    /// The search begins a little before the seed that detected it when this was written.
     @Test(
         "a wrong gateway is detected",
         arguments: [
