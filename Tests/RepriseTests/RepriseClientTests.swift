@@ -284,7 +284,7 @@ struct RepriseClientTests {
             let process = try ChildProcess(
                 .sibling("AccountSwitcher"), ["taps", home.path, "100000"])
             var promised: Set<String> = []
-            while let line = process.readLine(), promised.count < 10 << round {
+            while promised.count < 10 << round, let line = process.readLine() {
                 promised.insert(String(line.split(separator: " ")[1]))
             }
             process.signal(SIGKILL)
