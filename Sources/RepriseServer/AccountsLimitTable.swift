@@ -50,9 +50,17 @@ extension LimitTable {
         "[push.md](../push.md) describes what is pushed.",
         [
             Limit(
-                "push.grace", "a device receives a message itself before it is pushed",
-                "\(PushLimits.grace), and up to \(PushLimits.slot) to group a channel's messages",
+                "push.grace", "a connected device receives a message itself before it is pushed",
+                """
+                \(PushLimits.grace), and up to \(PushLimits.slot) to group a channel's messages; \
+                without a connection the latter alone
+                """,
                 "pushed"),
+            Limit(
+                "push.early",
+                "messages of a channel for which devices without a connection are pushed at once",
+                "\(PushLimits.messagesPerScan) that are not scanned for yet; not in a cluster",
+                "after the time of connected devices"),
             Limit(
                 "push.noted", "noted messages", "\(PushLimits.notedSlots)",
                 "all channels are scanned"),

@@ -146,9 +146,11 @@ public struct Server: Service {
             ?? accessControl.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
+        let devices = ConnectedDevices()
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
-            cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
+            devices: devices, cluster: storage.cluster, metrics: metrics, clock: clock,
+            logger: logger)
         entrances.opened(accessControl, pushing)
         if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
@@ -162,7 +164,7 @@ public struct Server: Service {
             onFailure: { hub.storingFailed(in: $0) })
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            admission: admission, cluster: storage.cluster, metrics: metrics,
+            admission: admission, devices: devices, cluster: storage.cluster, metrics: metrics,
             clock: clock, logger: logger, descriptors: descriptors)
         let result = await withTaskGroup(of: Part.self) { parts in
             if let cluster = storage.cluster {

@@ -7,8 +7,9 @@ import GRDB
 ///   because they are removed with a device.
 /// - `forms`: catalogues; the greatest `n` of a company is the current one.
 /// - `push_services`: the started ones; `push_walks`: the progress of each through a channel's
-///   messages, and, while `target` is set, the last member scanned on the way there. `push_queue`:
-///   the waiting pushes; at most one of a kind but `alert` for a device and channel.
+///   messages, and, while `target` is set, the last member scanned on the way there. `push_early`:
+///   up to which message a device was scanned before that, because it was not connected.
+///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
 /// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
 ///   beside one.
 /// - `mutes`, `quiet_hours`: the users' mutes and quiet hours; a device's own quiet hours precede
@@ -53,6 +54,19 @@ enum AccountsSchema {
                 sql: """
                     CREATE INDEX channels_by_maker ON channels (maker, members)
                     WHERE maker IS NOT NULL;
+                    """)
+        }
+        migrator.registerMigration("6 early pushes") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE push_early (
+                      service TEXT NOT NULL,
+                      channel TEXT NOT NULL,
+                      user TEXT NOT NULL,
+                      device TEXT NOT NULL,
+                      through INTEGER NOT NULL,
+                      PRIMARY KEY (service, channel, user, device)
+                    ) WITHOUT ROWID;
                     """)
         }
     }

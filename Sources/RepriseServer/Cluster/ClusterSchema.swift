@@ -12,8 +12,8 @@ import RepriseWire
 /// - `hellos`: the newest hello of each device; without a user its text is empty.
 /// - `leases`: see ``Lease``.
 /// - `pushed_services`, `pushed_channels`, `pushed_messages`: see ``PushProgress``: what has begun,
-///   up to where nothing waits, and what was pushed beyond that. `push_services`, `push_walks` and
-///   `push_queue` are the gateway's own while it pushes.
+///   up to where nothing waits, and what was pushed beyond that. `push_services`, `push_walks`,
+///   `push_early` and `push_queue` are the gateway's own while it pushes.
 enum ClusterSchema {
     static func migrator(epoch: Epoch) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()

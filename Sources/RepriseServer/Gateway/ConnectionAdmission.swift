@@ -31,7 +31,7 @@ struct ConnectionAdmission {
     /// Its hello counts.
     func arrive(
         _ place: Gateway.Place, _ generation: Generation?, at gateway: Gateway
-    ) -> Gateway.Roster.Arrival {
+    ) -> DeviceRoster<Gateway.Place>.Arrival {
         guard let device else { preconditionFailure("driver bug: arrived before it entered") }
         return gateway.arrived(place, as: device, generation)
     }

@@ -117,6 +117,9 @@ package struct DeviceRoster<Connection: Equatable & Sendable>: Sendable {
         return known.older(than: generation)
     }
 
+    /// Whether a device has a connection.
+    package func contains(_ device: ConnectingDevice) -> Bool { devices[device] != nil }
+
     /// A connection in the roster has ended.
     package mutating func left(_ connection: Connection, as device: ConnectingDevice) {
         devices[device]?.entries.removeAll { $0.connection == connection }

@@ -7,8 +7,6 @@ import Synchronization
 
 /// The state shared by all WebSocket connections of a server.
 package final class Gateway: Sendable {
-    typealias Roster = DeviceRoster<Place>
-
     /// The event loop and number of a connection.
     struct Place: Equatable, Sendable {
         let id: UInt64
@@ -41,7 +39,7 @@ package final class Gateway: Sendable {
 
     private let log: any MessageLog
     private let users: Mutex<[UserID: Int]> = Mutex([:])
-    private let roster = Mutex(Roster())
+    private let devices: ConnectedDevices
     private let subscriptions = Atomic<Int>(0)
     private let catchUps = Atomic<Int>(0)
     private let state = Mutex((lastID: UInt64(0), connections: 0, isQuiescing: false))
@@ -55,6 +53,7 @@ package final class Gateway: Sendable {
     ///   - committer: stores messages.
     ///   - admission: the authenticator and the accounts; nil where access is open. Never one
     ///     without the other: an authenticated user without accounts would be allowed everything.
+    ///   - devices: where connections are entered.
     ///   - cluster: nil if this server is alone.
     ///   - metrics: the counters.
     ///   - clock: the time.
@@ -62,7 +61,8 @@ package final class Gateway: Sendable {
     ///   - descriptors: the process's limit of open files and sockets; nil if unknown.
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
-        admission: Admission? = nil, cluster: ClusterMember? = nil,
+        admission: Admission? = nil, devices: ConnectedDevices = ConnectedDevices(),
+        cluster: ClusterMember? = nil,
         metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
         descriptors: Int? = nil
     ) {
@@ -72,6 +72,7 @@ package final class Gateway: Sendable {
         authenticator = admission?.authenticator
         let accounts = admission?.accounts
         self.accounts = accounts
+        self.devices = devices
         self.cluster = cluster
         self.metrics = metrics
         self.log = log
@@ -206,7 +207,7 @@ package final class Gateway: Sendable {
 
     /// A hello has come on a connection; ``arrived(_:as:_:)`` follows, or ``left(_:as:)``.
     func entered(_ place: Place, as device: ConnectingDevice) {
-        roster.withLock { $0.entered(place, as: device) }
+        devices.update { $0.entered(place, as: device) }
     }
 
     /// Brings a hello into the cluster's journal.
@@ -229,18 +230,18 @@ package final class Gateway: Sendable {
     /// The hello of a connection counts.
     func arrived(
         _ place: Place, as device: ConnectingDevice, _ generation: Generation?
-    ) -> Roster.Arrival {
-        roster.withLock { $0.arrived(place, as: device, generation) }
+    ) -> DeviceRoster<Place>.Arrival {
+        devices.update { $0.arrived(place, as: device, generation) }
     }
 
     func left(_ place: Place, as device: ConnectingDevice) {
-        roster.withLock { $0.left(place, as: device) }
+        devices.update { $0.left(place, as: device) }
     }
 
     /// Devices have connected at some gateway of the cluster: their older connections end.
     func applied(_ arrivals: [Arrival]) {
         guard !arrivals.isEmpty else { return }
-        let older = roster.withLock { roster in
+        let older = devices.update { roster in
             arrivals.flatMap { roster.superseded($0.device, by: $0.generation) }
         }
         for place in older { place.shard.post(.replace(place.id, by: nil)) }

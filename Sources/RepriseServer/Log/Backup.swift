@@ -163,6 +163,7 @@ package enum Backup {
                 sql: """
                     UPDATE main.push_walks SET target = NULL, user = '' WHERE target > \(head);
                     DELETE FROM main.push_queue WHERE seq > \(head);
+                    DELETE FROM main.push_early WHERE through > \(head);
                     """)
             try db.execute(sql: "DELETE FROM its_log; DETACH DATABASE log")
         }

@@ -22,15 +22,21 @@ actor FanOutScanner {
     private let store: FanOutScans
     private let log: any MessageLog
     private let clock: any Timekeeper
+    /// Nil where that is not known.
+    private let isConnected: ConnectedCheck?
     private var scans: [ChannelName: Scan] = [:]
+    /// The early scan in flight.
+    private var early: Scan?
 
     init(
-        _ service: PushService, store: FanOutScans, log: any MessageLog, clock: any Timekeeper
+        _ service: PushService, store: FanOutScans, log: any MessageLog, clock: any Timekeeper,
+        isConnected: ConnectedCheck?
     ) {
         self.service = service
         self.store = store
         self.log = log
         self.clock = clock
+        self.isConnected = isConnected
     }
 
     /// Starts the service: messages stored before are not pushed.
@@ -72,6 +78,8 @@ actor FanOutScanner {
     func step(
         _ channel: ChannelName, through: Int64, mayExpire: Bool
     ) async throws -> Step {
+        // It began behind an older scan, and queues nothing that this one has queued.
+        if early?.scan.channel == channel { early = nil }
         do {
             guard var scan = try await scan(of: channel, through, mayExpire) else {
                 return Step(added: 0, through: through)
@@ -87,16 +95,54 @@ actor FanOutScanner {
         }
     }
 
+    /// Queues pushes for the next members' devices that are not connected; as
+    /// ``step(_:through:mayExpire:)``, which follows.
+    ///
+    /// Done at once where more than ``PushLimits/messagesPerScan`` messages are to be scanned.
+    func earlyStep(
+        _ channel: ChannelName, through: Int64, mayExpire: Bool
+    ) async throws -> Step {
+        let done = Step(added: 0, through: through)
+        guard let isConnected else { return done }
+        if early?.scan.channel != channel {
+            guard let scan = try await store.scan(service, in: channel), scan.target == nil,
+                through - scan.through <= PushLimits.messagesPerScan
+            else { return done }
+            early = try await page(of: scan, through, mayExpire)
+        }
+        guard var scan = early, scan.target >= through else {
+            early = nil
+            return done
+        }
+        do {
+            let step = try await store.early(
+                service, in: channel, after: scan.scan.user, to: scan.target, scan.candidates,
+                now: clock.wall(), isConnected: isConnected)
+            scan.scan.user = step.last ?? ""
+            early = step.last == nil ? nil : scan
+            return Step(added: step.added, through: step.last == nil ? scan.target : nil)
+        } catch {
+            early = nil
+            throw error
+        }
+    }
+
     /// A channel's scan with its messages; nil without members or messages.
     private func scan(
         of channel: ChannelName, _ through: Int64, _ mayExpire: Bool
     ) async throws -> Scan? {
         if let scan = scans[channel] { return scan }
-        guard let scan = try await store.scan(service, in: channel),
-            let missing = SequenceRange(after: scan.through, through: scan.target ?? through)
+        guard let scan = try await store.scan(service, in: channel) else { return nil }
+        return try await page(of: scan, through, mayExpire)
+    }
+
+    private func page(
+        of scan: FanOutScan, _ through: Int64, _ mayExpire: Bool
+    ) async throws -> Scan? {
+        guard let missing = SequenceRange(after: scan.through, through: scan.target ?? through)
         else { return nil }
         let page = try await log.page(
-            of: channel, missing: [missing], limit: PushLimits.messagesPerScan,
+            of: scan.channel, missing: [missing], limit: PushLimits.messagesPerScan,
             byteLimit: PushLimits.messagesPerScan * WireLimits.bodyBytes)
         let target = max(scan.through, min(page.through, missing.through))
         guard target > scan.through else { return nil }

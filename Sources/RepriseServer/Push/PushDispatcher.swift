@@ -47,10 +47,23 @@ package actor PushDispatcher {
     private var isStopping = false
     private var timer: (moment: Duration, task: Task<Void, Never>)?
 
+    /// Makes a dispatcher; ``run()`` follows.
+    ///
+    /// - Parameters:
+    ///   - provider: the service.
+    ///   - queue: the waiting pushes.
+    ///   - lease: by which this gateway pushes for its cluster; nil if the server is alone.
+    ///   - unread: the counts for badges.
+    ///   - log: the messages.
+    ///   - metrics: the counters.
+    ///   - isConnected: whether a device is, and gets its grace period; nil if that is not known,
+    ///     and each device gets it.
+    ///   - clock: the time.
+    ///   - logger: receives services and reasons.
     package init(
         _ provider: any PushProvider, queue: PushQueue, lease: PushLease? = nil,
         unread: UnreadCounts, log: any MessageLog, metrics: ServerMetrics? = nil,
-        clock: any Timekeeper, logger: Logger
+        isConnected: ConnectedCheck? = nil, clock: any Timekeeper, logger: Logger
     ) {
         self.provider = provider
         self.queue = queue
@@ -59,9 +72,12 @@ package actor PushDispatcher {
         self.metrics = metrics
         self.clock = clock
         self.logger = logger
-        machine = PushMachine(concurrency: provider.concurrency)
+        machine = PushMachine(
+            concurrency: provider.concurrency, scansEarly: isConnected != nil)
         calendar = WallClockGuard(stored: nil, now: clock.clockReading())
-        scanner = FanOutScanner(provider.service, store: queue.scans, log: log, clock: clock)
+        scanner = FanOutScanner(
+            provider.service, store: queue.scans, log: log, clock: clock,
+            isConnected: isConnected)
         maker = PushMaker(unread: unread, log: log, clock: clock)
     }
 
@@ -153,6 +169,8 @@ package actor PushDispatcher {
         case .recover: group.addTask { await self.recover() }
         case .scan(let channel, let through):
             group.addTask { await self.scan(channel, through: through) }
+        case .scanEarly(let channel, let through):
+            group.addTask { await self.scanEarly(channel, through: through) }
         case .load(let limit): group.addTask { await self.load(limit) }
         case .send(let number):
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
@@ -221,6 +239,18 @@ package actor PushDispatcher {
         } catch {
             failed("a scan", error)
             machine.scanFailed(channel, now: clock.uptime())
+        }
+        signal.yield()
+    }
+
+    private func scanEarly(_ channel: ChannelName, through: Int64) async {
+        do {
+            let step = try await scanner.earlyStep(
+                channel, through: through, mayExpire: mayExpire())
+            machine.walkedEarly(channel, added: step.added, through: step.through)
+        } catch {
+            failed("an early scan", error)
+            machine.walkedEarly(channel, added: 0, through: .max)
         }
         signal.yield()
     }

@@ -14,6 +14,8 @@ package struct PushMachine: Sendable {
         /// Take the next step of a fan-out scan over the channel's members, for messages up to
         /// `through`.
         case scan(ChannelName, through: Int64)
+        /// The same for devices that are not connected, before ``scan(_:through:)``.
+        case scanEarly(ChannelName, through: Int64)
         /// Read due pushes from the disk: at most this many, and none of ``inFlight``.
         case load(Int)
         /// Send the push of this row.
@@ -56,7 +58,7 @@ package struct PushMachine: Sendable {
     }
 
     package let concurrency: Int
-    private var scans = FanOutScanOrder()
+    private var scans: FanOutScanOrder
     private var mustRecover = true
     private var isRecovering = false
 
@@ -79,8 +81,14 @@ package struct PushMachine: Sendable {
     private var circuits: [String: PushCircuit] = [:]
     private var pausedUntil: Duration?
 
-    package init(concurrency: Int) {
+    /// Makes a machine.
+    ///
+    /// - Parameters:
+    ///   - concurrency: the most pushes in flight.
+    ///   - scansEarly: whether it is known which devices are connected.
+    package init(concurrency: Int, scansEarly: Bool = false) {
         self.concurrency = max(concurrency, 1)
+        scans = FanOutScanOrder(scansEarly: scansEarly)
     }
 
     /// How many partitions are considered down.
@@ -114,12 +122,21 @@ package struct PushMachine: Sendable {
     ///   - added: the number of pushes queued.
     ///   - through: the message up to which the scan is complete; nil if members remain.
     package mutating func walked(_ channel: ChannelName, added: Int, through: Int64?) {
-        queued += added
-        if added > 0 {
-            mayHaveMore = true
-            meanwhile.hasMore = true
-        }
+        queued(added)
         scans.ended(channel, through: through)
+    }
+
+    /// The same of a step of an early scan.
+    package mutating func walkedEarly(_ channel: ChannelName, added: Int, through: Int64?) {
+        queued(added)
+        scans.endedEarly(channel, through: through)
+    }
+
+    private mutating func queued(_ added: Int) {
+        queued += added
+        guard added > 0 else { return }
+        mayHaveMore = true
+        meanwhile.hasMore = true
     }
 
     /// A step of a fan-out scan has failed and is repeated.
@@ -266,6 +283,9 @@ package struct PushMachine: Sendable {
             actions.append(.recover)
         }
         scans.takeDue(now)
+        while queued < PushLimits.queued, let scan = scans.nextEarly() {
+            actions.append(.scanEarly(scan.channel, through: scan.through))
+        }
         while queued < PushLimits.queued, let scan = scans.next() {
             actions.append(.scan(scan.channel, through: scan.through))
         }

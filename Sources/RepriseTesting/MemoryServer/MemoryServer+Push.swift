@@ -41,8 +41,8 @@ extension MemoryServer {
 
     /// Sends what is due to every phone, and returns when its app has handled it.
     ///
-    /// The real server does this by itself, 5 seconds after a message and 2 after a receipt. Due
-    /// are, as there:
+    /// The real server does this by itself, half a second after a message, five if the phone is
+    /// connected, and two after a receipt. Due are, as there:
     ///
     /// - an alert of each message that its user may read, has not written, and has on no device
     ///   yet; in quiet hours without a sound; the badge alone where channel or author are muted;

@@ -22,12 +22,13 @@ struct RunningServer: Sendable {
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
         admission: Admission? = nil, journal: (any ClusterJournal)? = nil,
-        providers: [any PushProvider]? = nil,
+        providers: [any PushProvider]? = nil, folder: TemporaryFolder? = nil,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
-        let folder = try TemporaryFolder()  // of the accounts
-        defer { folder.remove() }
+        let own = try TemporaryFolder()
+        defer { own.remove() }
+        let folder = folder ?? own  // of the accounts
         var openJournal: (@Sendable () async throws -> any ClusterJournal)?
         if let journal { openJournal = { journal } }
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()

@@ -44,6 +44,37 @@ struct PushMachineTests {
         #expect(machine.wake(now: .seconds(20)) == nil, "nothing is left to do")
     }
 
+    @Test(
+        "scans at once for devices that are not connected, and never beside the other scan",
+        .limit("push.grace"))
+    func early() {
+        var machine = PushMachine(concurrency: 2, scansEarly: true)
+        _ = machine.next(now: .zero)
+        machine.recovered(succeeded: true, now: .zero)
+        machine.loaded([], isAll: true, next: nil, now: .zero)
+        let (room, other) = (channel("room"), channel("other"))
+        machine.stored(1, in: room, now: .zero)
+        machine.stored(1, in: other, now: .zero)
+        #expect(machine.wake(now: .zero) == PushLimits.slot)
+        #expect(machine.next(now: PushLimits.slot) == [.scanEarly(room, through: 1)])
+        #expect(machine.next(now: wait) == [.scan(other, through: 1)], "its early scan is late")
+        machine.walkedEarly(room, added: 0, through: nil)
+        #expect(machine.next(now: wait) == [.scan(room, through: 1)], "the early one waits now")
+        machine.stored(2, in: room, now: wait)
+        #expect(machine.next(now: wait + PushLimits.slot).isEmpty)
+        machine.walked(room, added: 0, through: 1)
+        machine.walked(other, added: 0, through: 1)
+        #expect(
+            machine.next(now: wait + PushLimits.slot) == [.scanEarly(room, through: 2)])
+        machine.walkedEarly(room, added: 0, through: 2)
+        #expect(
+            machine.next(now: wait + PushLimits.slot) == [.scanEarly(other, through: 1)])
+        machine.walkedEarly(other, added: 0, through: 1)
+        #expect(machine.next(now: wait + wait) == [.scan(room, through: 2)])
+        machine.walked(room, added: 0, through: 2)
+        #expect(machine.wake(now: wait + wait) == nil, "nothing is left to do")
+    }
+
     @Test("a scan goes on step by step, and pauses while too much is queued", .limit("push.queued"))
     func pauses() {
         var machine = machine()

@@ -3,6 +3,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// A dispatcher over a real log and real accounts, in manual time.
@@ -14,14 +15,31 @@ final class PushUnderTest {
     private(set) var accounts: Accounts
     private(set) var dispatcher: PushDispatcher
     let metrics = ServerMetrics()
+    /// Nil where it is not known which devices are connected.
+    let connected: Connected?
     private var running: Task<Void, Never>?
 
-    init(_ provider: RecordingProvider = RecordingProvider()) throws {
+    /// Ids of devices.
+    final class Connected: Sendable {
+        private let devices: Mutex<Set<String>>
+
+        init(_ devices: Set<String>) { self.devices = Mutex(devices) }
+
+        var all: Set<String> {
+            get { devices.withLock { $0 } }
+            set { devices.withLock { $0 = newValue } }
+        }
+    }
+
+    init(
+        _ provider: RecordingProvider = RecordingProvider(), connected: Set<String>? = nil
+    ) throws {
         self.provider = provider
+        self.connected = connected.map { Connected($0) }
         folder = try TemporaryFolder()
         log = try Self.openLog(folder, clock)
         accounts = try Self.openAccounts(folder, clock)
-        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, self.connected)
     }
 
     private static func openLog(
@@ -42,12 +60,16 @@ final class PushUnderTest {
 
     private static func dispatcher(
         _ provider: RecordingProvider, _ accounts: Accounts, _ log: SQLiteMessageLog,
-        _ metrics: ServerMetrics, _ clock: ManualClock
+        _ metrics: ServerMetrics, _ clock: ManualClock, _ connected: Connected?
     ) -> PushDispatcher {
+        let isConnected: ConnectedCheck? = connected.map { connected in
+            { @Sendable in connected.all.contains($0.device.text) }
+        }
         let dispatcher = PushDispatcher(
             provider, queue: accounts.pushQueue,
             unread: UnreadCounts(accounts: accounts, log: log), log: log,
-            metrics: metrics, clock: clock, logger: RunningServer.logger)
+            metrics: metrics, isConnected: isConnected, clock: clock,
+            logger: RunningServer.logger)
         accounts.pushQueue.onQueued(
             PushQueued(
                 services: [provider.service],
@@ -82,7 +104,7 @@ final class PushUnderTest {
         self.provider = provider
         log = try Self.openLog(folder, clock, isRestored: isRestored)
         accounts = try Self.openAccounts(folder, clock)
-        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock)
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, connected)
     }
 
     func end() async {
@@ -200,10 +222,10 @@ final class PushUnderTest {
 
 /// Runs `body` on a dispatcher that has begun.
 func withPush(
-    _ provider: RecordingProvider = RecordingProvider(),
+    _ provider: RecordingProvider = RecordingProvider(), connected: Set<String>? = nil,
     _ body: (PushUnderTest) async throws -> Void
 ) async throws {
-    let push = try PushUnderTest(provider)
+    let push = try PushUnderTest(provider, connected: connected)
     try await push.start()
     let outcome = await Result { try await body(push) }
     await push.end()

@@ -141,11 +141,67 @@ package final class FanOutScans: Sendable {
         }
     }
 
+    /// Queues pushes about messages for those devices of the next members that are not connected.
+    ///
+    /// ``step(_:_:to:_:now:)``, which comes to all devices later, leaves out what this has queued.
+    ///
+    /// - Parameters:
+    ///   - service: the service.
+    ///   - channel: the channel; it is not scanned otherwise meanwhile.
+    ///   - user: the last member of the step before; empty at the beginning.
+    ///   - target: the message up to which the scan goes.
+    ///   - candidates: all messages from the last scan on, in order.
+    ///   - now: when the pushes are due.
+    ///   - isConnected: whether a device is.
+    /// - Returns: the number of queued pushes, and the last member, if there may be more after it.
+    /// - Throws: ``RepriseCore/RepriseError``; then nothing was queued.
+    package func early(
+        _ service: PushService, in channel: ChannelName, after user: String, to target: Int64,
+        _ candidates: [PushCandidate], now: WallTime, isConnected: ConnectedCheck
+    ) async throws -> (added: Int, last: String?) {
+        let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
+        var found = try await database.read { db in
+            try Self.step(service, channel, after: user, limit: limit, db)
+        }
+        found.targets = try found.targets.filter { one in
+            guard candidates.contains(where: { one.isTarget(of: $0) }) else { return false }
+            return try !isConnected(
+                ConnectingDevice(user: UserID(one.user), device: EntryID(one.device)))
+        }
+        guard !found.targets.isEmpty else { return (0, found.last) }
+        let added = try await database.write { [found] db in
+            let note = try db.cachedStatement(
+                sql: """
+                    INSERT INTO push_early (service, channel, user, device, through)
+                    VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through
+                    """)
+            for one in found.targets {
+                try note.execute(arguments: [
+                    service.rawValue, channel.text, one.user, one.device, target,
+                ])
+            }
+            return try Self.queue(found, candidates, service, channel, now, db)
+        }
+        return (added, found.last)
+    }
+
+    /// A member's device.
+    private struct Target: Sendable {
+        let user: String
+        let device: String
+        /// Up to this message it needs no push.
+        let floor: Int64
+
+        func isTarget(of candidate: PushCandidate) -> Bool {
+            candidate.seq > floor && candidate.from?.text != user
+        }
+    }
+
     /// Members and their devices.
     private struct Step: Sendable {
         /// The last member, if there may be more after it.
         var last: String?
-        var targets: [(user: String, device: String, floor: Int64)]
+        var targets: [Target]
         /// What other gateways have pushed.
         var pushed: Set<Pushed> = []
     }
@@ -186,19 +242,25 @@ package final class FanOutScans: Sendable {
             db,
             """
             SELECT d.user, d.id,
-            max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0)) AS floor
+            max(m.joined, coalesce(p.read, 0), coalesce(dp.delivered, 0), coalesce(e.through, 0))
             FROM (\(page)) m JOIN devices d ON d.user = m.user
             LEFT JOIN positions p ON p.channel = ?1 AND p.user = m.user
             LEFT JOIN device_positions dp
             ON dp.user = d.user AND dp.device = d.id AND dp.channel = ?1
+            LEFT JOIN push_early e
+            ON e.service = ?4 AND e.channel = ?1 AND e.user = d.user AND e.device = d.id
             WHERE d.\(service.addressColumn) IS NOT NULL
             """)
         defer { rows.reset() }
         try rows.bind(channel.text)
         try rows.bind(after)
         try rows.bind(Int64(limit))
-        var targets: [(String, String, Int64)] = []
-        while try rows.step() { targets.append((rows.text(0), rows.text(1), rows.integer(2))) }
+        try rows.bind(service.rawValue)
+        var targets: [Target] = []
+        while try rows.step() {
+            targets.append(
+                Target(user: rows.text(0), device: rows.text(1), floor: rows.integer(2)))
+        }
         let isFull = edge?["n"] == limit
         return Step(last: isFull ? edge?["last"] : nil, targets: targets)
     }
@@ -218,6 +280,10 @@ package final class FanOutScans: Sendable {
         ).execute(arguments: [
             service.rawValue, scan.channel.text, scan.through, scan.target, scan.user,
         ])
+        guard scan.target == nil else { return }
+        try db.cachedStatement(
+            sql: "DELETE FROM push_early WHERE service = ? AND channel = ? AND through <= ?"
+        ).execute(arguments: [service.rawValue, scan.channel.text, scan.through])
     }
 
     private static func queue(
@@ -233,8 +299,7 @@ package final class FanOutScans: Sendable {
             """)
         var count = 0
         for candidate in candidates {
-            for target in step.targets
-            where candidate.seq > target.floor && candidate.from?.text != target.user {
+            for target in step.targets where target.isTarget(of: candidate) {
                 let pushed = Pushed(
                     seq: candidate.seq, user: target.user, device: target.device)
                 if !step.pushed.isEmpty, step.pushed.contains(pushed) { continue }

@@ -41,7 +41,7 @@ package final class PushQueue: Sendable {
     /// Begins where other gateways have come to: see ``PushProgress``.
     package func resume(_ service: PushService) async throws {
         try await database.write { db in
-            for table in ["push_queue", "push_walks", "push_services"] {
+            for table in ["push_queue", "push_walks", "push_early", "push_services"] {
                 try db.execute(
                     sql: "DELETE FROM \(table) WHERE service = ?", arguments: [service.rawValue])
             }

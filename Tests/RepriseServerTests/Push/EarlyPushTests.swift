@@ -1,0 +1,176 @@
+import Foundation
+import GRDB
+import RepriseCore
+import RepriseServer
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// A device that is not connected is pushed at once; docs/push.md.
+@Suite("Pushes to devices that are not connected", .timeLimit(.minutes(2)))
+struct EarlyPushTests {
+    /// The devices that were pushed, by their tokens.
+    private func devices(_ provider: RecordingProvider) -> [String] {
+        provider.pushes.map { one in
+            guard case .apns(let token) = one.address else { return "" }
+            return token.text
+        }
+    }
+
+    private func early(_ push: PushUnderTest) async throws -> Int {
+        let accounts = try DatabaseQueue(path: push.folder.path + "/accounts.sqlite")
+        defer { try? accounts.close() }
+        return try await accounts.read {
+            try Int.fetchOne($0, sql: "SELECT count(*) FROM push_early") ?? -1
+        }
+    }
+
+    @Test("they wait for half a second, the connected ones for their five; each is pushed once")
+    func both() async throws {
+        try await withPush(connected: ["c"]) { push in
+            try await push.make(members: ["ada", "bob"])
+            try await push.register("a", of: "ada", token: "aaaa")
+            try await push.register("b", of: "bob", token: "bbbb")
+            try await push.register("c", of: "bob", token: "cccc")
+            try await push.publish("m1", from: "ada")
+            push.clock.advance(by: PushLimits.slot)
+            try await eventually("the absent one is pushed") { devices(push.provider) == ["bbbb"] }
+            try await eventually("that is written down") {
+                try await push.accounts.pushQueue.count(.apns) == 0
+            }
+            #expect(try await early(push) == 1)
+            push.clock.advance(by: PushLimits.grace)
+            try await push.until(pushes: 2)
+            try await push.untilQueueIsEmpty()
+            #expect(devices(push.provider) == ["bbbb", "cccc"])
+            try await eventually("nothing stays behind") { try await early(push) == 0 }
+        }
+    }
+
+    @Test("a device that has left is pushed what it did not receive while it was connected")
+    func leaves() async throws {
+        try await withPush(connected: ["phone"]) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            try await push.publish("m1")
+            push.clock.advance(by: PushLimits.slot * 2)
+            try await push.publish("m2", in: "room")
+            push.connected?.all = []
+            push.clock.advance(by: PushLimits.slot)
+            try await push.until(pushes: 2, step: .milliseconds(10))
+            #expect(push.provider.ids.sorted() == ["m1", "m2"])
+            try await push.pass(.seconds(12))
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.count == 2)
+        }
+    }
+
+    @Test("killed between the two scans, the next process pushes nothing again")
+    func killed() async throws {
+        let push = try PushUnderTest(connected: [])
+        try await push.start()
+        try await push.make(members: ["bob"])
+        try await push.register("phone", of: "bob")
+        try await push.publish("m1")
+        push.clock.advance(by: PushLimits.slot)
+        try await push.until(pushes: 1, step: .milliseconds(10))
+        try await eventually("that is written down") {
+            try await push.accounts.pushQueue.count(.apns) == 0
+        }
+        await push.kill()
+        try push.reopen()
+        try await push.start()
+        try await push.publish("m2")
+        try await push.until(pushes: 1)
+        try await push.pass(.seconds(12))
+        try await push.untilQueueIsEmpty()
+        #expect(push.provider.ids == ["m2"])
+        await push.end()
+    }
+
+    @Test(
+        "where more than 16 messages wait for their scan, all devices get the grace period",
+        .limit("push.early"))
+    func storm() async throws {
+        try await withPush(connected: []) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            let count = PushLimits.messagesPerScan
+            for number in 1...count { try await push.publish("m\(number)") }
+            push.clock.advance(by: PushLimits.slot)
+            try await push.until(pushes: count, step: .milliseconds(1), "16 are pushed at once")
+            for number in 1...(count + 1) { try await push.publish("n\(number)") }
+            try await push.pass(.seconds(3))
+            #expect(push.provider.pushes.count == count)
+            try await push.until(pushes: 2 * count + 1)
+            try await push.untilQueueIsEmpty()
+            #expect(Set(push.provider.ids).count == push.provider.ids.count)
+        }
+    }
+
+    @Test("many members are scanned step by step, each is pushed once", arguments: [1, 3])
+    func many(messages: Int) async throws {
+        try await withPush(RecordingProvider(concurrency: 500), connected: ["d7"]) { push in
+            let count = 600
+            try await push.make(members: (0..<count).map { "u\($0)" })
+            for number in 0..<count {
+                try await push.register(
+                    "d\(number)", of: "u\(number)", token: String(10_000_000 + number))
+            }
+            for number in 1...messages { try await push.publish("m\(number)") }
+            push.clock.advance(by: PushLimits.slot)
+            try await push.until(pushes: (count - 1) * messages, step: .microseconds(200))
+            #expect(!devices(push.provider).contains("10000007"))
+            try await push.pass(.seconds(12))
+            try await push.untilQueueIsEmpty()
+            let pushed = push.provider.pushes.map { "\($0.address) \($0.hint.seq)" }
+            #expect(pushed.count == count * messages && Set(pushed).count == pushed.count)
+        }
+    }
+
+    @Test("a server pushes to an absent device while a connected one has its five seconds")
+    func live() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let provider = RecordingProvider()
+        let accounts = try Accounts.open(at: folder.path, implicitChannels: false)
+        try await accounts.setChannel(
+            channel(), ChannelSettings(), by: Principal(user: nil, isAdmin: true),
+            at: WallTime(milliseconds: 1), head: 0)
+        let bob = try UserID("bob")
+        try await accounts.setMember(
+            bob, role: .member, joined: 0, in: channel(), at: WallTime(milliseconds: 1))
+        for name in ["here", "away"] {
+            try await accounts.setDevice(
+                RegisteredDevice(
+                    id: try EntryID(name), platform: "ios",
+                    pushToken: try PushToken(name == "here" ? "aaaa" : "bbbb"),
+                    lastSeen: WallTime(milliseconds: 1)), of: bob)
+        }
+        await accounts.close()
+        let admission = Admission(
+            authenticator: TrustingAuthenticator(), accounts: ScriptedAccounts())
+        try await RunningServer.with(
+            admission: admission, providers: [provider], folder: folder
+        ) { server in
+            let here = try await server.client(as: "bob", device: try EntryID("here"))
+            let queue = try DatabaseQueue(path: folder.path + "/accounts.sqlite")
+            try await eventually("it has begun") {
+                try await queue.read {
+                    try Int.fetchOne($0, sql: "SELECT count(*) FROM push_services") == 1
+                }
+            }
+            let start = ContinuousClock.now
+            _ = try await server.gateway.committer.commit([
+                NewMessage(
+                    channel: channel(), id: .random(), body: Array(#"{"text":"Hi"}"#.utf8))
+            ])
+            try await eventually("the absent one is pushed") { devices(provider) == ["bbbb"] }
+            try await eventually("the connected one is, too") { provider.pushes.count == 2 }
+            #expect(ContinuousClock.now - start >= PushLimits.grace)
+            #expect(devices(provider) == ["bbbb", "aaaa"])
+            _ = here
+        }
+    }
+}
