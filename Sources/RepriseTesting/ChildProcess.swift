@@ -167,12 +167,18 @@ public final class ChildProcess: Sendable {
     @discardableResult
     public func wait() -> Ending {
         if let ending = state.withLock({ $0.ending }) { return ending }
-        var status: Int32 = 0
-        while waitpid(id, &status, 0) < 0, errno == EINTR {}
-        let signal = status & 0x7f
-        let ending = signal == 0 ? Ending.exit(status >> 8 & 0xff) : .signal(signal)
-        state.withLock { $0.ending = ending }
-        return ending
+        var info = siginfo_t()
+        while waitid(P_PID, id_t(id), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        // Its number may be another's from here on: nobody signals it meanwhile.
+        return state.withLock { state in
+            if let ending = state.ending { return ending }
+            var status: Int32 = 0
+            while waitpid(id, &status, 0) < 0, errno == EINTR {}
+            let signal = status & 0x7f
+            let ending = signal == 0 ? Ending.exit(status >> 8 & 0xff) : .signal(signal)
+            state.ending = ending
+            return ending
+        }
     }
 }
 

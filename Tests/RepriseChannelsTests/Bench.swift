@@ -61,7 +61,13 @@ final class Bench: Sendable {
         running.withLock { $0 = Task { [channels] in try await channels.run() } }
     }
 
-    var isAlive: Bool { alive.withLock { $0 } }
+    /// Does it unless the device was killed; then no kill comes before it is done.
+    func whileAlive(_ body: () -> Void) throws {
+        try alive.withLock { isAlive in
+            guard isAlive else { throw CancellationError() }
+            body()
+        }
+    }
 
     func kill() { alive.withLock { $0 = false } }
 

@@ -146,8 +146,8 @@ struct ChaosTests {
         let bench = try await Bench(killing: former)
         try await bench.general.read("file") { [weak bench] message in
             // A dead process handles nothing.
-            guard bench?.isAlive == true else { throw CancellationError() }
-            observer.see(message)
+            guard let bench else { throw CancellationError() }
+            try bench.whileAlive { observer.see(message) }
         }
         try await bench.general.read("sink", inTransaction: TransactionalReaderTests.insert)
         bench.start()

@@ -146,6 +146,7 @@ struct DeviceBoundTests {
             try await eventually("it waits \(wait) ms") { bench.time.sleepers.contains(next) }
             // The connection stays: a server that says nothing would be given up.
             server.push([.heartbeat(time: bench.time.wall(), heads: [:])])
+            try await eventually("the heartbeat is read") { server.socket.isDrained }
             let before = failures.withLock { $0 }
             bench.time.advance(by: .milliseconds(wait))
             try await eventually("and tries again") { failures.withLock { $0 } > before }

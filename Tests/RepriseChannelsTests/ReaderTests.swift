@@ -48,7 +48,7 @@ struct ReaderTests {
         try await bench.general.caughtUp()
         #expect(try await bench.journal.ledger().outcomes[.applied] == 10)
         try await bench.general.read("failing") { message in
-            if message.seq == 4 { throw Failed() }
+            if message.seq == 4 { throw DispatchFailure.retry(after: .seconds(900), "Later.") }
         }
         try await bench.general.caughtUp()
         let sum = try await bench.journal.ledger()

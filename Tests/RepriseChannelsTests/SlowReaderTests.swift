@@ -66,13 +66,13 @@ struct SlowReaderTests {
         #expect(ReaderOptions().deadline == .seconds(30))
         #expect(ReaderOptions(deadline: .zero).deadline == .milliseconds(1))
         let server = MemoryServer()
-        try server.fill("general", with: 40)
+        try server.fill("general", with: 30)
         let device = try await MemoryDevice(server)
         let worst = Mutex(0)
         try await device.general.read(
-            "inbox", options: ReaderOptions(deadline: .milliseconds(400))
+            "inbox", options: ReaderOptions(deadline: .seconds(3))
         ) { _ in
-            try await Task.sleep(for: .milliseconds(20))
+            try await Task.sleep(for: .milliseconds(120))
             if device.general.readers["inbox"] != .running { worst.withLock { $0 += 1 } }
         }
         device.start()

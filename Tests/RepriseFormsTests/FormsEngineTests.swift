@@ -41,7 +41,9 @@ struct FormsEngineTests {
         let id = try await feature.forms.received(tap("a"))
         try await feature.ended(id, .applied, "shown welcome")
         #expect(visible.all == [true])
-        #expect(feature.forms.state == .showing("welcome"))
+        try await eventually("it is on the screen") {
+            feature.forms.state == .showing("welcome")
+        }
         #expect(
             try await feature.count("SELECT COUNT(*) FROM formsShowing WHERE appeared IS NOT NULL")
                 == 1)

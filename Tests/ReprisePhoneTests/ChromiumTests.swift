@@ -157,15 +157,15 @@ struct ChromiumTests {
     func start() async throws {
         let folder = try TemporaryFolder()
         let program = folder.appending("browser")
-        for (script, code) in [
-            ("sleep 60", RepriseError.Code.timedOut), ("exit 0", .unavailable),
-        ] {
+        for (script, code, limit) in [
+            ("sleep 60", .timedOut, .milliseconds(500)),
+            ("exit 0", .unavailable, .seconds(20)),
+        ] as [(String, RepriseError.Code, Duration)] {
             try Data("#!/bin/sh\n\(script)\n".utf8).write(to: program)
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o755], ofItemAtPath: program.path)
             await expectError(code) {
-                try await Chromium.start(
-                    executable: program.path, within: .milliseconds(500))
+                try await Chromium.start(executable: program.path, within: limit)
             }
         }
     }

@@ -52,7 +52,7 @@ struct PhoneNetworkTests {
     @Test("a network that ends while the request waits for it has asked nobody")
     func endsBefore() async throws {
         let (server, network) = (
-            Server(), PhonePaths(.slow(latencyMilliseconds: 200, bytesPerSecond: nil))
+            Server(), PhonePaths(.slow(latencyMilliseconds: 2_000, bytesPerSecond: nil))
         )
         let answer = Task { try await Self.get(server, over: network) }
         network.set(.off)

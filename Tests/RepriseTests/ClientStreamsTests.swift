@@ -50,8 +50,10 @@ struct ClientStreamsTests {
         let seen = Seen<String>()
         let loop = Task {
             for await tap in client.noticeTaps {
-                seen.add("\(client.user?.text ?? "nobody"): \(tap.attempt)")
+                let user = client.user?.text ?? "nobody"
+                // Before it is seen: the next account closes this one's journal.
                 try await tap.presented()
+                seen.add("\(user): \(tap.attempt)")
             }
         }
         await client.setReady(.ui)
@@ -81,8 +83,8 @@ struct ClientStreamsTests {
         let seen = Seen<EntryID>()
         let loop = Task {
             for await tap in client.noticeTaps {
-                seen.add(tap.id)
                 try await tap.presented()
+                seen.add(tap.id)
             }
         }
         await client.setReady(.ui)
@@ -90,7 +92,7 @@ struct ClientStreamsTests {
         let general = client.channel("general", of: Note.self)
         let lists = Seen<Int>()
         let listing = Task { for await list in general.messages() { lists.add(list.count) } }
-        try await eventually("a list comes") { lists.count == 1 }
+        try await eventually("a list comes") { lists.count > 0 }
         // The account of nobody is adopted into bob's journal: it cannot be if its place is taken.
         let home = try #require(configuration.folder)
         let place = home.appendingPathComponent("account.json")

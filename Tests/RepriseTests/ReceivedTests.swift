@@ -154,6 +154,10 @@ struct ReceivedTests {
                 try Int64.fetchOne(db, sql: log, arguments: [tap.tapID.text])
             } != nil
         }
+        // Closing waits 50 ms for handlers, and no longer.
+        try await eventually("it has ended") {
+            try await owner.journal.entry(tap.tapID)?.state == .finished(.applied)
+        }
         await owner.close()
         owner = try await open()
         #expect(try await owner.journal.entry(tap.tapID)?.state == .finished(.applied))

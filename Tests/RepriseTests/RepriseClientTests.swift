@@ -344,8 +344,8 @@ struct RepriseClientTests {
         reply.action = .text("reply", answer: "hello")
         try client.record(reply)
         try await running(client) {
-            // A reply is waited for up to five seconds where the system gives time for it.
-            try await eventually("it connects", within: .seconds(3)) { server.dialled > 0 }
+            // A reply is waited for up to twenty seconds where the system gives time for it.
+            try await eventually("it connects", within: .seconds(15)) { server.dialled > 0 }
             for await list in client.channel("general", of: Note.self).messages()
             where list.map(\.content) == [.body(Note(text: "hello"))] { break }
         }

@@ -45,12 +45,13 @@ private final class NoticeAtWork: Sendable {
     }
 
     func content(for push: PhoneExtension) async -> NotificationContent {
-        await push.report("extension", "\(getpid())")
         // The phone's time is not the machine's: its warning ends the work, not the budget.
+        let folder = push.sharedFolder
         let notice = NoticeExtension(
-            at: push.sharedFolder, budget: .seconds(3_600), timekeeper: SystemTimekeeper(),
-            reached: { [self] in reached($0) })
+            at: folder, budget: .seconds(3_600), timekeeper: SystemTimekeeper(),
+            reached: { [self] in reached($0, in: folder) })
         self.notice.withLock { $0 = notice }
+        await push.report("extension", "\(getpid())")
         let content = await notice.content(for: push.request)
         let words = [
             content.interruption?.rawValue ?? "active", content.sound ? "sound" : "silent",
@@ -65,8 +66,12 @@ private final class NoticeAtWork: Sendable {
         notice.withLock { $0 }?.timeWillExpire()
     }
 
-    private func reached(_ step: NoticeExtension.Step) {
+    private func reached(_ step: NoticeExtension.Step, in folder: URL) {
         if step.rawValue == dieAt { kill(getpid(), SIGKILL) }
-        if step.rawValue == hangAt { while true { sleep(1_000) } }
+        guard step.rawValue == hangAt else { return }
+        // So that a test knows it.
+        let file = folder.appendingPathComponent("hangs").path
+        _ = FileManager.default.createFile(atPath: file, contents: nil)
+        while true { sleep(1_000) }
     }
 }

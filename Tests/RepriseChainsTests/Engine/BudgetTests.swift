@@ -74,7 +74,7 @@ struct BudgetTests {
             [chain], workers: [Count(checker: fixture.checker)], scheduler: scheduler
         ) { $0.margin = .milliseconds(10) }
         let (first, second) = (MemorySlot("reprise.chains"), MemorySlot("reprise.chains"))
-        let id = try await chains.start(chain, input: 60)
+        let id = try await chains.start(chain, input: 250)
         async let used: Void = chains.slot(first)
         try await eventually("it counts") { fixture.checker.all.count > 3 }
         first.expire()

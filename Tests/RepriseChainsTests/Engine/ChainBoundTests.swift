@@ -40,10 +40,16 @@ private final class AtWork: Sendable {
 private struct Busy: Worker {
     static let identifier = "busy"
     let atWork: AtWork
+    /// As many as may be at work at the same time.
+    let most: Int
 
     func run(_ number: Int, _ work: WorkContext) async throws -> Int {
         atWork.began()
         defer { atWork.ended() }
+        // The first stay until as many as may be have come, however slowly they begin.
+        for _ in 0..<2_000 where atWork.most < most {
+            try await Task.sleep(for: .milliseconds(5))
+        }
         try await Task.sleep(for: .milliseconds(5))
         return number
     }
@@ -104,7 +110,8 @@ struct ChainBoundTests {
                     for number in 0..<count { Work("\(number)", Busy.self) { _ in number } }
                 }
             }
-            let chains = try await fixture.open([chain], workers: [Busy(atWork: atWork)]) {
+            let busy = Busy(atWork: atWork, most: most)
+            let chains = try await fixture.open([chain], workers: [busy]) {
                 if let configured { $0.concurrency = configured }
             }
             try await chains.wait(try await chains.start(chain, input: 60), for: .succeeded)

@@ -129,13 +129,14 @@ struct ChainKillTests {
     func parallelTasks() async throws {
         let stage = try Stage()
         try await onThread {
-            let process = try stage.process("parallel", 8, 60)
+            // Far enough apart that the kill comes before the last.
+            let process = try stage.process("parallel", 8, 500)
             stage.wait(for: 3, process)
             try stage.waitUntilDone(3)
             process.kill()
             let before = stage.lines.map(\.task)
             #expect(before.count >= 3 && before.count < 8)
-            let next = try stage.process("parallel", 8, 60)
+            let next = try stage.process("parallel", 8, 500)
             #expect(next.readLine() == "open")
             #expect(next.readLine() == "ended succeeded")
             next.wait()
@@ -172,13 +173,14 @@ struct ChainKillTests {
     func frozen() async throws {
         let stage = try Stage()
         try await onThread {
-            let frozen = try stage.process("steps", 60, 10)
+            // Three seconds in all: it is frozen long before its end.
+            let frozen = try stage.process("steps", 60, 50)
             #expect(frozen.readLine() == "open")
             stage.wait(for: 5, frozen)
             var next: ChildProcess?
             for _ in 0..<50 {
                 frozen.signal(SIGSTOP)
-                let process = try stage.process("steps", 60, 10, ["takeover"])
+                let process = try stage.process("steps", 60, 50, ["takeover"])
                 if process.readLine() == "open" {
                     next = process
                     break

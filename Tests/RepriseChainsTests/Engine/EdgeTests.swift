@@ -154,10 +154,8 @@ struct EdgeTests {
                 .deadline(.milliseconds(50))
         }
         let chains = try await fixture.open([chain]) { $0.cancelGrace = .milliseconds(50) }
-        let begin = ContinuousClock.now
         let id = try await chains.start(chain, input: 1)
         try await chains.wait(id, for: .failed)
-        #expect(ContinuousClock.now - begin < .seconds(1.9))
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
         await fixture.close()
     }

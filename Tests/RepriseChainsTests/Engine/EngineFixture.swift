@@ -29,7 +29,8 @@ struct Say: Worker {
         if input.isPermanent { throw DispatchFailure.permanent("No.") }
         if work.attempt <= input.failures { throw RepriseError(.unreachable, "Not yet.") }
         if input.isDeaf {
-            try? await Task.detached { try await Task.sleep(for: .seconds(2)) }.value
+            // For longer than a test waits.
+            try? await Task.detached { try await Task.sleep(for: .seconds(60)) }.value
         }
         if input.hangs { try await Task.sleep(for: .seconds(600)) }
         return input.line + String(repeating: "x", count: input.bytes)

@@ -262,7 +262,7 @@ struct DownloadTests {
         } test: { url, host, server in
             for _ in 0..<2 {
                 let error = await bench.failure(
-                    DownloadWorker.self, input(url, timeout: 2),
+                    DownloadWorker.self, input(url, timeout: 5),
                     of: bench.standard(allowing: host))
                 #expect(error?.errorCode == .timedOut)
             }

@@ -60,6 +60,10 @@ struct PruningTests {
         try server.subscribed(head: 2, epoch: "e2")
         try server.events([1, 2])
         try server.syncComplete(through: 2, epoch: "e2")
+        try await eventually("both have come under it") {
+            let diagnostics = await bench.general.diagnostics
+            return diagnostics.head == 2 && diagnostics.missing == 0
+        }
         try await bench.general.caughtUp()
         #expect(observer.messages.count == 1_201)
         #expect(try await bench.journal.ledger().isBalanced)

@@ -115,10 +115,13 @@ struct ExtensionOnThePhoneTests {
     func warned() async throws {
         var mirror = Pushes.mirror()
         mirror.channelMutes["room"] = .init()
-        try await Self.play(["--hang-at", "decided"], mirror: mirror) { phone, _ in
+        try await Self.play(["--hang-at", "decided"], mirror: mirror) { phone, data in
             let hint = try Pushes.hint("m11", seq: 11, badge: (4, 5))
             try await phone.push(Pushes.payload(hint), headers: ["apns-collapse-id": "m11"])
-            try await phone.expects(.report("extension"))
+            let hangs = data.appendingPathComponent("hangs").path
+            try await eventually("it has decided") {
+                FileManager.default.fileExists(atPath: hangs)
+            }
             try await phone.advance(by: .seconds(27))
             try await phone.expects(.phone(.delivered, "m11"))
             #expect(try await content(phone, "m11")?.sound == false)

@@ -60,7 +60,7 @@ struct TapLiveTests {
             let tap = try await phone.expects(.report("received")).detail
             let process = try #require(try await phone.app().process)
             try await phone.kill()
-            #expect(!isAlive(process))
+            try await eventually("it is dead") { !isAlive(process) }
             try await phone.hasNot(.phone(.completed))
             try await phone.launch()
             try await phone.expects(.report("launch", "user"))

@@ -83,17 +83,21 @@ final class RandomReminders {
         stage.system.fail(nil)
         stage.store.with { $0.readFailures = 0 }
         stage.time.advance(by: .seconds(61))
-        repeat {
-            if process?.connection.isDead == true { try await die() }
-            process?.reminders.reconciliation()
-            try await process?.quiet()
-        } while process?.connection.isDead == true
+        process?.reminders.reconciliation()
         checks += 1
-        model.now = Int(stage.time.now.milliseconds / 1_000)
-        model.foreign = stage.system.pending.count - ours.count
-        let desired = model.desired
-        let found = try Set(ours.map(ring))
-        guard desired != found else { return }
+        var desired: Set<PlanModel.Ring> = []
+        var found: Set<PlanModel.Ring> = []
+        let deadline = ContinuousClock.now + .seconds(5)
+        repeat {
+            try await survey()
+            model.now = Int(stage.time.now.milliseconds / 1_000)
+            model.foreign = stage.system.pending.count - ours.count
+            desired = model.desired
+            found = try Set(ours.map(ring))
+            guard desired != found else { return }
+            // A change of the store may still be on its way through the stream.
+            try await Task.sleep(for: .milliseconds(5))
+        } while ContinuousClock.now < deadline
         let missing = desired.subtracting(found).sorted()
         let extra = found.subtracting(desired).sorted()
         let diagnostics = await process?.reminders.diagnostics
@@ -103,6 +107,15 @@ final class RandomReminders {
             at \(model.now); last: \(log.suffix(12)); \(String(describing: diagnostics))
             """)
         throw CancellationError()
+    }
+
+    private func survey() async throws {
+        try await process?.quiet()
+        while process?.connection.isDead == true {
+            try await die()
+            process?.reminders.reconciliation()
+            try await process?.quiet()
+        }
     }
 
     private var ours: [NotificationRequest] {

@@ -96,7 +96,11 @@ final class StoreInMemory: ReminderStore {
         }
         if isBlocked {
             await withCheckedContinuation { continuation in
-                state.withLock { $0.blocked.append(continuation) }
+                let isFree = state.withLock { state in
+                    if state.isBlocked { state.blocked.append(continuation) }
+                    return !state.isBlocked
+                }
+                if isFree { continuation.resume() }
             }
         }
         return try state.withLock { state in

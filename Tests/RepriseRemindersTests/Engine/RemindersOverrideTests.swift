@@ -163,6 +163,9 @@ struct RemindersOverrideTests {
         }
         try await feature.quiet()
         stage.store.delete("a")
+        try await eventually("it has gone") {
+            !stage.system.pending.contains { $0.content.thread == "a" }
+        }
         try await feature.reminders.unsnooze("b", reminder: "x", occurrence: "2027-01-15T08:00")
         try await feature.quiet()
         stage.time.advance(by: .seconds(3_600))

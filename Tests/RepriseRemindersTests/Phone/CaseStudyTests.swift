@@ -94,17 +94,20 @@ struct CaseStudyTests {
     @Test(
         "The seed's own code shows “no longer exists” for a goal that its store has not loaded yet")
     func seed() async throws {
-        try await GoalsPhone.play("--as", "first", "--store-delay", "50") { stage in
+        try await GoalsPhone.play("--as", "first", "--store-delay", "5000") { stage in
             try await stage.rings(#"{"goalId":"read","questionId":"pages"}"#)
             try await stage.phone.tap()
             try await stage.screen("missingGoal read")
         }
-        try await GoalsPhone.play("--as", "repaired", "--store-delay", "1000") { stage in
+        try await GoalsPhone.play("--as", "repaired", "--store-delay", "5000") { stage in
             try await stage.rings(#"{"goalId":"read"}"#)
             try await stage.phone.tap()
             try await stage.screen("missingGoal read")
         }
         try await GoalsPhone.play("--as", "repaired") { stage in
+            // Its sleeps may be too short for any store: here it is there before the tap.
+            try await stage.phone.launch()
+            try await stage.phone.expects(.report("loaded"))
             try await stage.rings(#"{"goalId":"read","questionId":"pages"}"#)
             try await stage.phone.tap()
             try await stage.screen("dataEntry read/pages")

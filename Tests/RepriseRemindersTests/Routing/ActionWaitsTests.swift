@@ -131,9 +131,17 @@ struct ActionWaitsTests {
         // The disk takes what is written, and answers nobody who reads.
         let isStuck = StateBroadcaster(true)
         let journal = feature.journal
+        let stuck = Seen<Void>()
         let readers = (0..<16).map { _ in
-            Task { try await journal.read { _ in while isStuck.value { usleep(1_000) } } }
+            Task {
+                try await journal.read { _ in
+                    stuck.add(())
+                    while isStuck.value { usleep(1_000) }
+                }
+            }
         }
+        // JournalDatabase has as many connections for readers.
+        try await eventually("none is left") { stuck.count == 4 }
         for number in 1...9 {
             let response = tap(
                 "\(number)", info: Self.info, category: "goal", action: .button("log"))

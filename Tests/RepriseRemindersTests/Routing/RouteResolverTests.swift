@@ -135,7 +135,9 @@ struct RouteResolverTests {
         resolver.use(store)
         let route = RouteArrival(Route(sort: "goal", id: "g"))
         let calls = (0..<64).map { _ in Task { try await resolver.resolve(route) } }
-        try await eventually("all are asked") { time.sleepers.count == 64 }
+        try await eventually("all are asked") {
+            time.sleepers.count == 64 && store.finds == 64
+        }
         time.advance(by: .seconds(5))
         for call in calls {
             let error = await #expect(throws: RepriseError.self) { try await call.value }

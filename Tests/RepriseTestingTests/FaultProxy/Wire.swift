@@ -5,7 +5,7 @@ import Testing
 
 /// Both ends of connections through a proxy: a listener behind it, and sockets in front of it.
 ///
-/// Calls block for at most two seconds: tests give them a thread.
+/// Calls block for at most ten seconds: tests give them a thread.
 final class Wire: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -31,7 +31,7 @@ final class Wire: Sendable {
             }
         }
         guard isListening else { throw Failure(description: "listen: \(errno)") }
-        Self.setTimeout(listener, .seconds(2))
+        Self.setTimeout(listener, .seconds(10))
         proxy = try FaultProxy(to: Int(UInt16(bigEndian: address.sin_port)), plan: plan)
     }
 
@@ -97,7 +97,7 @@ final class Wire: Sendable {
 
         fileprivate init(_ socket: Int32) {
             self.socket = socket
-            Wire.setTimeout(socket, .seconds(2))
+            Wire.setTimeout(socket, .seconds(10))
             #if !os(Linux)
                 var on: Int32 = 1
                 setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, socklen_t(4))
@@ -125,7 +125,7 @@ final class Wire: Sendable {
         func endSending() { shutdown(socket, Int32(SHUT_WR)) }
 
         /// So many bytes, or those that came before the end or before it was silent for too long.
-        func receive(_ count: Int, within timeout: Duration = .seconds(2)) -> ([UInt8], End?) {
+        func receive(_ count: Int, within timeout: Duration = .seconds(10)) -> ([UInt8], End?) {
             Wire.setTimeout(socket, timeout)
             var bytes: [UInt8] = []
             while bytes.count < count {
@@ -139,7 +139,7 @@ final class Wire: Sendable {
         }
 
         /// Everything until the end.
-        func receiveAll(within timeout: Duration = .seconds(2)) -> ([UInt8], End) {
+        func receiveAll(within timeout: Duration = .seconds(10)) -> ([UInt8], End) {
             let (bytes, end) = receive(.max, within: timeout)
             return (bytes, end ?? .silent)
         }

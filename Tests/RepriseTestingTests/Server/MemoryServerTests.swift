@@ -114,7 +114,9 @@ struct MemoryServerTests {
             try await clock.advance(by: .seconds(1)) { server.greeted.count == 2 }
             // A step may pass before she waits, and she dials a moment later.
             let silent = clock.uptime() - start
-            #expect(silent >= .seconds(10) && silent < .seconds(20))
+            #expect(silent >= .seconds(10))
+            // Of the 25 s that are usual it would be 55.
+            #expect(silent < .seconds(50))
         }
     }
 

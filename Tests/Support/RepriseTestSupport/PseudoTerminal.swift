@@ -102,7 +102,10 @@ package final class PseudoTerminal: @unchecked Sendable {
         }
     }
 
-    package func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    /// Does nothing if it has ended: its number may be another's.
+    package func signal(_ number: Int32) {
+        if process.isRunning { kill(process.processIdentifier, number) }
+    }
 
     /// Waits for the exit status, which is negative for a signal, and for all it wrote.
     ///

@@ -95,7 +95,10 @@ package final class RunningTool: @unchecked Sendable {
 
     package func write(_ data: Data) { try? input.fileHandleForWriting.write(contentsOf: data) }
     package func closeInput() { try? input.fileHandleForWriting.close() }
-    package func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    /// Does nothing if it has ended: its number may be another's.
+    package func signal(_ number: Int32) {
+        if process.isRunning { kill(process.processIdentifier, number) }
+    }
 
     /// Waits for the exit status, which is negative for a signal.
     ///
