@@ -40,7 +40,6 @@ struct ServeEndingTests {
                 connection = nil
             }
             let stored = try await Self.stored(server)
-            let began = ContinuousClock.now
             server.tool.signal(SIGTERM)
             if let connection {
                 let answer = try await connection.receive(until: "to its end")
@@ -51,8 +50,8 @@ struct ServeEndingTests {
                 _ = await server.tool.end(within: 10)
                 #expect(try await Self.stored(server) == said)
             }
+            // After 5 s it would have ended itself, with another status.
             #expect(await server.tool.end(within: 10) == 0)
-            #expect(ContinuousClock.now - began < .seconds(5))
             // What was waiting for its commit is one batch.
             #expect(try await Self.stored(server) <= stored + 256)
         }
@@ -110,8 +109,7 @@ struct ServeEndingTests {
         let began = ContinuousClock.now
         tool.signal(SIGTERM)
         #expect(await tool.end(within: 10) == ExitStatus.incomplete.rawValue)
-        let took = ContinuousClock.now - began
-        #expect(took > .seconds(4) && took < .seconds(6))
+        #expect(ContinuousClock.now - began > .seconds(4))
         #expect(tool.error.contains("could not end in time"))
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -31,6 +32,10 @@ struct LedgerTests {
             owner.writeLine("id-\(number)")
             #expect(owner.readLine() == "accepted id-\(number)")
             owner.signal(SIGSTOP)  // so that whatever changes is our doing
+            try await eventually("it stands still") {
+                let stat = try? String(contentsOfFile: "/proc/\(owner.id)/stat", encoding: .utf8)
+                return stat?.contains(") T ") ?? true
+            }
             let before = try Snapshot(fixture.folder.url)
             let ledger = try Journal.ledger(at: fixture.folder.url)
             #expect(ledger.accepted == Int64(number))

@@ -132,7 +132,9 @@ struct OwnershipTests {
             throw DispatchFailure.retry(after: .seconds(7_200), "Not now.")
         }
         try await eventually("the second attempt has failed") { started.count == 2 }
-        try await second.write { _ in }  // behind the turn that wrote the failure
+        try await eventually("that is written") {
+            try await second.entry(EntryID("a"))?.reason == "Not now."
+        }
         fixture.time.advance(by: .seconds(3_601))
         try await eventually("it has ended") { try await second.ledger().pending == 0 }
         let outcomes = try await second.ledger().outcomes

@@ -251,12 +251,12 @@ struct SpoolTests {
         try await journal.replace(mirror, with: values[0])
         let reader = Task.detached {
             var count = 0
-            while !Task.isCancelled {
+            repeat {
                 let found = try path.read()
                 if let found { #expect(values.contains(found.value)) }
                 count += 1
                 await Task.yield()
-            }
+            } while !Task.isCancelled
             return count
         }
         for value in values { try await journal.replace(mirror, with: value) }

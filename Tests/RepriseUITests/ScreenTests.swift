@@ -63,7 +63,7 @@ struct ScreenTests {
         #expect(viewer.rows.map(\.tone) == [.bad, .good])
         #expect(viewer.rows.last?.fraction == 0.5)
         #expect(viewer.rows.first?.reason?.contains("There is no missing.") == true)
-        #expect(viewer.rows.first?.time.contains(", took 0 s") == true)
+        #expect(viewer.rows.first?.time.contains(", took ") == true)
         viewer.filter = .open
         #expect(viewer.rows.map(\.id) == [waiting])
         viewer.filter = .ended
@@ -77,7 +77,7 @@ struct ScreenTests {
         #expect(detail.steps.map(\.isCurrent) == [false, true, false])
         #expect(detail.steps[0].tasks.map(\.id) == ["copy-1", "copy-2"])
         #expect(detail.steps[0].tasks.allSatisfy { $0.state == "succeeded" && $0.worker == "copy" })
-        #expect(detail.steps[0].tasks[0].attempts == "1 attempt, took 0 s")
+        #expect(detail.steps[0].tasks[0].attempts?.hasPrefix("1 attempt, took ") == true)
         let wait = try #require(detail.steps[1].tasks.first)
         #expect(wait.worker == "waits" && wait.state == "waiting" && wait.tone == .waiting)
         #expect(wait.lines == ["Waits for the readiness wifi"])

@@ -53,6 +53,6 @@ struct WorstCaseTests {
         _ = try? decoder.serverFrame(bytes)
         _ = FrameDecoder.names(in: bytes)
         // Three readings; a debug build on a busy machine takes a few tenths of a second for them.
-        #expect(ContinuousClock.now - start < .seconds(3))
+        #expect(ContinuousClock.now - start < .seconds(10))
     }
 }

@@ -29,13 +29,7 @@ final class OtherServer: Sendable {
     }
 }
 
-/// A port on which nobody listens.
-func freePort() throws -> Int {
-    let (descriptor, port) = try listening()
-    close(descriptor)
-    return port
-}
-
+/// A socket that listens on a free port.
 private func listening() throws -> (descriptor: Int32, port: Int) {
     #if canImport(Glibc)
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

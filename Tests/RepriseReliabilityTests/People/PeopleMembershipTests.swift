@@ -23,7 +23,7 @@ struct PeopleMembershipTests {
             try await becomes("1 is there", ["ada 1"]) { try await bobs.shown("room") }
 
             try await server.remove(bob, from: "room")
-            try await becomes("refused", true, within: .seconds(5)) {
+            try await becomes("refused", true) {
                 if case .refused(.forbidden, _) = try bobs.channel("room").state {
                     true
                 } else {

@@ -113,9 +113,10 @@ struct BaseTests {
         }
         // A gateway that was overtaken writes the manifest of the former one: the newest counts.
         try await store.put([9], as: .manifest(mark: made.position.sequence))
+        let mark = made.position.sequence
         for name in ["away", "new"] {
             let made = try await Self.start(shared, at: folder.path(name), every: .seconds(3_600))
-            #expect(made.member.view.position.sequence > 40)
+            #expect(made.member.view.position.sequence >= mark)
             try await made.member.barrier.pass()
             try await Self.expectEqual(made.member, first.member)
             try await Self.fill(made.member, 1)
@@ -175,9 +176,9 @@ struct BaseTests {
         let good = try await Self.start(
             shared, at: folder.path("two"), hashWithin: .milliseconds(2_500))
         try await eventually("both say so") {
-            bad.member.problem != nil && good.member.problem != nil
+            // Until it has heard of its own hash it counts the other's alone.
+            bad.member.problem != nil && good.member.problem?.contains("1 of 2") == true
         }
-        #expect(good.member.problem?.contains("1 of 2") == true, "\(good.member.problem ?? "")")
         try await Task.sleep(for: .seconds(2))
         #expect(try await Self.manifest(try #require(shared.bases)) == nil)
         #expect(try await journal.status().first == 1)
@@ -191,7 +192,8 @@ struct BaseTests {
         try await eventually("a base is made", within: .seconds(50)) {
             try await Self.manifest(try #require(shared.bases)) != nil
         }
-        #expect(again.member.problem == nil)
+        // It has read the old marks too, and what was said of them.
+        try await eventually("nothing differs") { again.member.problem == nil }
         await again.stop()
         await good.stop()
     }

@@ -208,12 +208,13 @@ struct ClusterReplicaTests {
             let room = try ChannelName("room")
             try await store.fill(room, 300)
             try await store.expectEqual()
-            let before = try store.gateways[1].view.dump()
+            let before = try Self.tables(store.gateways[1].view.dump())
             await store.close()
             try FileManager.default.removeItem(atPath: store.path(1))
             try await store.reopen()
             try await store.expectEqual()
-            #expect(try store.gateways[1].view.dump() == before)
+            // Where it stands may have moved: a copy of an entry may still have come.
+            #expect(try Self.tables(store.gateways[1].view.dump()) == before)
         }
     }
 
@@ -424,7 +425,8 @@ struct ClusterReplicaTests {
                     SetChannel(room, ChannelSettings(title: title), by: owner))
             }
             try await store.expectEqual()
-            #expect(heard.withLock { $0 } == [nil, bob, bob])
+            // An entry is told after it is in the view.
+            try await becomes("what is heard", [nil, bob, bob]) { heard.withLock { $0 } }
             #expect(try await store.gateways[1].accounts.memberCount(of: room) == 1)
         }
     }

@@ -127,7 +127,7 @@ struct AccessTests {
         var limits = ServerLimits()
         limits.logReaders = 1
         try await RunningServer.withUsers(limits) { server, accounts in
-            accounts.change { $0.delay = .milliseconds(2) }
+            accounts.change { $0.delay = .milliseconds(10) }
             let (ada, ben) = (
                 try await server.client(as: "ada"), try await server.client(as: "ben")
             )
@@ -197,7 +197,7 @@ struct AccessTests {
         try await RunningServer.withUsers { server, accounts in
             let client = try await server.client(as: "ada")
             try await client.subscribe(general)
-            accounts.change { $0.delay = .milliseconds(100) }
+            accounts.change { $0.delay = .seconds(1) }
             accounts.set(Grant(mayRead: true, mayPublish: false), of: user("ada"), in: general)
             try await server.fill(general, messages: 5)
             var received = ReceivedFrame()
@@ -216,7 +216,7 @@ struct AccessTests {
         limits.pageMessages = 10
         try await RunningServer.withUsers(limits) { server, accounts in
             try await server.fill(general, messages: 500)
-            server.log.change { $0.readDelay = .milliseconds(5) }
+            server.log.change { $0.readDelay = .milliseconds(50) }
             let client = try await server.client(as: "ada")
             try await client.send(
                 .subscribe([.init(channel: general, epoch: nil, coverage: .init())]))

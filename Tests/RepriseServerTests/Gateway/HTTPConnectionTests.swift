@@ -318,7 +318,7 @@ struct HTTPConnectionTests {
     @Test("a later request whose head does not end is closed in time", .limit("http.headTime"))
     func slowHead() async throws {
         var limits = ServerLimits()
-        limits.handshake = .milliseconds(300)
+        limits.handshake = .seconds(1)
         try await RunningServer.with(limits) { server in
             let socket = try PlainSocket(port: server.port)
             #expect(try await Self.isServed(socket))
@@ -330,7 +330,7 @@ struct HTTPConnectionTests {
     @Test("a body that comes in pieces but fast enough is taken")
     func steadyBody() async throws {
         var limits = ServerLimits()
-        limits.bodyGrace = .milliseconds(400)
+        limits.bodyGrace = .milliseconds(1_500)
         limits.bodyBytesPerSecond = 1_000
         try await RunningServer.with(limits) { server in
             let socket = try PlainSocket(port: server.port)
@@ -341,7 +341,7 @@ struct HTTPConnectionTests {
             while !rest.isEmpty {
                 try await socket.send(String(rest.prefix(1_000)))
                 rest = rest.dropFirst(1_000)
-                try await Task.sleep(for: .milliseconds(50))  // it is the slowness that is tested
+                try await Task.sleep(for: .milliseconds(100))  // it is the slowness that is tested
             }
             #expect(try await socket.receive(until: "}").hasPrefix("HTTP/1.1 200 "))
         }

@@ -61,7 +61,7 @@ struct PositionOrderTests {
             )
             try await tablet.subscribe(general)
             let reads = accounts.state.withLock { $0.positionReads }
-            accounts.change { $0.positionsDelay = .milliseconds(300) }
+            accounts.change { $0.positionsDelay = .seconds(1) }
             try await phone.send(
                 .subscribe([.init(channel: general, epoch: nil, coverage: Coverage())]))
             try await eventually("positions are read", every: .milliseconds(1)) {

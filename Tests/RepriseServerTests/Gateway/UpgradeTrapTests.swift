@@ -117,9 +117,9 @@ struct UpgradeTrapTests {
         var limits = ServerLimits()
         limits.handshake = .milliseconds(200)
         try await RunningServer.with(limits) { server in
+            let began = ContinuousClock.now
             let socket = try PlainSocket(port: server.port)
             try await socket.send(beginning)
-            let began = ContinuousClock.now
             _ = try await socket.receiveAll()
             #expect(ContinuousClock.now - began >= .milliseconds(150))
         }

@@ -31,7 +31,7 @@ struct LiveHTTPTests {
         "a stream that waits for leave to publish ends at its deadline, and says so for each line")
     func waitingStream() async throws {
         var limits = HTTPLimits()
-        limits.streamTime = .milliseconds(300)
+        limits.streamTime = .seconds(1)
         let asked = Mutex(0)
         try await withAPI(
             limits,
@@ -48,7 +48,7 @@ struct LiveHTTPTests {
             let start = ContinuousClock.now
             let answer = try await api.post(
                 Self.path, [.contentType: "application/x-ndjson"], "{\"body\":1}\n{\"body\":2}\n")
-            #expect(start.duration(to: .now) < .seconds(5), "at its deadline, not later")
+            #expect(start.duration(to: .now) < .seconds(20), "at its deadline, not later")
             #expect(answer.status.code == 408)
             #expect(answer.text.components(separatedBy: #""code":"timedOut""#).count == 3)
             #expect(try await api.log.state(of: try ChannelName("room")).head == 0)
@@ -115,7 +115,7 @@ struct LiveHTTPTests {
         try await withAPI(limits, over: .live) { api in
             let socket = try PlainSocket(port: try #require(api.client.port))
             try await socket.send(Self.head("application/json", "Content-Length: 1000") + "{")
-            for _ in 0..<20 {
+            for _ in 0..<50 {
                 try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
                 if await Self.send(" ", times: 1, to: socket) == 0 { break }
             }
@@ -137,7 +137,7 @@ struct LiveHTTPTests {
             let socket = try PlainSocket(port: try #require(api.client.port))
             let head = Self.head("application/x-ndjson", "Transfer-Encoding: chunked")
             try await socket.send(head + "d\r\n{\"body\":\"a\"}\n\r\n")
-            for _ in 0..<50 {
+            for _ in 0..<100 {
                 try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
                 if await Self.send("1\r\n \r\n", times: 1, to: socket) == 0 { break }
             }

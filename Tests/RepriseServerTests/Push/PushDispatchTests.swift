@@ -92,8 +92,11 @@ struct PushDispatchTests {
 
     @Test("what is read, deleted, expired or left meanwhile is not pushed", .limit("push.life"))
     func stale() async throws {
-        // Down, so that everything waits in the queue.
-        let provider = RecordingProvider { _, _ in .unavailable(.seconds(120), "down") }
+        // Down, so that everything waits in the queue, and one at a time, so that none is on its
+        // way when it comes back.
+        let provider = RecordingProvider(concurrency: 1) { _, _ in
+            .unavailable(.seconds(120), "down")
+        }
         try await withPush(provider) { push in
             for name in ["bob", "eve", "kim", "lee"] {
                 try await push.make("to-\(name)", members: [name])
@@ -103,7 +106,9 @@ struct PushDispatchTests {
                     "m-\(name)", in: "to-\(name)", body: #"{"text":"x"\#(ttl)}"#)
             }
             try await push.until(pushes: 1)
-            try await push.pass(.seconds(2))
+            try await push.clock.advance(by: .milliseconds(500)) {
+                try await push.accounts.pushQueue.count(.apns) == 4
+            }
             try await push.move("bob", read: 1, in: "to-bob")
             try await push.publish(
                 "gone", in: "to-eve", change: .deletes(try EntryID("m-eve")))
@@ -167,8 +172,7 @@ struct PushDispatchTests {
         try await withPush { push in
             try await push.make(members: ["bob"])
             try await push.publish("m1")
-            try await push.pass(.seconds(7))
-            try await eventually("m1 is scanned") {
+            try await push.clock.advance(by: .milliseconds(500)) {
                 try await push.accounts.pushQueue.scans.scan(.apns, in: channel("room"))?.through
                     == 1
             }

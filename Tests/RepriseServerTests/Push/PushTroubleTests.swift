@@ -14,7 +14,7 @@ struct PushTroubleTests {
         "who hangs is given up, who cuts an answer in its middle too; both are asked again",
         .limit("push.provider"))
     func apns() async throws {
-        try await APNsUnderTest.with(answer: .milliseconds(300)) { test in
+        try await APNsUnderTest.with(answer: .seconds(2)) { test in
             for answer in [FakeAnswer.hang, .cutInBody] {
                 let began = ContinuousClock.now
                 guard case .unavailable = await test.send(answer) else {

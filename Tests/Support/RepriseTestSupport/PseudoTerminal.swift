@@ -83,7 +83,7 @@ package final class PseudoTerminal: @unchecked Sendable {
         close(master)
     }
 
-    package var rows: [String] { screen.withLock { $0.rows } }
+    package var rows: [String] { screen.withLock { $0.before ?? $0.rows } }
     package var text: String { rows.joined(separator: "\n") }
     /// Whether the terminal was given back: the other screen is left.
     package var isRestored: Bool { screen.withLock { $0.isRestored } }
@@ -141,6 +141,8 @@ package final class PseudoTerminal: @unchecked Sendable {
 /// As much of a terminal as the chat uses.
 private struct TerminalScreen {
     private(set) var rows: [String]
+    /// What it showed before it is drawn anew, while that is under way.
+    private(set) var before: [String]?
     private(set) var isRestored = false
     private(set) var hasColours = false
     private(set) var drawings = 0
@@ -179,7 +181,10 @@ private struct TerminalScreen {
         case "K": if rows.indices.contains(row) { rows[row] = "" }
         case "l" where parameters == "?1049": isRestored = true
         // The cursor is hidden while it is drawn.
-        case "l" where parameters == "?25": drawings += 1
+        case "l" where parameters == "?25":
+            drawings += 1
+            before = rows
+        case "h" where parameters == "?25": before = nil
         case "m": hasColours = true
         default: break
         }
