@@ -43,7 +43,10 @@ struct ReachDevice {
         var stored: (outage: Double, index: Int)?
         for (index, message) in person.messages.enumerated() {
             arrivals.append(nil)
-            let due = message.time + ReachScene.pushAfter
+            let opened = person.connected(from: message.time - ReachScene.connectionStays)
+            let stands = opened.map { $0 <= message.time } ?? false
+            let due =
+                message.time + (stands ? ReachScene.pushAfterGrace : ReachScene.pushAfter)
             if let socket = person.connected(from: message.time), socket <= due { continue }
             guard message.luck >= point[.pushLost] else { continue }
             let arrival = due + message.delay * mean

@@ -15,9 +15,12 @@ struct ReachScene: Sendable {
     /// A Monday, midnight in Greenwich.
     private static let began: Int64 = 1_767_571_200_000
 
-    /// How long the server waits: a message that comes alone is pushed when its slot and the grace
-    /// are over.
-    static let pushAfter = (PushLimits.grace + PushLimits.slot).inSeconds
+    /// How long the server waits with a push to a device without a connection.
+    static let pushAfter = PushLimits.slot.inSeconds
+    /// How long if the device has one.
+    static let pushAfterGrace = (PushLimits.grace + PushLimits.slot).inSeconds
+    /// How long the server holds a connection for open of a device that says nothing any more.
+    static let connectionStays = ServerLimits().idle.inSeconds
     /// How long a service keeps what it cannot deliver.
     static let pushLife = PushLimits.life.inSeconds
 

@@ -191,7 +191,7 @@ struct ReachText {
             "± is the error of the simulation (95 %); \"over assumptions\" the middle 90 % of "
                 + "\(report.draws.grouped) draws of all inputs from their ranges.",
             "Shown: in front of the person, or a banner or an entry in the list by "
-                + "the decision that ships (noticed; within the list alone: in list). The server pushes after 5.5 s, so no push is in the first column.",
+                + "the decision that ships (noticed; within the list alone: in list). The server pushes after 0.5 s, and after 5.5 s if the device has a connection, or had one 90 s before.",
             "Inputs: \(counts.joined(separator: ", ")). `reprise-lab reach --print-inputs` has each with its source.",
         ].flatMap { $0.wrapped(80) }
     }

@@ -69,15 +69,16 @@ struct ReachTests {
     }
 
     @Test(
-        "a push is shown to all within a minute where nothing stands in its way, and none within 5 s"
+        "a push is shown to all within a minute where nothing stands in its way, and to most within 5 s"
     )
     func push() throws {
         let found = try sample(Self.plain)
         for mode in [ReachMode.apns, .webPush] {
             #expect(found.share(mode, within: .minute).share > 0.9999)
-            #expect(
-                found.share(mode, within: .fiveSeconds).share
-                    == found.share(.sockets, within: .fiveSeconds).share)
+            let soon = found.share(mode, within: .fiveSeconds).share
+            #expect(soon > found.share(.sockets, within: .fiveSeconds).share + 0.5)
+            // A connection that still stands at the server has its five seconds.
+            #expect(soon < 0.995)
         }
     }
 

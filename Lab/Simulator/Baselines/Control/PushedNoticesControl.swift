@@ -97,7 +97,7 @@ package struct PushedNoticesControl: Workload {
             case .postpone(let number, let wait):
                 queue[number]?.due = now + wait
                 machine.settled([number], removed: 0, next: now + wait)
-            case .release: break
+            case .release, .scanEarly: break
             }
         }
 
