@@ -20,7 +20,8 @@ struct PushServeTests {
     @Test(
         "a message that was accepted before SIGKILL is pushed by the next process, and by no third")
     func killed() async throws {
-        let (taken, isAway) = (Mutex<[String]>([]), Mutex(true))
+        let taken = Mutex<[String]>([])
+        let isAway = Mutex(true)
         let apple = try await FakePushServer.start { request in
             if isAway.withLock({ $0 }) { return .cut }
             taken.withLock { $0.append(request["apns-collapse-id"].first ?? "") }

@@ -11,6 +11,8 @@ final class MemoryLog: MessageLog {
         var floors: [ChannelName: Int64] = [:]
         var ids: [EntryID: (ChannelName, Int64)] = [:]
         var epoch: Epoch
+        /// Of the message before the first, in milliseconds.
+        var time: Int64 = 1_700_000_000_000
         /// The next appends store, and then say that they failed.
         var failures = 0
         var readFailures = 0
@@ -55,7 +57,7 @@ final class MemoryLog: MessageLog {
         state.gap = 0
         let event = ServerFrame.Event(
             channel: message.channel, seq: seq, prev: prev, id: message.id,
-            time: WallTime(milliseconds: 1_700_000_000_000 + seq), from: message.from,
+            time: WallTime(milliseconds: state.time + seq), from: message.from,
             body: message.body)
         state.channels[message.channel, default: []].append(event)
         state.heads[message.channel] = seq
