@@ -4,8 +4,8 @@ import RepriseWire
 package enum PushLimits {
     /// How long a connected device has to receive a message by itself before it is pushed.
     package static let grace: Duration = .seconds(5)
-    /// The window within which messages of a channel are scanned for together; so long a device that
-    /// is not connected waits for its push.
+    /// The window within which messages of a channel are scanned for together; so long a device
+    /// that is not connected waits for its push.
     package static let slot: Duration = .milliseconds(500)
     /// The most stored messages that are noted; beyond it all channels are scanned.
     package static let notedSlots = 65_536
