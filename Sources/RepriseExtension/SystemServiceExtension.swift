@@ -47,7 +47,8 @@
         /// Has the push decided, and shows the result.
         ///
         /// A message that names its sender is a communication notification, where the app has the
-        /// capability; a picture that is not there after 5 s is left out. Attachments, the push's sound and other properties that the ports do not have stay
+        /// capability; a picture that is not there after 5 s is left out.
+        /// Attachments, the push's sound and other properties that the ports do not have stay
         /// unchanged.
         ///
         /// - Parameters:

@@ -31,8 +31,8 @@ package struct SetMember: AccountCommand {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, if the channel does
-    ///   not exist, and for a role but owner in an inbox; `.full` at ``AccountLimits/members``, and at ``AccountLimits/membersMade``
-    ///   unless the caller is an admin or the user.
+    ///   not exist, and for a role but owner in an inbox; `.full` at ``AccountLimits/members``, and
+    ///   at ``AccountLimits/membersMade`` unless the caller is an admin or the user.
     package func apply(in view: AccountsView) throws -> Outcome {
         guard isAllowed(by: try view.grant(who, in: channel)) else { throw Member.notAllowed }
         if role != .owner,

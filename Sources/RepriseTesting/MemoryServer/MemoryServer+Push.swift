@@ -45,7 +45,8 @@ extension MemoryServer {
     /// are, as there:
     ///
     /// - an alert of each message that its user may read, has not written, and has on no device
-    ///   yet, time-sensitive if it asks for that; in quiet hours without a sound; the badge alone where channel or author are muted;
+    ///   yet, time-sensitive if it asks for that; in quiet hours without a sound; the badge alone
+    ///   where channel or author are muted;
     /// - a push in the background where messages that were pushed have been read elsewhere.
     public func push() async {
         let sendings = state.withLock { state in

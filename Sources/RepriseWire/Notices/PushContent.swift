@@ -4,9 +4,11 @@
 /// |---|---|
 /// | a string | the string |
 /// | an object with `text` | the text; `title` too |
-/// | an object with `notice: {title, body, category, ttl}` | these, in place of title and text; ``NoticeAppearance`` |
+/// | an object with `notice: {title, body, category, ttl}` | these, in place of title and text |
 /// | an object with `notice: false` | nothing: the message is not pushed |
 /// | anything else | a generic text |
+///
+/// Further members of `notice`: ``NoticeAppearance``.
 package struct PushContent: Hashable, Sendable {
     package var title: String?
     package var body: String

@@ -1,7 +1,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
-// Declarations of Apple's Intents, as far as RepriseExtension uses them; nothing here does anything.
-// Each type names its page below https://developer.apple.com/documentation/intents. Without
+// Declarations of Apple's Intents, as far as RepriseExtension uses them; nothing here does
+// anything. Each type names its page below https://developer.apple.com/documentation/intents. Without
 // "Sendable" where the page is silent.
 public import Foundation
 public import UserNotifications
