@@ -1,8 +1,8 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 // Declarations of Apple's Intents, as far as RepriseExtension uses them; nothing here does
-// anything. Each type names its page below https://developer.apple.com/documentation/intents. Without
-// "Sendable" where the page is silent.
+// anything. Each type names its page below https://developer.apple.com/documentation/intents.
+// Without "Sendable" where the page is silent.
 public import Foundation
 public import UserNotifications
 
