@@ -213,8 +213,9 @@ let package = Package(
         .executableTarget(
             name: "RepriseCLI",
             dependencies: [
-                "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine", "RepriseCore",
-                "RepriseForms", "RepriseJournal", "RepriseNIO", "RepriseNotices",
+                "Reprise", "RepriseApple", "RepriseChains", "RepriseChannels",
+                "RepriseCommandLine", "RepriseCore", "RepriseForms", "RepriseJournal", "RepriseNIO",
+                "RepriseNotices",
                 "RepriseReminders", "RepriseServer", "RepriseWire", logging,
                 .target(name: "RepriseCluster", condition: .when(traits: ["Cluster"])),
             ] + arguments + lifecycle + signals + configuration,
@@ -360,7 +361,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseUITests", dependencies: ["RepriseApple", "RepriseTesting", "RepriseUI"],
+            name: "RepriseUITests",
+            dependencies: ["RepriseApple", "RepriseExtension", "RepriseTesting", "RepriseUI"],
             swiftSettings: strict),
         .testTarget(
             name: "RepriseDocumentationTests",

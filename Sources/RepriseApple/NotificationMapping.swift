@@ -46,6 +46,7 @@
             made.threadIdentifier = content.thread
             made.categoryIdentifier = content.category
             if let level = content.interruption?.level { made.interruptionLevel = level }
+            if let relevance = content.relevance { made.relevanceScore = relevance }
             // As a text, because a property list has no null.
             made.userInfo = [NotificationContent.key: String(decoding: content.info, as: UTF8.self)]
             return made
@@ -55,7 +56,11 @@
     extension UNNotificationRequest {
         /// - Throws: ``RepriseCore/RepriseError`` `.refused` for an interval with which the system
         ///   would end the process.
-        convenience init(_ request: NotificationRequest) throws {
+        ///
+        /// - Parameters:
+        ///   - request: the request.
+        ///   - picture: the picture of the sender, a PNG or JPEG file.
+        convenience init(_ request: NotificationRequest, picture: [UInt8]?) throws {
             let trigger: UNNotificationTrigger?
             switch request.trigger {
             case .after(let seconds, let repeats):
@@ -70,7 +75,9 @@
             case nil: trigger = nil
             }
             self.init(
-                identifier: request.id, content: .make(request.content), trigger: trigger)
+                identifier: request.id,
+                content: .make(request.content).communicating(request.content, picture),
+                trigger: trigger)
         }
     }
 

@@ -33,6 +33,40 @@ package final class PendingCalls: Sendable {
         return try await call.value()
     }
 
+    /// The same within a time; cancelled, it ends every call.
+    ///
+    /// - Parameters:
+    ///   - limit: the time.
+    ///   - what: what the call does, for the error.
+    ///   - begin: hands the call to the system.
+    /// - Returns: the answer.
+    /// - Throws: as above, ``RepriseCore/RepriseError`` `.timedOut`, `CancellationError`.
+    package func wait<Value: Sendable>(
+        within limit: Duration, for what: String,
+        _ begin: @escaping @Sendable (Race<Value>) -> Void
+    ) async throws -> Value {
+        try await withTimeout(limit, for: what) {
+            try await withTaskCancellationHandler {
+                try await self.wait(begin)
+            } onCancel: {
+                // The system need not report the end of a task that was never resumed.
+                self.end(CancellationError())
+            }
+        }
+    }
+
+    /// Ends every call a while later, unless the system has told a better reason by then.
+    ///
+    /// - Parameters:
+    ///   - error: the reason.
+    ///   - delay: how long the system's own is waited for.
+    package func end(_ error: any Error, after delay: Duration) {
+        Task {
+            try await Task.sleep(for: delay)
+            end(error)
+        }
+    }
+
     /// Ends every call that waits, and those to come; the first reason stays.
     package func end(_ error: any Error) {
         let (calls, reason) = state.withLock { state in

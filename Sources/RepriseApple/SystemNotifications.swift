@@ -12,10 +12,16 @@
     /// try await notifications.add(request)
     /// ```
     public struct SystemNotifications: UserNotifications {
+        private static let categories = CategoryRegistry()
         private var center: UNUserNotificationCenter { .current() }
+        private let pictureHosts: Set<String>
 
         /// Makes one.
-        public init() {}
+        ///
+        /// - Parameter pictureHosts: the hosts from which senders' pictures are fetched, over
+        ///   `https`; by default none. A message names the address: a host that is not the app's
+        ///   own would learn the device's.
+        public init(pictureHosts: Set<String> = []) { self.pictureHosts = pictureHosts }
 
         /// The person's current settings (`getNotificationSettings`).
         public func settings() async throws -> NotificationSettings {
@@ -47,7 +53,9 @@
         /// - Parameter request: content and trigger.
         /// - Throws: ``RepriseCore/RepriseError`` `.refused`.
         public func add(_ request: NotificationRequest) async throws {
-            let system = try UNNotificationRequest(request)
+            let picture = await PictureFetch(from: pictureHosts, by: PictureFetch.transport)
+                .picture(request.content.conversation?.picture)
+            let system = try UNNotificationRequest(request, picture: picture)
             try await withCheckedThrowingContinuation {
                 (continuation: CheckedContinuation<Void, any Error>) in
                 center.add(system) { error in
@@ -103,9 +111,26 @@
             }
         }
 
-        /// Replaces the categories.
+        /// Replaces the categories that the last call has set; those of others stay, but for one of
+        /// the same id.
+        ///
+        /// Calls follow each other. What sets categories beside it, between the reading of the
+        /// present ones and the setting, may be lost: set them before.
         public func setCategories(_ categories: [NotificationCategory]) async throws {
-            center.setNotificationCategories(Set(categories.map(UNNotificationCategory.init)))
+            await Self.categories.set(categories) { [center] in
+                await withCheckedContinuation { continuation in
+                    center.getNotificationCategories { present in
+                        // Made for this call: nothing else touches them.
+                        nonisolated(unsafe) let present = Array(present)
+                        continuation.resume(returning: present)
+                    }
+                }
+            } id: {
+                $0.identifier
+            } write: { [center] kept, new in
+                center.setNotificationCategories(
+                    Set(kept + new.map(UNNotificationCategory.init)))
+            }
         }
 
         private static func refused(_ error: any Error) -> RepriseError {

@@ -12,7 +12,7 @@
     /// ```
     public final class URLSessionDialer: NSObject, SocketDialer {
         /// How long a connection may take to open.
-        public static let timeout = Duration.seconds(15)
+        public static let timeout = AppleLimits.dial
         /// Longer than any connection is silent or lasts: the client's own heartbeats end one.
         private static let never: TimeInterval = 365 * 86_400
 
@@ -57,14 +57,7 @@
             defer { session.finishTasksAndInvalidate() }
             let chosen: String?
             do {
-                chosen = try await withTimeout(Self.timeout, for: "Opening a connection") {
-                    try await withTaskCancellationHandler {
-                        try await delegate.opened { task.resume() }
-                    } onCancel: {
-                        // The system need not report the end of a task that was never resumed.
-                        delegate.calls.end(CancellationError())
-                    }
-                }
+                chosen = try await delegate.opened(within: Self.timeout) { task.resume() }
             } catch {
                 task.cancel()
                 throw Self.failure(error, task.response)
@@ -174,16 +167,16 @@
             var isClosing = false
         }
 
-        /// How long the end of a failed connection is waited for.
-        private static let endTimeout = Duration.seconds(1)
         private let state = Mutex(State())
         let calls = PendingCalls()
 
         var closeCode: UInt16? { state.withLock { $0.closeCode } }
 
-        func opened(_ begin: () -> Void) async throws -> String? {
-            try await calls.wait { call in
-                state.withLock { $0.opening = call }
+        func opened(
+            within limit: Duration, _ begin: @escaping @Sendable () -> Void
+        ) async throws -> String? {
+            try await calls.wait(within: limit, for: "Opening a connection") { call in
+                self.state.withLock { $0.opening = call }
                 begin()
             }
         }
@@ -193,10 +186,7 @@
 
         /// The connection cannot go on: its end is due.
         func failed(_ error: any Error) {
-            Task {
-                try await Task.sleep(for: Self.endTimeout)
-                calls.end(error)
-            }
+            calls.end(error, after: AppleLimits.end)
         }
 
         func urlSession(

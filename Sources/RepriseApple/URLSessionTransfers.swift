@@ -26,9 +26,16 @@
         ///
         /// - Parameters:
         ///   - identifier: the session's identifier; one service a process for each.
-        ///   - folder: the folder of finished files; made if it is absent.
+        ///   - folder: the folder of finished files, made if it is absent; nil: that of the
+        ///     identifier's name in Application Support.
         /// - Throws: the file system's errors.
-        public init(identifier: String, folder: URL) throws {
+        public init(identifier: String, folder: URL? = nil) throws {
+            let folder =
+                try folder
+                ?? FileManager.default.url(
+                    for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil,
+                    create: true
+                ).appendingPathComponent(identifier)
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             keeper = TransferKeeper(folder: folder)
             let configuration = URLSessionConfiguration.background(withIdentifier: identifier)

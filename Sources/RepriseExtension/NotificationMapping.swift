@@ -20,6 +20,7 @@
             thread = content.threadIdentifier
             category = content.categoryIdentifier
             interruption = Interruption(content.interruptionLevel)
+            relevance = content.relevanceScore
         }
 
         /// A payload as a JSON object: the app's own, or a push's.

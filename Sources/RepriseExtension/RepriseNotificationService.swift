@@ -20,6 +20,11 @@
         /// `configuration.journal.sharedFolder`.
         open var appGroup: String? { nil }
 
+        /// The hosts from which senders' pictures are fetched, over `https`; by default none.
+        ///
+        /// A message names the address: a host that is not the app's own would learn the device's.
+        open var pictureHosts: Set<String> { [] }
+
         /// The folder that the app shares with its extensions: `reprise` in the container of
         /// ``appGroup``.
         ///
@@ -35,7 +40,8 @@
         private lazy var work = sharedFolder.map { folder in
             let notice = NoticeExtension(at: folder)
             return SystemServiceExtension(
-                content: notice.content(for:), timeWillExpire: notice.timeWillExpire)
+                content: notice.content(for:), timeWillExpire: notice.timeWillExpire,
+                pictureHosts: pictureHosts)
         }
 
         /// Has the push decided, and shows the result.

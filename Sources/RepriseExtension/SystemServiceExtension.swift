@@ -24,6 +24,7 @@
     public final class SystemServiceExtension: Sendable {
         private let content: @Sendable (NotificationRequest) async -> NotificationContent
         private let expire: @Sendable () -> Void
+        private let picture: PictureFetch
 
         /// Makes one.
         ///
@@ -31,16 +32,22 @@
         ///   - content: decides the content, and returns when that is recorded; soon after
         ///     `timeWillExpire` in any case.
         ///   - timeWillExpire: ends the decision.
+        ///   - pictureHosts: the hosts from which senders' pictures are fetched, over `https`; by
+        ///     default none. A message names the address: a host that is not the app's own would
+        ///     learn the device's.
         public init(
             content: @escaping @Sendable (NotificationRequest) async -> NotificationContent,
-            timeWillExpire: @escaping @Sendable () -> Void
+            timeWillExpire: @escaping @Sendable () -> Void, pictureHosts: Set<String> = []
         ) {
             self.content = content
             expire = timeWillExpire
+            picture = PictureFetch(from: pictureHosts, by: PictureFetch.transport)
         }
 
         /// Has the push decided, and shows the result.
         ///
+        /// A message that names its sender is a communication notification, where the app has the
+        /// capability; a picture that is not there after 5 s is left out.
         /// Attachments, the push's sound and other properties that the ports do not have stay
         /// unchanged.
         ///
@@ -56,14 +63,18 @@
             // content.
             nonisolated(unsafe) let done = handler
             nonisolated(unsafe) let original = request.content
-            Task { [content] in
+            Task { [content, picture] in
                 let decided = await content(asked)
-                done(original.changed(to: decided))
+                let bytes = await picture.picture(decided.conversation?.picture)
+                done(original.changed(to: decided).communicating(decided, bytes))
             }
         }
 
         /// The system's time is nearly over.
-        public func timeWillExpire() { expire() }
+        public func timeWillExpire() {
+            expire()
+            picture.timeWillExpire()
+        }
     }
 
     extension UNNotificationContent {
@@ -76,6 +87,7 @@
             changed.badge = content.badge.map { NSNumber(value: $0) }
             if !content.sound { changed.sound = nil }
             if let level = content.interruption?.level { changed.interruptionLevel = level }
+            if let relevance = content.relevance { changed.relevanceScore = relevance }
             changed.threadIdentifier = content.thread
             return changed
         }

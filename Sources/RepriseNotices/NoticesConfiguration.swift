@@ -30,6 +30,11 @@ extension Notices {
             case .person(let user): user.text
             }
         }
+        /// Whether a message of this author may be time-sensitive, if it asks for that.
+        ///
+        /// It breaks through a Focus then; by default none may. Called in a transaction; it must
+        /// not block. Of a push the server decides: the author is an owner of the channel.
+        public var mayInterrupt: @Sendable (ChannelName, UserID?) -> Bool = { _, _ in false }
         /// The category of banners that name none themselves, and so their actions.
         public var category: String?
         /// The action that publishes the typed text as a message of the same channel.

@@ -1,5 +1,6 @@
 package import RepriseCore
 import RepriseJournal
+import RepriseWire
 
 private let configuration = Notices.Configuration()
 
@@ -99,6 +100,14 @@ extension LimitTable {
                 "noticeSettings.extension", "a service extension's work on one push",
                 "\(NoticeLimits.extensionBudget) (settable)",
                 "the result so far is shown, else the push as it came"),
+            Limit(
+                "noticeSettings.picture", "a sender's picture, of a host that the app has named",
+                "\(bytes: PictureFetch.bytes), \(PictureFetch.timeout), PNG or JPEG",
+                "shown without a picture"),
+            Limit(
+                "noticeSettings.appearance", "a sender's name; the address of a picture",
+                "\(NoticeAppearance.senderBytes); \(bytes: NoticeAppearance.pictureBytes)",
+                "the name is cut; the picture is left out"),
             Limit(
                 "noticeSettings.sharedAccount", "the file that names the current account's folder",
                 "\(bytes: SharedAccount.bytes)", "not followed: the push is shown as it came"),

@@ -509,4 +509,38 @@ struct RepriseClientTests {
         await expectError(.malformed) { try await client.run() }
         await client.close()
     }
+
+    // MARK: Permission
+
+    @Test(
+        "Asking for permission returns the answer, once given the same; quietly it asks nobody",
+        arguments: [
+            (
+                NotificationSettings.Authorization.notDetermined, false,
+                NotificationSettings.Authorization.authorized
+            ),
+            (.notDetermined, true, .provisional), (.denied, false, .denied),
+            (.denied, true, .denied),
+            (.authorized, true, .authorized),
+        ])
+    func permission(
+        before: NotificationSettings.Authorization, isProvisional: Bool,
+        after: NotificationSettings.Authorization
+    ) async throws {
+        let system = MemoryNotifications(clock: ManualClock())
+        system.allow(before)
+        var configuration = configuration()
+        configuration.notifications = system.connect()
+        let client = RepriseClient(configuration)
+        for _ in 0..<2 {
+            #expect(try await client.requestNotifications(provisional: isProvisional) == after)
+        }
+        configuration.notifications = nil
+        let without = RepriseClient(configuration)
+        let error = await #expect(throws: RepriseError.self) {
+            try await without.requestNotifications()
+        }
+        #expect(error?.code == .badConfiguration)
+        await client.close()
+    }
 }

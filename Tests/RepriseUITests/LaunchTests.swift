@@ -72,7 +72,7 @@ struct LaunchDecisionTests {
     }
 
     @Test(
-        "Background time is what the system says, and at most 25 s",
+        "Background time is what the system says, and at most 25 s", .limit("apple.background"),
         arguments: [
             (Double.greatestFiniteMagnitude, 25), (.infinity, 25), (600, 25), (15, 15), (0, 0),
             (-1, 0),

@@ -44,4 +44,45 @@ struct PendingCallsTests {
         }
         #expect(error?.reason == "first")
     }
+
+    @Test(
+        "What the system never answers ends with its time, and every call with it",
+        .limit("apple.dial"))
+    func timeout() async {
+        #expect(AppleLimits.dial == .seconds(15))
+        let error = await #expect(throws: RepriseError.self) {
+            try await calls.wait(within: .milliseconds(20), for: "Opening") { (_: Race<Void>) in }
+        }
+        #expect(error?.code == .timedOut)
+        await #expect(throws: CancellationError.self) {
+            try await calls.wait { (_: Race<Void>) in Issue.record("begun") }
+        }
+    }
+
+    @Test("A cancelled call ends at once, though the system does not answer")
+    func cancelled() async {
+        let task = Task { [calls] in
+            try await calls.wait(within: .seconds(600), for: "Opening") { (_: Race<Void>) in }
+        }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test(
+        "A failed connection ends a moment later, with the system's own reason if that comes before",
+        .limit("apple.end"))
+    func delayed() async {
+        #expect(AppleLimits.end == .seconds(1))
+        calls.end(SocketFailure("failed"), after: .milliseconds(20))
+        let error = await #expect(throws: SocketFailure.self) {
+            try await calls.wait { (_: Race<Void>) in }
+        }
+        #expect(error?.reason == "failed")
+        let others = PendingCalls()
+        others.end(SocketFailure("failed"), after: .seconds(600))
+        let reason = await #expect(throws: SocketFailure.self) {
+            try await others.wait { (_: Race<Void>) in others.end(SocketFailure("closed")) }
+        }
+        #expect(reason?.reason == "closed")
+    }
 }

@@ -1,6 +1,6 @@
 import Foundation
-import RepriseApple
 import RepriseCore
+import RepriseExtension
 import Testing
 
 @Suite("What the system's networking reports")

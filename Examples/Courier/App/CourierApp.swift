@@ -18,9 +18,7 @@ final class Delegate: RepriseAppDelegate {
     let courier = Courier(
         in: .applicationSupportDirectory, office: "http://127.0.0.1:8081",
         transport: URLSessionTransport(), notifications: SystemNotifications(),
-        transfers: try? URLSessionTransfers(
-            identifier: "org.example.courier.photos",
-            folder: .applicationSupportDirectory.appending(path: "transfers")))
+        transfers: try? URLSessionTransfers(identifier: "org.example.courier.photos"))
 
     override func configure(_ configuration: inout RepriseConfiguration) {
         configuration.server = "http://127.0.0.1:8080"
@@ -30,7 +28,9 @@ final class Delegate: RepriseAppDelegate {
         configuration.reminders = courier.reminders
         configuration.chains = courier.chains
         configuration.notices = .init()
-        // Begins once the client is made.
-        Task { try await courier.run(beside: client) }
+    }
+
+    override func launched(_ client: RepriseClient) async throws {
+        try await courier.run(beside: client)
     }
 }

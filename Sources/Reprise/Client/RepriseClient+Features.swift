@@ -87,6 +87,33 @@ extension RepriseClient {
 // MARK: Over every account
 
 extension RepriseClient {
+    /// Asks the person to allow notifications, and plans reminders with the answer.
+    ///
+    /// Reprise itself never asks. The system shows its prompt once in the life of an installation:
+    /// call this where the person sees what for, not at the launch. Later calls return the answer
+    /// that holds. Denied, nothing is shown and no reminder is scheduled; messages, the count of
+    /// unread ones and pushes in the background go on, and the person may allow it in the
+    /// system's settings.
+    ///
+    /// - Parameter provisional: shows no prompt: notifications come quietly, into the list alone,
+    ///   until the person decides there.
+    /// - Returns: the authorization.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without
+    ///   `configuration.notifications`, `.refused`, `.unreachable`; what opening a journal throws.
+    @discardableResult
+    public func requestNotifications(
+        provisional: Bool = false
+    ) async throws -> NotificationSettings.Authorization {
+        guard let system = configuration.notifications else {
+            throw RepriseError(
+                .badConfiguration, "No notifications are configured.",
+                remedy: "Write configuration.notifications = SystemNotifications().")
+        }
+        _ = try await system.requestAuthorization(provisional: provisional)
+        if configuration.reminders != nil { try await reminders.reconciliation() }
+        return try await system.settings().authorization
+    }
+
     /// The places that forms lead to, each acknowledged when the loop asks for the next; one whose
     /// process dies is delivered again.
     ///

@@ -6,7 +6,10 @@ import RepriseWire
 
 /// `reprise channels`: lists channels and their settings.
 struct ChannelsCommand: AsyncParsableCommand {
-    enum Visibility: String, ExpressibleByArgument, CaseIterable { case `public`, `private` }
+    enum Visibility: String, ExpressibleByArgument, CaseIterable {
+        case `public`, `private`, inbox
+    }
+
     enum History: String, ExpressibleByArgument, CaseIterable {
         case all
         case sinceJoin = "since-join"
@@ -17,7 +20,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         abstract: "List channels; make or change one.",
         usage: """
             reprise channels [--server URL] [--as USER] [--json]
-            reprise channels CHANNEL [--visibility public|private]
+            reprise channels CHANNEL [--visibility public|private|inbox]
                              [--history all|since-join] [--title TITLE]
                              [--keep-messages COUNT] [--keep-days DAYS]
             """,
@@ -38,7 +41,8 @@ struct ChannelsCommand: AsyncParsableCommand {
             """)
 
     @Argument(help: .channel) var channel: String?
-    @Option(help: "Whether every user reads and publishes, or members alone. (default: public)")
+    @Option(
+        help: "Every user reads and publishes, or members; or owners alone read. (default: public)")
     var visibility: Visibility?
     @Option(help: "What a new member gets: everything, or what comes since. (default: all)")
     var history: History?

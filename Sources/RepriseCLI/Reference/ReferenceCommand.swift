@@ -1,5 +1,6 @@
 import ArgumentParser
 import Reprise
+import RepriseApple
 import RepriseChains
 import RepriseChannels
 import RepriseCommandLine
@@ -19,7 +20,8 @@ struct ReferenceCommand: ParsableCommand {
         shouldDisplay: false)
 
     private static let limits: [LimitTable] = [
-        .wire, .client, .journal, .channels, .network, .forms, .formsPage, .catalogues, .chains,
+        .wire, .client, .journal, .channels, .network, .apple, .forms, .formsPage, .catalogues,
+        .chains,
         .workers,
         .schedules, .reminders, .taps, .notices, .noticeSettings, .server, .log, .http, .access,
         .accounts, .cluster, .push, .tool,

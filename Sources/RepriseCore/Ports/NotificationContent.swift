@@ -24,6 +24,10 @@ public struct NotificationContent: Hashable, Sendable, Codable {
     public var sound = false
     /// The interruption level; nil: the system's default, ``Interruption/active``.
     public var interruption: Interruption?
+    /// The place in the system's summary, 0 to 1; nil: the system's default (`relevanceScore`).
+    public var relevance: Double?
+    /// Whose message it is; nil: not a communication notification.
+    public var conversation: NotificationConversation?
     /// Notifications of one thread are shown as a group (`threadIdentifier`).
     public var thread = ""
     /// Names a ``NotificationCategory`` and so its actions; empty for none.

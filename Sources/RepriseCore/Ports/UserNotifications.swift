@@ -37,7 +37,8 @@ public protocol UserNotifications: Sendable {
     /// Sets the number on the icon (`setBadgeCount`); 0 removes it.
     func setBadge(_ count: Int) async throws
 
-    /// Replaces the categories (`setNotificationCategories`).
+    /// Replaces the categories that the last call has set (`setNotificationCategories`); those of
+    /// others stay.
     func setCategories(_ categories: [NotificationCategory]) async throws
 }
 

@@ -25,6 +25,16 @@ enum NoticeContent {
         content.thread = message.channel.text
         content.category = text.category ?? configuration.category ?? ""
         content.info = info(of: message, head: head, to: me)
+        let asked = text.appearance
+        content.relevance = asked.relevance
+        if let from = message.from, let name = asked.sender {
+            content.conversation = NotificationConversation(
+                id: message.channel.text, sender: from.text, name: name, picture: asked.picture,
+                group: channel)
+        }
+        if asked.isTimeSensitive, configuration.mayInterrupt(message.channel, message.from) {
+            content.interruption = .timeSensitive
+        }
         return content.presented(as: presentation)
     }
 
@@ -56,7 +66,11 @@ extension NotificationContent {
         var content = self
         content.sound = presentation.contains(.sound)
         // In the background this is the only way to show it in the list alone.
-        content.interruption = presentation.contains(.banner) ? nil : .passive
+        if !presentation.contains(.banner) {
+            content.interruption = .passive
+        } else if content.interruption == .passive {
+            content.interruption = nil
+        }
         return content
     }
 }

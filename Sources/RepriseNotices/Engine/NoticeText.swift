@@ -1,5 +1,5 @@
 import RepriseCore
-import RepriseWire
+package import RepriseWire
 
 /// The text of a message's notification, by the server's own rule: `notice`, else `title` and
 /// `text`, else a generic one.
@@ -7,6 +7,7 @@ package struct NoticeText: Hashable, Sendable {
     package var title: String?
     package var body: String
     package var category: String?
+    package var appearance = NoticeAppearance()
 
     /// The text for a message without any.
     package static let unspoken = "New message"
@@ -45,6 +46,7 @@ package struct NoticeText: Hashable, Sendable {
             let notice = try Envelope(bytes)
             title = Self.text(notice, "title") ?? title
             body = Self.text(notice, "body") ?? body
+            appearance = NoticeAppearance(notice)
             category = Self.text(notice, "category").flatMap { $0.utf8.count <= 64 ? $0 : nil }
         }
         return true

@@ -53,8 +53,9 @@ package struct PushJudge: Sendable {
         let badge = ExtensionBadge.figure(mirror, records + [record])
         record.badge = badge?.count ?? request.content.badge.map { Int64($0) }
         record.badgeAsOf = badge?.asOf
-        return Judgement(
-            content: dressed(request.content, decision.presentation, badge), record: record)
+        var content = dressed(request.content, decision.presentation, badge)
+        content.conversation = hint.conversation
+        return Judgement(content: content, record: record)
     }
 
     private func notice(_ hint: PushHint, _ id: EntryID) -> Notice {

@@ -10,6 +10,8 @@ package struct ChannelSettings: Hashable, Sendable {
         case `public`
         /// Its members.
         case `private`
+        /// Every user may publish; its members, owners all, and admins read.
+        case inbox
     }
 
     /// The messages that a member of a private channel sees.

@@ -43,12 +43,13 @@ extension Grant {
             switch visibility {
             case .public?: true
             case .private?: member != nil
+            case .inbox?: member?.role == .owner
             case nil: false
             }
         // Non-members of a public channel see all of it, so a member must not see less.
         let sees = visibility == .private && record?.settings.history == .sinceJoin
         self.init(
-            mayRead: isIn || who.isAdmin, mayPublish: isIn || who.isAdmin,
+            mayRead: isIn || who.isAdmin, mayPublish: isIn || who.isAdmin || visibility == .inbox,
             mayManage: who.isAdmin || (isIn && member?.role == .owner),
             joined: sees && !who.isAdmin ? member?.joined ?? 0 : 0, isMember: member != nil,
             unreadAfter: member?.joined ?? 0)

@@ -22,9 +22,9 @@ package final class PositionStore: Sendable {
                     try Self.position(of: first, in: channel, db)
                         ?? ServerFrame.Position(user: first, read: 0, delivered: 0))
             }
-            let isPrivate = try ChannelRecord.fetch(channel, db)?.settings.visibility == .private
+            let visibility = try ChannelRecord.fetch(channel, db)?.settings.visibility
             let join =
-                isPrivate ? "JOIN members USING (channel, user)" : ""
+                visibility ?? .public == .public ? "" : "JOIN members USING (channel, user)"
             return try positions
                 + Row.fetchAll(
                     db,

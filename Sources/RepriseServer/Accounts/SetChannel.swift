@@ -1,3 +1,4 @@
+import GRDB
 import RepriseCore
 package import RepriseWire
 
@@ -26,7 +27,8 @@ package struct SetChannel: AccountCommand {
     package func validate() throws { try settings.validate() }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, `.full` at
-    ///   ``AccountLimits/channelsMade``.
+    ///   ``AccountLimits/channelsMade``; `.refused` for an inbox of a channel whose members are not
+    ///   all owners.
     package func apply(in view: AccountsView) throws -> Outcome {
         let former = try ChannelRecord.fetch(name, view.db)
         let member = try who.user.flatMap { try Member.fetch($0, of: name, view.db) }
@@ -35,6 +37,7 @@ package struct SetChannel: AccountCommand {
         guard who.isAdmin || mayChange else {
             throw RepriseError(.refused, "Only its owners and admins may change this channel.")
         }
+        if settings.visibility == .inbox { try expectOwnersAlone(view.db) }
         if former == nil, let maker = who.user, !who.isAdmin {
             try ChannelRecord.expectRoom(forChannelsOf: maker, view.db)
         }
@@ -50,6 +53,19 @@ package struct SetChannel: AccountCommand {
             former?.settings.visibility != settings.visibility
             || former?.settings.history != settings.history
         return Outcome(record: record, isNew: former == nil, affectsAccess: affectsAccess)
+    }
+
+    /// A member without the right to read would still get pushes and unread counts.
+    private func expectOwnersAlone(_ db: Database) throws {
+        let hasOthers = try Bool.fetchOne(
+            db,
+            sql: "SELECT EXISTS (SELECT 1 FROM members WHERE channel = ? AND role <> 'owner')",
+            arguments: [name.text])
+        guard hasOthers != true else {
+            throw RepriseError(
+                .refused, "The members of an inbox are its owners, and this channel has others.",
+                remedy: "Remove them, or make them owners.")
+        }
     }
 
     package func effects(of outcome: Outcome) -> AccountEffects {

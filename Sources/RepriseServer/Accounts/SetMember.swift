@@ -30,11 +30,18 @@ package struct SetMember: AccountCommand {
         grant.mayManage || grant.mayRead && who.user == user && role == .member
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, and if the channel does
-    ///   not exist; `.full` at ``AccountLimits/members``, and at ``AccountLimits/membersMade``
-    ///   unless the caller is an admin or the user.
+    /// - Throws: ``RepriseCore/RepriseError`` `.refused` without the right, if the channel does
+    ///   not exist, and for a role but owner in an inbox; `.full` at ``AccountLimits/members``, and
+    ///   at ``AccountLimits/membersMade`` unless the caller is an admin or the user.
     package func apply(in view: AccountsView) throws -> Outcome {
         guard isAllowed(by: try view.grant(who, in: channel)) else { throw Member.notAllowed }
+        if role != .owner,
+            try ChannelRecord.fetch(channel, view.db)?.settings.visibility == .inbox
+        {
+            throw RepriseError(
+                .refused, "The members of an inbox are its owners.",
+                remedy: "Say role: owner; everybody may publish without being a member.")
+        }
         let former = try Member.fetch(user, of: channel, view.db)
         guard let former else { return try add(in: view) }
         var member = former

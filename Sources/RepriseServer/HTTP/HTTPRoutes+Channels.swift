@@ -126,7 +126,7 @@ extension ChannelSettings {
     /// Reads all settings; missing ones get their default, except the required visibility.
     init(_ object: Envelope) throws {
         guard let visibility: Visibility = try object.word("visibility") else {
-            throw RepriseError(.malformed, "Say visibility: public or private.")
+            throw RepriseError(.malformed, "Say visibility: public, private or inbox.")
         }
         self.init(
             visibility: visibility, history: try object.word("history") ?? .all,

@@ -49,6 +49,9 @@ package struct DuePush: Hashable, Sendable {
     package var quietHours: QuietHours?
     /// The channel's title.
     package var title: String?
+    /// Whether the author is an owner of the channel, or no user: then the message may be
+    /// time-sensitive.
+    package var isFromOwner = false
 }
 
 /// The decision about a due push.

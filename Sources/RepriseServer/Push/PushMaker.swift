@@ -50,11 +50,14 @@ actor PushMaker {
         hint.id = entry.message
         hint.from = entry.from
         hint.time = message.time
+        hint.name(content.appearance, in: due.title)
         return .push(
             Push(
                 address: address, hint: hint,
                 title: content.title ?? due.title ?? entry.channel.text, body: content.body,
-                isQuiet: isQuiet, category: content.category, expires: entry.expires))
+                isQuiet: isQuiet, category: content.category,
+                isTimeSensitive: content.appearance.isTimeSensitive && due.isFromOwner,
+                relevance: content.appearance.relevance, expires: entry.expires))
     }
 
     /// A later count gets a later time, whatever the wall clock does meanwhile.

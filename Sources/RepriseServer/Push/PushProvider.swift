@@ -10,11 +10,14 @@ package struct Push: Hashable, Sendable {
     /// Shown in the list, without banner and sound.
     package var isQuiet: Bool
     package var category: String?
+    package var isTimeSensitive: Bool
+    package var relevance: Double?
     package var expires: WallTime
 
     package init(
         address: PushAddress, hint: PushHint, title: String = "", body: String = "",
-        isQuiet: Bool = false, category: String? = nil, expires: WallTime
+        isQuiet: Bool = false, category: String? = nil, isTimeSensitive: Bool = false,
+        relevance: Double? = nil, expires: WallTime
     ) {
         self.address = address
         self.hint = hint
@@ -22,6 +25,8 @@ package struct Push: Hashable, Sendable {
         self.body = body
         self.isQuiet = isQuiet
         self.category = category
+        self.isTimeSensitive = isTimeSensitive
+        self.relevance = relevance
         self.expires = expires
     }
 

@@ -45,7 +45,8 @@ extension MemoryServer {
     /// connected, and two after a receipt. Due are, as there:
     ///
     /// - an alert of each message that its user may read, has not written, and has on no device
-    ///   yet; in quiet hours without a sound; the badge alone where channel or author are muted;
+    ///   yet, time-sensitive if it asks for that; in quiet hours without a sound; the badge alone
+    ///   where channel or author are muted;
     /// - a push in the background where messages that were pushed have been read elsewhere.
     public func push() async {
         let sendings = state.withLock { state in
@@ -91,6 +92,9 @@ extension MemoryServer {
             alert.title = content.title ?? channel.text
             alert.body = content.body
             alert.category = content.category
+            alert.hint.name(content.appearance, in: nil)
+            alert.isTimeSensitive = content.appearance.isTimeSensitive
+            alert.relevance = content.appearance.relevance
             alert.isQuiet = settings.isQuiet(at: now)
             found.append(alert)
         }

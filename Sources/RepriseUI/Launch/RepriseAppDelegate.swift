@@ -16,6 +16,10 @@
     ///         configuration.server = "https://chat.example.org"
     ///         configuration.notices = .init()
     ///     }
+    ///
+    ///     override func launched(_ client: RepriseClient) async throws {
+    ///         try await client.channel("inbox", of: Note.self).consume(as: "inbox", save)
+    ///     }
     /// }
     /// ```
     ///
@@ -54,6 +58,13 @@
         /// Configures the client: its server and its features; the system's parts are set.
         open func configure(_ configuration: inout RepriseConfiguration) {}
 
+        /// Registers readers, and does what the app has to do beside the client: called once a
+        /// launch, also in the background, while the client begins to run.
+        ///
+        /// It may go on as long as the app runs; what it throws is in the log. An override need not
+        /// call `super`.
+        open func launched(_ client: RepriseClient) async throws {}
+
         // MARK: Launching
 
         /// Begins to watch the launch.
@@ -89,6 +100,13 @@
             life = SystemAppLife(of: client)
             // What is wrong is in the client's state and log.
             running = Task { [client] in try? await client.run() }
+            Task { [weak self, client] in
+                do {
+                    try await self?.launched(client)
+                } catch {
+                    self?.failed("What the app does at a launch", error)
+                }
+            }
             guard takesPushes else { return }
             audit.tokenRequested()
             UIApplication.shared.registerForRemoteNotifications()

@@ -8,16 +8,25 @@ package struct APNsPayload: Hashable, Sendable {
     /// Shown in the list, without banner and sound.
     package var isQuiet: Bool
     package var category: String?
+    /// Where it is not quiet.
+    package var isTimeSensitive: Bool
+    package var relevance: Double?
 
     package init(
         _ hint: PushHint, title: String = "", body: String = "", isQuiet: Bool = false,
-        category: String? = nil
+        category: String? = nil, isTimeSensitive: Bool = false, relevance: Double? = nil
     ) {
         self.hint = hint
         self.title = title
         self.body = body
         self.isQuiet = isQuiet
         self.category = category
+        self.isTimeSensitive = isTimeSensitive
+        self.relevance = relevance
+    }
+
+    private var interruption: NotificationContent.Interruption? {
+        isQuiet ? .passive : isTimeSensitive ? .timeSensitive : nil
     }
 
     /// The payload, with as much of the text as fits.
@@ -52,7 +61,8 @@ package struct APNsPayload: Hashable, Sendable {
             info: json)
         content.badge = hint.badge.map { Int($0.count) }
         content.sound = !isQuiet
-        content.interruption = isQuiet ? .passive : nil
+        content.interruption = interruption
+        content.relevance = relevance
         content.thread = hint.channel.text
         content.category = category.map { PushText.title($0, atMost: 64) } ?? ""
         return content
@@ -94,10 +104,15 @@ package struct APNsPayload: Hashable, Sendable {
             aps.key("badge")
             aps.integer(badge.count)
         }
-        if isQuiet {
+        if let interruption {
             aps.key("interruption-level")
-            aps.plain("passive")
-        } else {
+            aps.plain(interruption.rawValue)
+        }
+        if let relevance {
+            aps.key("relevance-score")
+            aps.raw(Array("\(relevance)".utf8))
+        }
+        if !isQuiet {
             aps.key("sound")
             aps.plain("default")
         }

@@ -7,11 +7,14 @@
 /// | an object with `notice: {title, body, category, ttl}` | these, in place of title and text |
 /// | an object with `notice: false` | nothing: the message is not pushed |
 /// | anything else | a generic text |
+///
+/// Further members of `notice`: ``NoticeAppearance``.
 package struct PushContent: Hashable, Sendable {
     package var title: String?
     package var body: String
     package var category: String?
     package var life: Duration
+    package var appearance = NoticeAppearance()
 
     /// The text of a message without displayable content.
     package static let unspoken = "New message"
@@ -49,6 +52,7 @@ package struct PushContent: Hashable, Sendable {
             title = Self.text(notice, "title") ?? title
             body = Self.text(notice, "body") ?? body
             category = Self.text(notice, "category").flatMap { $0.utf8.count <= 64 ? $0 : nil }
+            appearance = NoticeAppearance(notice)
             if let seconds = try? notice.sequence("ttl"), notice.optional("ttl") != nil {
                 life = min(.seconds(seconds), PushPayloadLimits.lifeLongest)
             }

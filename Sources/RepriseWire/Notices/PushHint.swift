@@ -48,6 +48,12 @@ public struct PushHint: Hashable, Sendable {
     public var time: WallTime?
     /// The unread count, if it was counted.
     public var badge: Badge?
+    /// The author's name for people, as the message says it.
+    public var sender: String?
+    /// The `https` address of the author's picture, as the message says it.
+    public var picture: String?
+    /// The channel's title; nil: none, as in a conversation of two.
+    public var title: String?
     /// Whether the text was cut, so that only the log has the full one.
     public var isCut = false
 
@@ -85,6 +91,21 @@ public struct PushHint: Hashable, Sendable {
         return to != user
     }
 
+    /// Adds what a message says of its author, and the title of its channel; nothing where it names
+    /// none.
+    package mutating func name(_ appearance: NoticeAppearance, in title: String?) {
+        guard let name = appearance.sender, from != nil else { return }
+        (sender, picture) = (name, appearance.picture)
+        self.title = title.map { PushText.title($0, atMost: PushPayloadLimits.titleBytes) }
+    }
+
+    /// Whose message it is; nil: it names no author.
+    package var conversation: NotificationConversation? {
+        guard let from, let sender else { return nil }
+        return NotificationConversation(
+            id: channel.text, sender: from.text, name: sender, picture: picture, group: title)
+    }
+
     private init(_ object: Envelope) throws {
         guard let kind = Kind(rawValue: try object.string("kind")) else {
             throw RepriseError(.malformed, "A push of an unknown kind.")
@@ -99,6 +120,9 @@ public struct PushHint: Hashable, Sendable {
         if object.optional("badge") != nil {
             badge = Badge(count: try object.sequence("badge"), asOf: try object.time("asOf"))
         }
+        if object.optional("sender") != nil { sender = try object.string("sender") }
+        if object.optional("picture") != nil { picture = try object.string("picture") }
+        if object.optional("title") != nil { title = try object.string("title") }
         isCut = try object.bool("cut")
     }
 
@@ -140,6 +164,18 @@ public struct PushHint: Hashable, Sendable {
                 hint.integer(badge.count)
                 hint.key("asOf")
                 hint.integer(badge.asOf.milliseconds)
+            }
+            if let sender {
+                hint.key("sender")
+                hint.string(sender)
+            }
+            if let picture {
+                hint.key("picture")
+                hint.string(picture)
+            }
+            if let title {
+                hint.key("title")
+                hint.string(title)
             }
             if isCut {
                 hint.key("cut")

@@ -56,6 +56,35 @@ import Testing
     }
 
     @Test(
+        "A banner of the app has its author's name and picture, and breaks through a Focus if the app allows it",
+        arguments: [(true, "The General"), (false, nil)] as [(Bool, String?)])
+    func communication(mayInterrupt: Bool, group: String?) async throws {
+        let device = try await stage.open(system: system) {
+            $0.names = { named in if case .channel = named { group } else { "G" } }
+            $0.mayInterrupt = { channel, user in
+                mayInterrupt && channel.text == "general" && user == NoticeFixture.other
+            }
+        }
+        try stage.publish()
+        try await device.live(through: 1)
+        let notice =
+            #"{"sender":"Grace H.","picture":"https://example.org/g.png","interruption":"time-sensitive","relevance":1}"#
+        let id = EntryID.random()
+        try stage.server.publish(
+            #"{"text":"hi","notice":\#(notice)}"#, to: "general", id: id, from: NoticeFixture.other)
+        try await eventually("it stands") { device.standing.contains(id.text) }
+        let content = try #require(system.delivered.last?.request.content)
+        #expect(
+            content.conversation
+                == NotificationConversation(
+                    id: "general", sender: "grace", name: "Grace H.",
+                    picture: "https://example.org/g.png", group: group))
+        #expect(content.interruption == (mayInterrupt ? .timeSensitive : nil))
+        #expect(content.relevance == 1)
+        await device.close()
+    }
+
+    @Test(
         "A push before the socket: it stands alone; a push behind it takes its place, and is counted"
     )
     func pushAndSocket() async throws {

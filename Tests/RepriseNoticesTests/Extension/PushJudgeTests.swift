@@ -135,4 +135,34 @@ struct PushJudgeTests {
             #expect(judgement.content.body == "Hello" && judgement.content.title == "Ada")
         }
     }
+
+    @Test(
+        "a push that names its author shows the conversation, silent or not; of another's nothing")
+    func conversation() throws {
+        var hint = try Pushes.hint("m11", seq: 11)
+        #expect(judged(hint, Pushes.mirror()).content.conversation == nil)
+        (hint.sender, hint.picture) = ("Ada L.", "https://example.org/ada.png")
+        let direct = NotificationConversation(
+            id: "room", sender: "ada", name: "Ada L.", picture: "https://example.org/ada.png")
+        #expect(judged(hint, Pushes.mirror()).content.conversation == direct)
+        #expect(judged(hint, nil).content.conversation == direct)
+        let read = judged(hint, Pushes.mirror(read: 11))
+        #expect(isSilent(read) && read.content.conversation == direct)
+        hint.title = "The room"
+        #expect(judged(hint, Pushes.mirror()).content.conversation?.group == "The room")
+        hint.to = try UserID("somebody")
+        #expect(judged(hint, Pushes.mirror()).content.conversation == nil)
+    }
+
+    @Test("a time-sensitive push stays it, unless nothing of it is to be heard")
+    func timeSensitive() throws {
+        let judge = PushJudge(mirror: Pushes.mirror(), now: Pushes.now)
+        var request = Pushes.request(try Pushes.hint("m11", seq: 11))
+        request.content.interruption = .timeSensitive
+        request.content.relevance = 0.5
+        let shown = judge.judge(request).content
+        #expect(shown.interruption == .timeSensitive && shown.relevance == 0.5)
+        let read = PushJudge(mirror: Pushes.mirror(read: 11), now: Pushes.now)
+        #expect(read.judge(request).content.interruption == .passive)
+    }
 }

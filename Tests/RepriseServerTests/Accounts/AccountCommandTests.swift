@@ -149,4 +149,26 @@ struct AccountCommandTests {
         #expect(try await accounts.channel(room)?.settings.title == "half", "it does write")
         await test.remove()
     }
+
+    @Test("the members of an inbox are owners: nobody else joins, a channel with others is none")
+    func inbox() async throws {
+        let test = try await made()
+        let (accounts, owner) = (test.accounts, Principal(user: ada))
+        let inbox = ChannelSettings(visibility: .inbox)
+        try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)
+        await expectError(.refused) {
+            try await accounts.perform(SetChannel(room, inbox, by: owner), at: now)
+        }
+        try await accounts.setMember(bob, role: .owner, joined: 0, in: room, at: now)
+        try await accounts.perform(SetChannel(room, inbox, by: owner), at: now)
+        for (user, who) in [(eve, owner), (eve, Principal(user: eve)), (bob, owner)] {
+            await expectError(.refused) {
+                try await accounts.perform(SetMember(user, .member, in: room, by: who), at: now)
+            }
+        }
+        try await accounts.perform(SetMember(eve, .owner, in: room, by: owner), at: now)
+        let members = try await accounts.members(of: room, after: nil, limit: 9)
+        #expect(members.map(\.role) == [.owner, .owner, .owner])
+        await test.remove()
+    }
 }

@@ -54,6 +54,12 @@ struct GrantTests {
         Row(
             who: .owner, visibility: .public,
             grant: Grant(mayRead: true, mayPublish: true, mayManage: true, isMember: true)),
+        Row(who: .stranger, visibility: .inbox, grant: Grant(mayRead: false, mayPublish: true)),
+        Row(who: .nobody, visibility: .inbox, grant: .nothing),
+        Row(
+            who: .owner, visibility: .inbox,
+            grant: Grant(mayRead: true, mayPublish: true, mayManage: true, isMember: true)),
+        Row(who: .admin, visibility: .inbox, grant: .everything),
     ]
 
     @Test("follow who asks, the channel's visibility and its history", arguments: rows)
@@ -64,8 +70,11 @@ struct GrantTests {
             let settings = ChannelSettings(visibility: visibility, history: row.history)
             try await test.accounts.setChannel(
                 room, settings, by: try principal("olga"), at: now, head: 0)
-            try await test.accounts.setMember(
-                try UserID("mike"), role: .member, joined: Self.memberJoined, in: room, at: now)
+            // The members of an inbox are its owners.
+            if visibility != .inbox {
+                try await test.accounts.setMember(
+                    try UserID("mike"), role: .member, joined: Self.memberJoined, in: room, at: now)
+            }
         }
         let who: Principal =
             switch row.who {

@@ -383,4 +383,86 @@ struct APNsPayloadTests {
         let content = try #require(PushContent(Array(body.utf8)))
         #expect(content.body == shown && content.title == title)
     }
+
+    private func appearance(_ notice: String) throws -> NoticeAppearance {
+        try #require(PushContent(Array(#"{"notice":\#(notice)}"#.utf8))).appearance
+    }
+
+    @Test(
+        "a name of a sender is cut, and an address of a picture that is too long or no https is left out",
+        .limit("noticeSettings.appearance"))
+    func appearance() throws {
+        let address = "https://example.org/"
+        let rest = String(repeating: "a", count: NoticeAppearance.pictureBytes - address.utf8.count)
+        for (picture, isTaken) in [
+            (address + rest, true), (address + rest + "a", false), ("http://example.org/a", false),
+            ("https://example.org/a b", false), ("https://example.org/é", false), ("", false),
+        ] {
+            let found = try appearance(#"{"picture":"\#(picture)"}"#)
+            #expect(found.picture == (isTaken ? picture : nil), "\(picture)")
+        }
+        let name = String(repeating: "é", count: NoticeAppearance.senderBytes)
+        let sender = try #require(try appearance(#"{"sender":"\#(name)"}"#).sender)
+        #expect(sender.utf8.count <= NoticeAppearance.senderBytes && sender.hasSuffix("é…"))
+        #expect(try appearance(#"{"sender":"A\u202eda\n"}"#).sender == "Ada ")
+    }
+
+    @Test(
+        "what asks for something else asks for nothing",
+        arguments: [
+            #"{"sender":7,"picture":[],"interruption":"critical","relevance":2}"#,
+            #"{"sender":"","picture":null,"interruption":"active","relevance":-0.1}"#,
+            #"{"sender":null,"interruption":true,"relevance":"1"}"#,
+        ])
+    func asksForNothing(notice: String) throws {
+        #expect(try appearance(notice) == NoticeAppearance())
+    }
+
+    @Test("the payload has the interruption level and the relevance; quiet hours win")
+    func interruption() throws {
+        var hint = PushHint(kind: .alert, channel: channel("room"), seq: 1, head: 1)
+        hint.id = try EntryID("m1")
+        hint.from = try UserID("ada")
+        var asked = NoticeAppearance()
+        asked.sender = "Ada"
+        asked.picture = "https://example.org/ada.png"
+        hint.name(asked, in: "The room")
+        var payload = APNsPayload(hint, title: "T", isTimeSensitive: true, relevance: 0.25)
+        var text = String(decoding: payload.json, as: UTF8.self)
+        #expect(text.contains(#""interruption-level":"time-sensitive","relevance-score":0.25,"#))
+        #expect(text.contains(#""sound":"default""#))
+        #expect(payload.content.interruption == .timeSensitive && payload.content.relevance == 0.25)
+        let read = try PushHint(payload: payload.json)
+        #expect(
+            read.conversation
+                == NotificationConversation(
+                    id: "room", sender: "ada", name: "Ada", picture: asked.picture,
+                    group: "The room"))
+        payload.isQuiet = true
+        text = String(decoding: payload.json, as: UTF8.self)
+        #expect(text.contains(#""interruption-level":"passive""#) && !text.contains("sensitive"))
+        hint.name(asked, in: nil)
+        #expect(hint.conversation?.group == nil, "a conversation of two")
+        hint.from = nil
+        #expect(hint.conversation == nil)
+    }
+
+    @Test("the longest sender, picture and title leave room for a text")
+    func room() throws {
+        var hint = PushHint(
+            kind: .alert, channel: channel(String(repeating: "c", count: 64)), seq: .max, head: .max
+        )
+        hint.id = try EntryID(String(repeating: "i", count: 64))
+        hint.from = try UserID(String(repeating: "u", count: 64))
+        var asked = NoticeAppearance()
+        asked.sender = String(repeating: "s", count: NoticeAppearance.senderBytes)
+        asked.picture =
+            "https://" + String(repeating: "p", count: NoticeAppearance.pictureBytes - 8)
+        hint.name(asked, in: String(repeating: "t", count: 256))
+        let long = String(repeating: "b", count: 9_000)
+        let payload = APNsPayload(
+            hint, title: String(repeating: "t", count: 256), body: long, isTimeSensitive: true,
+            relevance: 0.123456789)
+        #expect(payload.json.count <= 4_096 && payload.content.body.utf8.count > 1_500)
+    }
 }

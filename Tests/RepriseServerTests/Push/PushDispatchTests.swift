@@ -31,6 +31,27 @@ struct PushDispatchTests {
     }
 
     @Test(
+        "a message is time-sensitive if an owner, or no user, asks for it; each says who its author is",
+        arguments: [("ada", false), ("olga", true), (nil, true)] as [(String?, Bool)])
+    func timeSensitive(author: String?, isHeard: Bool) async throws {
+        try await withPush { push in
+            try await push.make(title: "The room", members: ["ada", "bob"])
+            try await push.accounts.setMember(
+                try UserID("olga"), role: .owner, joined: 0, in: channel("room"),
+                at: push.clock.wall())
+            try await push.register("phone-b", of: "bob")
+            let notice = #"{"interruption":"time-sensitive","relevance":0.5,"sender":"A. L."}"#
+            try await push.publish(
+                "m1", from: author, body: #"{"text":"Hi","notice":\#(notice)}"#)
+            try await push.until(pushes: 1)
+            let sent = try #require(push.provider.pushes.first)
+            #expect(sent.isTimeSensitive == isHeard && sent.relevance == 0.5)
+            #expect(sent.hint.sender == (author == nil ? nil : "A. L."))
+            #expect(sent.hint.title == (author == nil ? nil : "The room"))
+        }
+    }
+
+    @Test(
         "answers are written down 256 together while others are under way", .limit("push.answers"))
     func settledTogether() async throws {
         try await withHeld(pushes: 300) { push in

@@ -19,6 +19,11 @@ func posix_spawn_file_actions_adddup2(
     _ actions: SpawnActions!, _ file: Int32, _ new: Int32
 ) -> Int32 { fatalError() }
 @discardableResult
+func posix_spawn_file_actions_addopen(
+    _ actions: SpawnActions!, _ file: Int32, _ path: UnsafePointer<CChar>!, _ flags: Int32,
+    _ mode: mode_t
+) -> Int32 { fatalError() }
+@discardableResult
 func posix_spawnattr_init(_ attributes: SpawnAttributes!) -> Int32 { fatalError() }
 @discardableResult
 func posix_spawnattr_destroy(_ attributes: SpawnAttributes!) -> Int32 { fatalError() }
@@ -26,6 +31,14 @@ func posix_spawnattr_destroy(_ attributes: SpawnAttributes!) -> Int32 { fatalErr
 func posix_spawnattr_setsigmask(
     _ attributes: SpawnAttributes!, _ mask: UnsafePointer<sigset_t>!
 ) -> Int32 { fatalError() }
+@discardableResult
+func posix_spawnattr_setsigdefault(
+    _ attributes: SpawnAttributes!, _ signals: UnsafePointer<sigset_t>!
+) -> Int32 { fatalError() }
+@discardableResult
+func posix_spawnattr_setpgroup(_ attributes: SpawnAttributes!, _ group: pid_t) -> Int32 {
+    fatalError()
+}
 @discardableResult
 func posix_spawnattr_setflags(_ attributes: SpawnAttributes!, _ flags: Int16) -> Int32 {
     fatalError()
@@ -37,3 +50,6 @@ func posix_spawn(
     _ words: UnsafePointer<UnsafeMutablePointer<CChar>?>!,
     _ environment: UnsafePointer<UnsafeMutablePointer<CChar>?>!
 ) -> Int32 { fatalError() }
+
+// https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/spawn.h (2026-11-26)
+var POSIX_SPAWN_CLOEXEC_DEFAULT: Int32 { fatalError() }

@@ -73,7 +73,17 @@ open class UNNotificationContent: NSObject {
         get { fatalError() }
         set { fatalError() }
     }
+    open var relevanceScore: Double {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open func updating(
+        from provider: any UNNotificationContentProviding
+    ) throws -> UNNotificationContent { fatalError() }
 }
+
+// /unnotificationcontentproviding (2026-11-26)
+public protocol UNNotificationContentProviding: NSObjectProtocol {}
 
 // /unmutablenotificationcontent (2026-11-24)
 open class UNMutableNotificationContent: UNNotificationContent {}
@@ -157,6 +167,7 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable {
 
 // /unnotificationcategory (2026-11-24)
 open class UNNotificationCategory: NSObject {
+    open var identifier: String { fatalError() }
     public convenience init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
         options: UNNotificationCategoryOptions = []
@@ -232,6 +243,9 @@ open class UNUserNotificationCenter: NSObject, @unchecked Sendable {
     open func setBadgeCount(
         _ newBadgeCount: Int,
         withCompletionHandler completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) { fatalError() }
+    open func getNotificationCategories(
+        completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void
     ) { fatalError() }
     open func setNotificationCategories(_ categories: Set<UNNotificationCategory>) { fatalError() }
 }

@@ -171,6 +171,7 @@ extension APNsPayload {
     package init(_ push: Push) {
         self.init(
             push.hint, title: push.title, body: push.body, isQuiet: push.isQuiet,
-            category: push.category)
+            category: push.category, isTimeSensitive: push.isTimeSensitive,
+            relevance: push.relevance)
     }
 }

@@ -40,7 +40,9 @@ struct DuePushStatement {
         EXISTS (SELECT 1 FROM mutes WHERE user = q.user AND kind = 'user' AND name = q.sender
           AND (until IS NULL OR until > ?2)),
         coalesce(qd.start_minute, qu.start_minute), coalesce(qd.end_minute, qu.end_minute),
-        coalesce(qd.zone, qu.zone)
+        coalesce(qd.zone, qu.zone),
+        q.sender IS NULL OR EXISTS (SELECT 1 FROM members
+          WHERE channel = q.channel AND user = q.sender AND role = 'owner')
         FROM push_queue q
         LEFT JOIN devices d ON d.user = q.user AND d.id = q.device
         LEFT JOIN device_positions dp
@@ -75,7 +77,7 @@ extension DuePush {
                 ? nil
                 : QuietHours(
                     unchecked: Int(row.integer(21)), to: Int(row.integer(22)), zone: row.text(23)),
-            title: row.optional(18))
+            title: row.optional(18), isFromOwner: row.integer(24) != 0)
     }
 
     private static func address(
