@@ -63,6 +63,10 @@ final class ApplyingNote: Sendable {
     /// They were not applied, and the process goes on.
     func end() { write(State()) }
 
+    /// They are applied. A suspect is none any more: its ends were kills, or losses of power that
+    /// took commits back.
+    func applied(_ first: Int64) { if deaths(at: first) > 0 { end() } }
+
     /// Of a batch that ended the process, the rest stays suspect.
     private func through(_ first: Int64) -> Int64 {
         state.withLock { $0.deaths > 0 && $0.through >= first ? $0.through : 0 }

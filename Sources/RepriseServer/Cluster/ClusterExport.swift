@@ -25,7 +25,7 @@ package enum ClusterExport {
     ///   - data: the folder: empty or missing. Meanwhile a view is made beside it, in
     ///     `<data>.view`: a former one is removed.
     ///   - implicitChannels: as the cluster has it.
-    ///   - last: the last entry.
+    ///   - last: the last entry; more is read where a base has it.
     ///   - epoch: of the log: the journal's only if nobody writes to it any more.
     ///   - progress: is told how far it has come.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
@@ -62,7 +62,7 @@ package enum ClusterExport {
                 if first > view.position.sequence + 1 {
                     await view.close()
                     let base = try await journal.bases?.install(in: folder, of: journal)
-                    guard let base, base.sequence >= first - 1, base.sequence <= last else {
+                    guard let base, base.sequence >= first - 1 else {
                         throw BaseKeeper.isMissing(first)
                     }
                     view = try ClusterView.open(at: folder, epoch: journal.epoch, configuration)

@@ -146,7 +146,9 @@ package final class ClusterView: Sendable {
         }
         note.begin(first.sequence, through: last.sequence)
         do {
-            return try applyNoted(entries, isVerified, skipped)
+            let applied = try applyNoted(entries, isVerified, skipped)
+            note.applied(first.sequence)
+            return applied
         } catch let fault as AdmissionMachine.Fault {
             note.end()
             guard case .poisonous(let sequence, _) = fault, sequence > first.sequence else {
