@@ -191,10 +191,11 @@ package struct ClusterInspection: Sendable {
         for report in stuck {
             problems.append(
                 RepriseError(
-                    .internal, "\(report.name) stands before entry \(report.sequence): "
+                    .internal,
+                    "\(report.name) stands before entry \(report.sequence): "
                         + report.reason,
-                    remedy: "If no gateway can apply it: reprise cluster skip \(report.sequence). "
-                        + "If others have, remove the view of this one."))
+                    remedy: "If no gateway can apply it: reprise cluster skip "
+                        + "\(report.sequence). If others have, remove the view of this one."))
         }
         if let differing = results.keys.sorted().lazy.compactMap({ Self.difference(results[$0]) })
             .first

@@ -170,7 +170,9 @@ struct JournalStream: Sendable {
                 guard fields.count == 2, let sequence = Int64(fields[0]), fields[1].count == 64
                 else { return nil }
                 let digits = Array(fields[1])
-                let hash = (0..<32).compactMap { UInt8(String(digits[2 * $0...2 * $0 + 1]), radix: 16) }
+                let hash = (0..<32).compactMap { index in
+                    UInt8(String(digits[2 * index...2 * index + 1]), radix: 16)
+                }
                 return hash.count == 32 ? SkippedEntry(sequence: sequence, hash: hash) : nil
             })
     }

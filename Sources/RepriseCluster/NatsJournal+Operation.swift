@@ -6,7 +6,9 @@ package import RepriseWire
 /// What an operator changes of a journal: its stream's settings, with rights that gateways do not
 /// have.
 extension NatsJournal {
-    /// Ends the journal: what is in it stays, and nothing more is stored. There is no way back.
+    /// Ends the journal: what is in it stays, and nothing more is stored.
+    ///
+    /// There is no way back.
     ///
     /// - Returns: its last entry.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`, also without the right.

@@ -27,6 +27,7 @@ extension NatsJournal {
     ///   - data: the data folder; no server may use it.
     ///   - logger: receives what becomes of the connection.
     ///   - progress: is told how far it has come.
+    /// - Returns: what is in the journal now.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is a journal, or there
     ///   are bases of one; as ``ClusterSeed`` and ``open(_:cluster:_:logger:)``.
     package static func seed(
@@ -98,7 +99,8 @@ extension NatsJournal {
         guard try await bases.newest() == manifest else {
             throw RepriseError(
                 .corrupt, "Somebody else has moved data into \(stream.name) at the same time.",
-                remedy: "Remove the streams \(stream.name) and \(stream.baseName), and begin again.")
+                remedy: "Remove the streams \(stream.name) and \(stream.baseName), and begin "
+                    + "again.")
         }
         return false
     }
@@ -107,7 +109,8 @@ extension NatsJournal {
         RepriseError(
             .badConfiguration,
             "There is a journal already, \(stream.name), and it is not of this data.",
-            remedy: "Data is moved into a new cluster only: choose another --cluster, or remove the "
+            remedy:
+                "Data is moved into a new cluster only: choose another --cluster, or remove the "
                 + "streams \(stream.name) and \(stream.baseName), with what they hold.")
     }
 

@@ -22,7 +22,8 @@ extension NatsJournal {
         else {
             throw RepriseError(
                 .noSuchEntry,
-                "The journal has entries \(status.first) to \(status.last), and no \(sequence).")
+                "The journal has entries \(status.first) to \(status.last), and no "
+                    + "\(sequence).")
         }
         var at = sequence
         while at < status.last, at < sequence + Int64(Self.looked) {
@@ -35,7 +36,8 @@ extension NatsJournal {
                     entry.base.sequence >= sequence
                 else { continue }
                 throw RepriseError(
-                    .refused, "A gateway has applied entry \(sequence): its entry "
+                    .refused,
+                    "A gateway has applied entry \(sequence): its entry "
                         + "\(next.sequence) says so.",
                     remedy: "Remove the views of gateways that cannot; skipping it would make "
                         + "them differ.")
@@ -63,7 +65,8 @@ extension NatsJournal {
                 let stored = try await read(after: sequence - 1).entries.first
             else {
                 throw RepriseError(
-                    .refused, "The journal's base stands behind entry \(sequence): a gateway has "
+                    .refused,
+                    "The journal's base stands behind entry \(sequence): a gateway has "
                         + "applied it.")
             }
             reached()

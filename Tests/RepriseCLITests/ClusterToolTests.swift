@@ -194,8 +194,8 @@ struct ClusterToolTests {
             for server in [first, second] {
                 try await eventually("it says so") {
                     let ready = try await Command.run("curl", ["-s", server.url + "/readyz"])
-                    guard let found = ready.words.firstMatch(of: /Entry (\d+) of the journal cannot/)
-                    else { return false }
+                    let words = /Entry (\d+) of the journal cannot/
+                    guard let found = ready.words.firstMatch(of: words) else { return false }
                     entry = String(found.1)
                     return ready.words.contains("reprise cluster skip \(entry)")
                 }
@@ -254,7 +254,8 @@ struct ClusterToolTests {
         #expect(help.status == 0)
         #expect(help.output.contains("EXIT CODES") && help.output.contains("EXAMPLES"))
         for line in help.lines { #expect(line.count <= 80, "\(line)") }
-        let more = name == "skip" ? ["7"] : ["seed", "export"].contains(name) ? ["--data", "x"] : []
+        let more =
+            name == "skip" ? ["7"] : ["seed", "export"].contains(name) ? ["--data", "x"] : []
         let result = try await Tool.run(["cluster", name] + more)
         #expect(result.status == 64 && result.error.contains("--log"), "\(result.error)")
     }

@@ -99,7 +99,9 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             if !yes { throw ExitCode(1) }
         }
 
-        /// Why it cannot be applied; nil if it can. In a process of its own, which it may end.
+        /// Why it cannot be applied; nil if it can.
+        ///
+        /// It is tried in a process of its own, which it may end.
         private func reason() async throws -> String? {
             let folder = FileManager.default.temporaryDirectory
                 .appending(path: "reprise-skip-\(UUID().uuidString)")
@@ -132,7 +134,8 @@ struct ClusterSkipCommand: AsyncParsableCommand {
                 return "Entry \(sequence) ends the process that applies it, by signal \(signal)."
             case (_, let status):
                 throw RepriseError(
-                    .unavailable, "The trial ended with \(status): "
+                    .unavailable,
+                    "The trial ended with \(status): "
                         + String(decoding: error, as: UTF8.self).limited(to: 500))
             }
         }

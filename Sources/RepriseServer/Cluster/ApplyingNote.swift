@@ -63,8 +63,9 @@ final class ApplyingNote: Sendable {
     /// They were not applied, and the process goes on.
     func end() { write(State()) }
 
-    /// They are applied. A suspect is none any more: its ends were kills, or losses of power that
-    /// took commits back.
+    /// They are applied.
+    ///
+    /// A suspect is none any more: its ends were kills, or losses of power that took commits back.
     func applied(_ first: Int64) { if deaths(at: first) > 0 { end() } }
 
     /// Of a batch that ended the process, the rest stays suspect.

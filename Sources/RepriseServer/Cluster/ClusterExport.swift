@@ -28,6 +28,7 @@ package enum ClusterExport {
     ///   - last: the last entry; more is read where a base has it.
     ///   - epoch: of the log: the journal's only if nobody writes to it any more.
     ///   - progress: is told how far it has come.
+    /// - Returns: what the folder holds.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
     ///   `.unavailable`, `.corrupt`, `.diskFull`; what an entry that cannot be applied has.
     package static func run(

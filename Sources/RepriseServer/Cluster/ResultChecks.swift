@@ -56,7 +56,7 @@ package final class ResultChecks: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
 
-    /// - Parameter folder: of the view: that it differs is noted there, and goes with it.
+    /// In `folder`, of the view, it is noted that it differs: that goes with it.
     init(
         name: String, in folder: String, submit: @escaping CommandSubmission,
         clock: any Timekeeper, logger: Logger
@@ -87,7 +87,7 @@ package final class ResultChecks: Sendable {
             + "Remove the view of the one that is alone with its own."
     }
 
-    /// An entry is applied; in order. Does not block.
+    /// An entry is applied, in order; does not block.
     package func applied(_ entry: AppliedEntry) {
         let (ended, differs) = state.withLock { state in
             let ended = state.take(entry, name)

@@ -70,7 +70,8 @@ struct ClusterOperationTests {
             let log = try SQLiteMessageLog.open(at: data)
             let accounts = try Accounts.open(
                 at: data, implicitChannels: true, heads: { try log.head(of: $0) })
-            try accounts.belong(to: try Epoch(log.stepped.dump()[0].replacing("log ", with: "")), isRestored: false)
+            let epoch = try log.stepped.dump()[0].replacing("log ", with: "")
+            try accounts.belong(to: try Epoch(epoch), isRestored: false)
             let (room, ada) = (try ChannelName("room"), try UserID("ada"))
             let owner = Principal(user: ada)
             try await accounts.perform(SetChannel(room, ChannelSettings(title: "Room"), by: owner))
@@ -125,7 +126,8 @@ struct ClusterOperationTests {
             try await one.member.barrier.pass()
             #expect(try one.member.view.log.stepped.dump() == before)
             let dump = try one.member.view.dump()
-            #expect(people.count == 6 && people.allSatisfy { row in dump.contains { $0.hasSuffix(row) } })
+            #expect(people.count == 6)
+            #expect(people.allSatisfy { row in dump.contains { $0.hasSuffix(row) } })
             #expect(dump.contains { $0.hasPrefix("pushed_channels") && $0.contains("through:2") })
             let pushed = dump.filter { $0.hasPrefix("pushed_messages") }
             #expect(pushed.count == 1 && pushed.first?.contains("seq:4") == true, "\(pushed)")
@@ -142,7 +144,8 @@ struct ClusterOperationTests {
             let last = try await journal.status().last
             _ = try await ClusterExport.run(
                 journal, to: folder.path("back"), implicitChannels: true, through: last,
-                epoch: journal.epoch) { _ in }
+                epoch: journal.epoch
+            ) { _ in }
             await journal.close()
             let back = try SQLiteMessageLog.open(at: folder.path("back"))
             #expect(try back.stepped.dump() == before)
@@ -160,7 +163,9 @@ struct ClusterOperationTests {
         }
     }
 
-    @Test("A base with more bytes than its manifest can tell of is refused", .limit("cluster.baseBytes"))
+    @Test(
+        "A base with more bytes than its manifest can tell of is refused",
+        .limit("cluster.baseBytes"))
     func baseBytes() async throws {
         #expect(ClusterLimits.basePieces == 24_576 && ClusterLimits.basePiece == 768 << 10)
         let folder = try TemporaryFolder()
@@ -353,7 +358,8 @@ struct ClusterOperationTests {
                 NatsConfiguration(server.url), cluster: ClusterName("tests"),
                 logger: RunningServer.logger)
             let told = found.problems.first { $0.code == .corrupt }
-            #expect(told?.message.contains("on c came to other results than a, b") == true, "\(found.problems)")
+            let words = "on c came to other results than a, b"
+            #expect(told?.message.contains(words) == true, "\(found.problems)")
             // A restart makes no wrong view right.
             await all[2].stop()
             all[2] = try await start("c")
