@@ -35,8 +35,7 @@ enum Placement {
         }
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file or a folder that is not
-    ///   empty.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file, or a folder with content.
     static func expectEmpty(_ path: String) throws {
         let files = FileManager.default
         guard files.fileExists(atPath: path) else { return }
