@@ -35,6 +35,12 @@ package struct ClusterInspection: Sendable {
     package var strangers = 0
     /// Whether two gateways stood on another past at the same entry.
     package var pastsDiffer = false
+    /// What gateways said that entries came to: by their last entry and their session.
+    package var results: [Int64: [Int64: ResultCheck]] = [:]
+    /// The gateways that cannot apply an entry; those that have not gone on since.
+    package var stuck: [StuckReport] = []
+    /// The entries that an operator has ordered to be skipped.
+    package var skipped: [Int64] = []
 
     /// How many of the newest entries are looked at.
     private static let newest: Int64 = 4_096
@@ -63,6 +69,7 @@ package struct ClusterInspection: Sendable {
             stream: journal.streamName, epoch: journal.epoch, status: status,
             replicas: journal.replicas, version: journal.version)
         inspection.base = try await journal.bases?.newest()
+        inspection.skipped = journal.skipped.map(\.sequence).sorted()
         try await inspection.read(journal)
         return inspection
     }
@@ -80,12 +87,20 @@ package struct ClusterInspection: Sendable {
                     strangers += 1
                     continue
                 }
+                if case .stuck(let report)? = entry.commands.first {
+                    stuck.removeAll { $0.name == report.name }
+                    stuck.append(report)
+                    continue
+                }
                 if let past = pasts[entry.base.sequence], past != entry.base.digest {
                     pastsDiffer = true
                 }
                 pasts[entry.base.sequence] = entry.base.digest
                 let session = entry.session == 0 ? stored.sequence : entry.session
                 note(entry, stored, in: &gateways[session, default: .init(session, stored)])
+                for case .checked(let check) in entry.commands {
+                    results[check.last, default: [:]][session] = check
+                }
             }
         }
         for session in gateways.keys where gateways[session]?.name == nil {
@@ -96,6 +111,13 @@ package struct ClusterInspection: Sendable {
             gateways[session]?.name = Self.name(entry)
         }
         self.gateways = gateways.values.sorted { $0.session < $1.session }
+        let skipped = skipped
+        stuck.removeAll { report in
+            skipped.contains(report.sequence)
+                || self.gateways.contains {
+                    $0.name == report.name && $0.entry - 1 - $0.behind >= report.sequence
+                }
+        }
     }
 
     private func note(_ entry: ClusterEntry, _ stored: StoredEntry, in gateway: inout Gateway) {
@@ -166,6 +188,27 @@ package struct ClusterInspection: Sendable {
                     .badConfiguration, "The clock of \(name) is off by more than a minute.",
                     remedy: "Set the clocks of gateways and NATS by NTP."))
         }
+        for report in stuck {
+            problems.append(
+                RepriseError(
+                    .internal,
+                    "\(report.name) stands before entry \(report.sequence): "
+                        + report.reason,
+                    remedy: "If no gateway can apply it: reprise cluster skip "
+                        + "\(report.sequence). If others have, remove the view of this one."))
+        }
+        if let differing = results.keys.sorted().lazy.compactMap({ Self.difference(results[$0]) })
+            .first
+        {
+            problems.append(differing)
+        }
+        if status.isSealed {
+            problems.append(
+                RepriseError(
+                    .badConfiguration, "The journal is sealed: its data was moved out.",
+                    remedy: "Stop its gateways; when the data is safe elsewhere, remove its "
+                        + "streams."))
+        }
         if pastsDiffer {
             problems.append(
                 RepriseError(
@@ -173,6 +216,25 @@ package struct ClusterInspection: Sendable {
                     remedy: "Look at /readyz of each; remove the view of the one that is wrong."))
         }
         return problems
+    }
+}
+
+extension ClusterInspection {
+    /// Who came to other results than most, if somebody did.
+    fileprivate static func difference(_ said: [Int64: ResultCheck]?) -> RepriseError? {
+        guard let said, let any = said.values.first else { return nil }
+        let groups = Dictionary(grouping: said.values, by: \.digest).values
+            .map { $0.map(\.name).sorted() }
+            .sorted { ($0.count, $1[0]) > ($1.count, $0[0]) }
+        guard groups.count > 1 else { return nil }
+        let others = groups.dropFirst().joined().joined(separator: ", ")
+        return RepriseError(
+            .corrupt,
+            "From entry \(any.first) on \(others) came to other results than "
+                + groups[0].joined(separator: ", ") + ".",
+            remedy: groups[0].count > groups[1].count
+                ? "Remove the view of \(others)."
+                : "Remove the view of the one that is wrong; look at /readyz of each.")
     }
 }
 

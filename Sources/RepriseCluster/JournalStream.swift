@@ -53,6 +53,7 @@ struct JournalStream: Sendable {
         var sealed: Bool?
         var republish: Republish?
         var metadata: [String: String]?
+        var firstSequence: Int64?
 
         struct Republish: Codable, Hashable, Sendable {
             var src: String
@@ -62,6 +63,7 @@ struct JournalStream: Sendable {
         enum CodingKeys: String, CodingKey {
             case name, subjects, retention, storage, discard, sealed, republish, metadata
             case replicas = "num_replicas"
+            case firstSequence = "first_seq"
             case maxBytes = "max_bytes"
             case maxMessages = "max_msgs"
             case maxAge = "max_age"
@@ -128,6 +130,11 @@ struct JournalStream: Sendable {
         var epoch: Epoch
         /// Whether a channel that nobody made is public.
         var implicitChannels: Bool
+        /// What the data was that the journal began with, if it was moved in.
+        var seed: String?
+        /// See ``ClusterJournal``.
+        var skipped: Set<SkippedEntry> = []
+        var formerEpochs: Set<Epoch> = []
     }
 
     /// What servers from 2.11 on say of themselves with each stream.
@@ -143,8 +150,37 @@ struct JournalStream: Sendable {
         found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
     }
 
-    private static let epochKey = "reprise_epoch"
+    static let epochKey = "reprise_epoch"
+    static let formerEpochsKey = "reprise_former_epochs"
+    static let skippedKey = "reprise_skipped"
     private static let implicitKey = "reprise_implicit_channels"
+    private static let seedKey = "reprise_seed"
+
+    /// As metadata has them: `12:<64 hexadecimal digits>,90:…`.
+    static func text(of skipped: Set<SkippedEntry>) -> String {
+        skipped.sorted { $0.sequence < $1.sequence }.map { entry in
+            "\(entry.sequence):" + entry.hash.map { String(format: "%02x", $0) }.joined()
+        }.joined(separator: ",")
+    }
+
+    private static func skipped(_ text: String) -> Set<SkippedEntry> {
+        Set(
+            text.split(separator: ",").compactMap { part in
+                let fields = part.split(separator: ":")
+                guard fields.count == 2, let sequence = Int64(fields[0]), fields[1].count == 64
+                else { return nil }
+                let digits = Array(fields[1])
+                let hash = (0..<32).compactMap { index in
+                    UInt8(String(digits[2 * index...2 * index + 1]), radix: 16)
+                }
+                return hash.count == 32 ? SkippedEntry(sequence: sequence, hash: hash) : nil
+            })
+    }
+
+    /// The epochs that metadata has, with commas between.
+    static func epochs(_ text: String) -> Set<Epoch> {
+        Set(text.split(separator: ",").compactMap { try? Epoch(String($0)) })
+    }
 
     /// A new journal's settings.
     func settings(replicas: Int, maxBytes: Int64, _ agreement: Agreement) -> Settings {
@@ -158,14 +194,18 @@ struct JournalStream: Sendable {
             metadata: [
                 Self.epochKey: agreement.epoch.text,
                 Self.implicitKey: "\(agreement.implicitChannels)",
-            ])
+            ].merging(agreement.seed.map { [Self.seedKey: $0] } ?? [:]) { $1 },
+            firstSequence: agreement.seed == nil ? nil : ClusterSeed.mark + 1)
     }
 
     /// Compares a stream with what a journal must be.
     ///
+    /// - Parameters:
+    ///   - found: the stream's settings.
+    ///   - allowsSealed: whether it is only read.
     /// - Returns: what its gateways have agreed on.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
-    func check(_ found: Settings) throws -> Agreement {
+    func check(_ found: Settings, allowsSealed: Bool = false) throws -> Agreement {
         let version = version(found)
         guard !Self.numbers(version).lexicographicallyPrecedes(Self.leastVersion) else {
             throw RepriseError(
@@ -181,7 +221,7 @@ struct JournalStream: Sendable {
                 .badConfiguration, "The stream \(name) is not a journal of Reprise.",
                 remedy: "Choose another --cluster, or remove the stream.")
         }
-        let agreement = Agreement(epoch: epoch, implicitChannels: implicit)
+        let agreement = agreement(epoch, implicit, found.metadata ?? [:])
         let wanted = settings(replicas: 0, maxBytes: 0, agreement)
         var faults: [String] = []
         func same<Value: Equatable>(_ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>) {
@@ -199,7 +239,12 @@ struct JournalStream: Sendable {
         if let bytes = found.maxMessageBytes, bytes > 0, bytes < ClusterLimits.entryBytes {
             faults.append(Settings.CodingKeys.maxMessageBytes.rawValue)
         }
-        if found.sealed == true { faults.append(Settings.CodingKeys.sealed.rawValue) }
+        if found.sealed == true, !allowsSealed {
+            throw RepriseError(
+                .badConfiguration,
+                "The stream \(name) is sealed: its data was moved out, and nothing is stored there.",
+                remedy: "Use the server that has the data now, or choose another --cluster.")
+        }
         guard faults.isEmpty else {
             throw RepriseError(
                 .badConfiguration,
@@ -208,5 +253,25 @@ struct JournalStream: Sendable {
                 remedy: "Set them back with `nats stream edit \(name)`; docs/cluster.md has them.")
         }
         return agreement
+    }
+
+    private func agreement(
+        _ epoch: Epoch, _ implicit: Bool, _ metadata: [String: String]
+    ) -> Agreement {
+        Agreement(
+            epoch: epoch, implicitChannels: implicit, seed: metadata[Self.seedKey],
+            skipped: Self.skipped(metadata[Self.skippedKey] ?? ""),
+            formerEpochs: Self.epochs(metadata[Self.formerEpochsKey] ?? ""))
+    }
+
+    /// What a running gateway learns of a journal that it has checked before.
+    ///
+    /// - Returns: nil if the metadata is gone.
+    func agreement(_ found: Settings?) -> Agreement? {
+        guard let metadata = found?.metadata,
+            let epoch = metadata[Self.epochKey].flatMap({ try? Epoch($0) }),
+            let implicit = metadata[Self.implicitKey].flatMap(Bool.init)
+        else { return nil }
+        return agreement(epoch, implicit, metadata)
     }
 }

@@ -30,15 +30,20 @@ package final class NatsJournal: ClusterJournal {
         var reader: AsyncStream<StoredEntry>.Continuation?
         var hearer: AsyncStream<[UInt8]>.Continuation?
         var hasRefused = false
+        var skipped: Set<SkippedEntry> = []
     }
 
     package let epoch: Epoch
+    package let formerEpochs: Set<Epoch>
+    package var skipped: Set<SkippedEntry> { state.withLock { $0.skipped } }
+    /// Whether a channel that nobody made is public.
+    package let implicitChannels: Bool
     /// How many servers keep each entry.
     package let replicas: Int
     /// Of the nats-server that answered for the stream.
     let version: String
-    private let connection: NatsConnection
-    private let stream: JournalStream
+    let connection: NatsConnection
+    let stream: JournalStream
     private let answers: String
     private let state = Mutex(State())
     private let logger: Logger
@@ -97,7 +102,7 @@ package final class NatsJournal: ClusterJournal {
                             metadata: ["servers": "\(replicas)"])
                     }
                     return try NatsJournal(
-                        connection, stream, agreement.epoch, replicas: replicas,
+                        connection, stream, agreement, replicas: replicas,
                         version: stream.version(found), logger)
                 } catch let error as RepriseError
                     where error.code == .unavailable && clock.uptime() < end
@@ -138,16 +143,19 @@ package final class NatsJournal: ClusterJournal {
     }
 
     private init(
-        _ connection: NatsConnection, _ stream: JournalStream, _ epoch: Epoch, replicas: Int,
-        version: String, _ logger: Logger
+        _ connection: NatsConnection, _ stream: JournalStream,
+        _ agreement: JournalStream.Agreement, replicas: Int, version: String, _ logger: Logger
     ) throws {
         self.connection = connection
         self.stream = stream
-        self.epoch = epoch
+        epoch = agreement.epoch
+        formerEpochs = agreement.formerEpochs
+        implicitChannels = agreement.implicitChannels
         self.replicas = replicas
         self.version = version
         self.logger = logger
         answers = connection.inbox()
+        state.withLock { $0.skipped = agreement.skipped }
         try connection.subscribe(to: answers + ".*") { [weak self] in self?.answered($0, at: $1) }
     }
 
@@ -161,10 +169,10 @@ package final class NatsJournal: ClusterJournal {
             remedy: "All gateways need --keys or --jwks, or all --dev, or none of them.")
     }
 
-    /// Connects to a journal that exists.
+    /// Connects to a journal that exists; a sealed one too, to read it.
     ///
     /// - Throws: as ``open(_:cluster:_:logger:)``; `.badConfiguration` if there is none.
-    static func find(
+    package static func find(
         _ configuration: NatsConfiguration, cluster: ClusterName, logger: Logger
     ) async throws -> NatsJournal {
         let connection = try await NatsConnection.open(
@@ -177,7 +185,7 @@ package final class NatsJournal: ClusterJournal {
                     remedy: "Name the cluster by --cluster; its first gateway makes the stream.")
             }
             return try NatsJournal(
-                connection, stream, try stream.check(found).epoch,
+                connection, stream, try stream.check(found, allowsSealed: true),
                 replicas: found.replicas ?? 1, version: stream.version(found), logger)
         } catch {
             await connection.close()
@@ -206,7 +214,7 @@ package final class NatsJournal: ClusterJournal {
     ) async throws -> JournalStream.Settings {
         if let found = try await info(stream, connection)?.config { return found }
         let wanted = stream.settings(
-            replicas: connection.serverCount >= 3 ? 3 : 1, maxBytes: settings.maxBytes,
+            replicas: replicas(of: connection), maxBytes: settings.maxBytes,
             .init(epoch: .random(), implicitChannels: settings.implicitChannels))
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
@@ -221,8 +229,13 @@ package final class NatsJournal: ClusterJournal {
                 + "to make it.")
     }
 
+    /// On how many servers a new stream is.
+    static func replicas(of connection: NatsConnection) -> Int {
+        connection.serverCount >= 3 ? 3 : 1
+    }
+
     /// - Returns: nil if there is no such stream.
-    private static func info(
+    static func info(
         _ stream: JournalStream, _ connection: NatsConnection
     ) async throws -> JournalStream.Answer? {
         let answer = try decode(
@@ -234,7 +247,7 @@ package final class NatsJournal: ClusterJournal {
             remedy: "A majority of its servers must be there, with JetStream.")
     }
 
-    private static func decode(_ message: NatsMessage) throws -> JournalStream.Answer {
+    static func decode(_ message: NatsMessage) throws -> JournalStream.Answer {
         do {
             return try JSONDecoder().decode(
                 JournalStream.Answer.self, from: Data(message.bytes))
@@ -329,10 +342,21 @@ package final class NatsJournal: ClusterJournal {
                 .unavailable, "The stream \(stream.name) is not there.",
                 remedy: "Somebody removed it: restore it, or choose another --cluster.")
         }
+        if let agreement = stream.agreement(answer.config) {
+            guard agreement.epoch == epoch else {
+                // Who follows it ends.
+                self.state.withLock { $0.reader.take() }?.finish()
+                throw RepriseError(
+                    .corrupt, "The journal was restored: it has another epoch.",
+                    remedy: "Start this gateway again, with its view removed.")
+            }
+            self.state.withLock { $0.skipped = agreement.skipped }
+        }
         let bound = answer.config?.maxBytes ?? -1
         var status = JournalStatus(
             bytes: state.bytes, maxBytes: bound > 0 ? bound : nil, first: state.firstSequence,
             last: state.lastSequence)
+        status.isSealed = answer.config?.sealed ?? false
         guard let peers = answer.cluster else { return status }
         if let name = peers.leader, !name.isEmpty {
             var leader = JournalStatus.Server(name: name.limited(to: 64))

@@ -46,6 +46,21 @@ extension LimitTable {
                 """,
                 "a gateway that stands before them is made anew from the base"),
             Limit(
+                "cluster.baseBytes", "a base, and a single server's data that is moved in",
+                "\(ClusterLimits.basePieces) pieces of \(bytes: ClusterLimits.basePiece)",
+                "`.tooLarge`; no base is made, or nothing is moved"),
+            Limit(
+                "cluster.deaths", "ends of a gateway's process while it applies the same entry",
+                "\(ClusterLimits.deaths)",
+                "it is not tried again: the gateway waits until an operator has it skipped"),
+            Limit(
+                "cluster.skipped", "entries that are skipped, behind the newest base",
+                "\(ClusterLimits.skipped)", "`.full`: wait for a base"),
+            Limit(
+                "cluster.checks", "results of entries, compared by all gateways",
+                "every \(ClusterLimits.checkEvery) of the journal's time",
+                "`/readyz` of who differs answers 503, and `reprise cluster check` names it"),
+            Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
                 "`/readyz` answers 503; connections stay"),

@@ -56,8 +56,7 @@ extension Server {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 try await cluster.replica.run { entry, isOwn in
-                    cluster.health.applied(entry.sequence, bytes: entry.bytes)
-                    cluster.bases?.applied(entry)
+                    cluster.applied(entry)
                     onApplied(entry, isOwn)
                 }
             }

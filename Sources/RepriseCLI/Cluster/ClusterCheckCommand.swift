@@ -57,27 +57,21 @@ struct ClusterCheckCommand: AsyncParsableCommand {
     func run() async throws {
         #if Cluster
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            var logger = Logger(label: "reprise")
-            logger.logLevel = .error
             var report = ClusterReport(
                 try await ClusterInspection.look(
-                    nats, cluster: cluster, logger: logger),
+                    nats, cluster: cluster, logger: .quiet),
                 cluster: cluster.text, servers: nats.description)
             for url in monitor?.split(separator: ",") ?? [] {
                 report.add(try await SyncSetting(of: String(url)))
             }
             if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try StandardOutput.write(Array(try encoder.encode(report)) + [0x0a])
+                try StandardOutput.write(json: report)
             } else {
                 for line in report.lines { try StandardOutput.write(line) }
             }
             if !report.problems.isEmpty { throw ExitCode(1) }
         #else
-            throw RepriseError(
-                .badConfiguration, "This reprise was built without NATS.",
-                remedy: "Build it with `swift build --traits Cluster --product reprise`.")
+            throw ClusterToolCommand.isMissing
         #endif
     }
 }
@@ -164,6 +158,9 @@ struct ClusterCheckCommand: AsyncParsableCommand {
         let base: Base?
         let gateways: [Gateway]
         let strangers: Int
+        let skipped: [Int64]
+        /// How many spans were compared by two gateways or more.
+        let compared: Int
         private(set) var syncsAlways: [String: Bool] = [:]
         private(set) var problems: [Problem]
 
@@ -193,6 +190,8 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                     roles: gateway.roles.map { "\($0)" })
             }
             strangers = found.strangers
+            skipped = found.skipped
+            compared = found.results.values.count { $0.count > 1 }
             problems = found.problems.map {
                 Problem(code: "\($0.code)", message: $0.message, remedy: $0.remedy)
             }
@@ -239,6 +238,11 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                 lines.append(text)
             }
             if gateways.isEmpty { lines.append("gateway   none has written lately") }
+            lines.append("results   compared in \(compared.grouped) spans of 10 s")
+            if !skipped.isEmpty {
+                lines.append(
+                    "skipped   " + skipped.map { "entry \($0.grouped)" }.joined(separator: ", "))
+            }
             if strangers > 0 { lines.append("strangers \(strangers) messages that are no entries") }
             for problem in problems {
                 lines.append("PROBLEM   \(problem.message)")

@@ -1,15 +1,62 @@
 import ArgumentParser
+import Foundation
+import Logging
+import RepriseCommandLine
+import RepriseCore
+import Synchronization
 
 /// `reprise cluster`: what an operator of many servers needs.
 struct ClusterToolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cluster",
-        abstract: "Look at a cluster of servers over NATS.",
+        abstract: "Look at a cluster of servers over NATS, and change it.",
         discussion: """
             docs/cluster.md says how to run one.
 
             EXAMPLES
               reprise cluster check --log nats://n1:4222,n2:4222,n3:4222
+              reprise cluster seed --data ./data --log nats://n1:4222,n2,n3
             """,
-        subcommands: [ClusterCheckCommand.self])
+        subcommands: [
+            ClusterCheckCommand.self, ClusterSeedCommand.self, ClusterExportCommand.self,
+            ClusterSkipCommand.self, ClusterRestoredCommand.self,
+        ])
+
+    static let isMissing = RepriseError(
+        .badConfiguration, "This reprise was built without NATS.",
+        remedy: "Build it with `swift build --traits Cluster --product reprise`.")
+}
+
+/// Lines of progress on standard error: the first, and then one a second at most.
+final class ProgressLines: Sendable {
+    private let last = Mutex<Duration?>(nil)
+    private let clock = SystemTimekeeper()
+
+    func tell(_ text: String) {
+        let now = clock.uptime()
+        let isDue = last.withLock { last in
+            if let last, now - last < .seconds(1) { return false }
+            last = now
+            return true
+        }
+        if isDue { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+    }
+}
+
+extension Logger {
+    /// For tools, whose errors are told by their exit.
+    static var quiet: Logger {
+        var logger = Logger(label: "reprise")
+        logger.logLevel = .error
+        return logger
+    }
+}
+
+extension StandardOutput {
+    /// Prints one JSON object, with sorted keys.
+    static func write(json value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        try write(Array(try encoder.encode(value)) + [0x0a])
+    }
 }

@@ -33,11 +33,7 @@ struct ClusterSettings: Sendable {
             var settings = NatsJournal.Settings()
             settings.implicitChannels = implicitChannels
             if let bytes = flags.journalBytes {
-                guard bytes >= 64 << 20 else {
-                    throw RepriseError(
-                        .badConfiguration, "A journal needs at least 67108864 bytes, not \(bytes).")
-                }
-                settings.maxBytes = Int64(bytes)
+                settings.maxBytes = try Self.journalBytes(bytes)
             }
             var schedule = BaseKeeper.Schedule()
             if let hours = flags.eraseWithin {
@@ -62,6 +58,14 @@ struct ClusterSettings: Sendable {
     }
 
     #if Cluster
+        static func journalBytes(_ bytes: Int) throws -> Int64 {
+            guard bytes >= 64 << 20 else {
+                throw RepriseError(
+                    .badConfiguration, "A journal needs at least 67108864 bytes, not \(bytes).")
+            }
+            return Int64(bytes)
+        }
+
         /// Where the journal is, and who comes to it.
         static func place(
             _ flags: ClusterFlags, _ log: String

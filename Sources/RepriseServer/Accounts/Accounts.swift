@@ -262,8 +262,8 @@ package final class Accounts: Sendable {
         switch try await submit([.account(command)]).first {
         case .changed(let outcome as Command.Outcome, _)?: return outcome
         case .refused(let error)?: throw error
-        case .nothing?, .published?, .arrived?, .leased?, .marked?, .hashed?, .trimmed?, .changed?,
-            nil:
+        case .nothing?, .published?, .arrived?, .leased?, .marked?, .hashed?, .checked?, .trimmed?,
+            .changed?, nil:
             throw RepriseError(.internal, "A change has another outcome than its own.")
         }
     }

@@ -19,6 +19,8 @@ package struct AdmissionMachine: Sendable {
         package let verdict: Verdict
         /// The journal's time at this entry: it never goes back.
         package let time: WallTime
+        /// Of an entry that is skipped: the number of its commands, each of which is refused.
+        package var skipped: Int?
     }
 
     package enum Verdict: Hashable, Sendable {
@@ -51,6 +53,9 @@ package struct AdmissionMachine: Sendable {
         case otherPast(sequence: Int64, base: Int64)
         /// A later version wrote it.
         case unreadable(sequence: Int64, RepriseError)
+        /// Applying it fails, and not by the disk: no gateway applies it until an operator has it
+        /// skipped.
+        case poisonous(sequence: Int64, RepriseError)
     }
 
     /// What the journal is to a gateway that has applied some of it.
@@ -125,25 +130,17 @@ package struct AdmissionMachine: Sendable {
     ///   - stored: the next: see ``order(of:)``.
     ///   - isVerified: whether this gateway's own past was compared with the journal: then an entry
     ///     of another past is its writer's fault, and is ignored.
+    ///   - isSkipped: whether an operator has it skipped: then its commands are not even read.
     /// - Returns: whether it counts, and at what time.
     /// - Throws: ``Fault``; then nothing has changed.
     package mutating func admit(
-        _ stored: StoredEntry, isVerified: Bool = false
+        _ stored: StoredEntry, isVerified: Bool = false, isSkipped: Bool = false
     ) throws(Fault) -> Admission {
         precondition(stored.sequence == position.sequence + 1, "driver bug: not the next entry")
-        let entry: ClusterEntry
-        do {
-            entry = try ClusterEntry(stored.bytes)
-        } catch {
-            guard let error = error as? RepriseError, error.code == .unknownKind else {
-                take(stored, time)
-                return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
-            }
-            // What would not count in any version need not be read: see `decide`.
-            guard let head = try? ClusterEntry(headOf: stored.bytes), !mayCount(head) else {
-                throw .unreadable(sequence: stored.sequence, error)
-            }
-            entry = head
+        let read = isSkipped ? try? ClusterEntry(headOf: stored.bytes) : try read(stored)
+        guard let entry = read else {
+            take(stored, time)
+            return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
         }
         let isOfThisPast = self.isOfThisPast(entry.base)
         guard isOfThisPast || isVerified else {
@@ -152,7 +149,23 @@ package struct AdmissionMachine: Sendable {
         let now = advanced(to: stored.stamp, by: entry.clock)
         let verdict = isOfThisPast ? decide(entry, stored.sequence, now) : .ignored(.otherPast)
         take(stored, now)
-        return Admission(entry: entry, verdict: verdict, time: now)
+        return Admission(
+            entry: entry, verdict: verdict, time: now,
+            skipped: isSkipped ? ClusterEntry.commandCount(stored.bytes) : nil)
+    }
+
+    /// Nil for what is no entry; of one that does not count perhaps the head alone.
+    private func read(_ stored: StoredEntry) throws(Fault) -> ClusterEntry? {
+        do {
+            return try ClusterEntry(stored.bytes)
+        } catch {
+            guard let error = error as? RepriseError, error.code == .unknownKind else { return nil }
+            // What would not count in any version need not be read: see `decide`.
+            guard let head = try? ClusterEntry(headOf: stored.bytes), !mayCount(head) else {
+                throw .unreadable(sequence: stored.sequence, error)
+            }
+            return head
+        }
     }
 
     private func isOfThisPast(_ base: JournalPosition) -> Bool {

@@ -1,8 +1,9 @@
 import Crypto
-import Foundation
+package import Foundation
 import GRDB
 import Logging
 import RepriseCore
+import RepriseWire
 import Synchronization
 
 /// Makes bases: a copy of the view that stands for all entries of the journal up to a mark, which
@@ -165,9 +166,9 @@ package actor BaseKeeper {
         var manifest = try await copyMarked(by: lease.grant, to: file)
         let mark = manifest.position.sequence
         do {
-            manifest = try await upload(file, manifest)
+            manifest = try await store.upload(file, manifest)
             try await store.download(manifest, to: copy)
-            guard try await Self.hash(of: copy) == manifest.content else {
+            guard try await ViewContent.hash(of: copy) == manifest.content else {
                 throw RepriseError(.corrupt, "The base is not what this view holds.")
             }
             try await agreed(on: ViewHash(mark: mark, hash: manifest.content))
@@ -235,40 +236,6 @@ package actor BaseKeeper {
             throw ServerDatabase.view.typed(error)
         }
     }
-
-    /// The hash of a copy's content, if the copy is whole.
-    fileprivate static func hash(of file: URL) async throws -> [UInt8] {
-        do {
-            var settings = GRDB.Configuration()
-            settings.readonly = true
-            let copy = try DatabaseQueue(path: file.path, configuration: settings)
-            defer { try? copy.close() }
-            return try await copy.read { db in
-                let check = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)")
-                guard check == "ok" else {
-                    throw RepriseError(.corrupt, "The base is damaged: \(check ?? "?").")
-                }
-                return try ViewContent.hash(db)
-            }
-        } catch {
-            throw ServerDatabase.view.typed(error)
-        }
-    }
-
-    private func upload(_ file: URL, _ manifest: BaseManifest) async throws -> BaseManifest {
-        var manifest = manifest
-        let handle = try FileHandle(forReadingFrom: file)
-        defer { try? handle.close() }
-        while let data = try handle.read(upToCount: ClusterLimits.basePiece), !data.isEmpty {
-            let bytes = Array(data)
-            try await store.put(
-                bytes,
-                as: .piece(mark: manifest.position.sequence, number: manifest.pieces.count))
-            manifest.pieces.append(Array(SHA256.hash(data: bytes)))
-            manifest.bytes += Int64(bytes.count)
-        }
-        return manifest
-    }
 }
 
 extension BaseStore {
@@ -280,10 +247,44 @@ extension BaseStore {
         return try BaseManifest(bytes)
     }
 
+    /// Keeps a file as the pieces of a base, which counts once its manifest is kept too.
+    ///
+    /// - Parameters:
+    ///   - file: the copy of a view.
+    ///   - manifest: of the base, without pieces.
+    ///   - told: how many bytes are kept.
+    /// - Returns: the manifest with the pieces.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge` beyond ``ClusterLimits/basePieces``;
+    ///   what the store throws.
+    package func upload(
+        _ file: URL, _ manifest: BaseManifest, _ told: (Int64) -> Void = { _ in }
+    ) async throws -> BaseManifest {
+        var manifest = manifest
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        let most = UInt64(ClusterLimits.basePieces) * UInt64(ClusterLimits.basePiece)
+        guard try handle.seekToEnd() <= most else {
+            throw RepriseError(
+                .tooLarge, "A base has at most \(most) bytes, and this view more.",
+                remedy: "Let channels keep fewer messages.")
+        }
+        try handle.seek(toOffset: 0)
+        while let data = try handle.read(upToCount: ClusterLimits.basePiece), !data.isEmpty {
+            let bytes = Array(data)
+            try await put(
+                bytes,
+                as: .piece(mark: manifest.position.sequence, number: manifest.pieces.count))
+            manifest.pieces.append(Array(SHA256.hash(data: bytes)))
+            manifest.bytes += Int64(bytes.count)
+            told(manifest.bytes)
+        }
+        return manifest
+    }
+
     /// Writes a base into a file, piece by piece.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` for a piece that is not there, or another.
-    fileprivate func download(_ manifest: BaseManifest, to file: URL) async throws {
+    func download(_ manifest: BaseManifest, to file: URL) async throws {
         try? FileManager.default.removeItem(at: file)
         guard FileManager.default.createFile(atPath: file.path, contents: nil),
             let handle = try? FileHandle(forWritingTo: file)
@@ -307,17 +308,24 @@ extension BaseStore {
 
     /// Makes a view anew in a folder, as the journal's base has it.
     ///
+    /// A base of before a journal was restored gets the journal's new epoch.
+    ///
     /// - Returns: where it stands; nil if there is no base.
-    func install(in folder: String) async throws -> JournalPosition? {
+    func install(
+        in folder: String, of journal: some ClusterJournal
+    ) async throws -> JournalPosition? {
         guard let manifest = try await newest() else { return nil }
         let folder = URL(fileURLWithPath: folder)
         let file = folder.appending(path: "base-copy.sqlite")
         defer { try? FileManager.default.removeItem(at: file) }
         try await download(manifest, to: file)
-        guard try await BaseKeeper.hash(of: file) == manifest.content else {
+        guard try await ViewContent.hash(of: file) == manifest.content else {
             throw RepriseError(
                 .corrupt, "The journal's base does not hold what it should.",
                 remedy: "Restore the journal's base stream.")
+        }
+        if !journal.formerEpochs.isEmpty {
+            try Self.renew(journal.epoch, after: journal.formerEpochs, in: file)
         }
         let view = folder.appending(path: "\(ServerDatabase.view.file).sqlite")
         for suffix in ["-wal", "-shm", ""] {
@@ -325,5 +333,26 @@ extension BaseStore {
         }
         try FileManager.default.moveItem(at: file, to: view)
         return manifest.position
+    }
+
+    private static func renew(_ epoch: Epoch, after former: Set<Epoch>, in file: URL) throws {
+        do {
+            let queue = try DatabaseQueue(path: file.path)
+            defer { try? queue.close() }
+            try queue.write { db in
+                if former.contains(try LogSchema.epoch(db)) { try LogSchema.setEpoch(epoch, db) }
+            }
+        } catch {
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+}
+
+extension BaseKeeper {
+    /// A journal whose beginning is gone.
+    static func isMissing(_ first: Int64) -> RepriseError {
+        RepriseError(
+            .corrupt, "The journal begins at entry \(first), and has no base that reaches it.",
+            remedy: "Restore the journal, with its base stream.")
     }
 }

@@ -23,6 +23,10 @@ package enum ClusterCommand: Sendable {
     /// ``LeaseRole/base``.
     case mark(grant: Int64)
     case hashed(ViewHash)
+    case checked(ResultCheck)
+    /// A gateway tells people that it cannot apply an entry; it stands outside of sessions, and
+    /// every gateway ignores it.
+    case stuck(StuckReport)
     case account(any JournaledCommand)
 
     package var bytes: [UInt8] {
@@ -58,6 +62,12 @@ package enum ClusterCommand: Sendable {
             writer.write(UInt8(9))
             writer.write(hash.mark)
             writer.writeRaw(hash.hash)
+        case .checked(let check):
+            writer.write(UInt8(10))
+            check.write(to: &writer)
+        case .stuck(let report):
+            writer.write(UInt8(11))
+            report.write(to: &writer)
         case .hello(let device):
             writer.write(UInt8(4))
             writer.write(device.user?.text) { $0.write($1) }
@@ -89,6 +99,8 @@ package enum ClusterCommand: Sendable {
         case 7: self = .pushed(try PushProgress(from: &reader))
         case 8: self = .mark(grant: try reader.integer())
         case 9: self = .hashed(ViewHash(mark: try reader.integer(), hash: try reader.raw(32)))
+        case 10: self = .checked(try ResultCheck(from: &reader))
+        case 11: self = .stuck(try StuckReport(from: &reader))
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
                 throw RepriseError(

@@ -71,6 +71,11 @@ package struct ClusterEntry: Sendable {
         return writer.bytes
     }
 
+    /// The number of commands that an entry's head tells, of an entry whose head is read.
+    static func commandCount(_ bytes: [UInt8]) -> Int {
+        bytes[(headBytes - 8)..<headBytes].reduce(0) { $0 << 8 | Int($1) }
+    }
+
     /// The bytes of an entry without commands.
     package static let headBytes = 4 + 1 + 8 + 8 + 8 + 8 + 8 + 32 + 8
 

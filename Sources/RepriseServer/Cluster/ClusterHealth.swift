@@ -64,7 +64,8 @@ package final class ClusterHealth: Sendable {
             switch command {
             case .publish: true
             case .account: fill >= ClusterLimits.accountFill
-            case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed:
+            case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
+                .checked, .stuck:
                 false
             }
         }

@@ -1,3 +1,4 @@
+import Crypto
 package import RepriseWire
 
 /// The journal of a cluster, as a gateway sees it.
@@ -30,6 +31,13 @@ package protocol ClusterJournal: Sendable {
     /// What gateways say from now on, this one too; the oldest of what waits is dropped.
     func said() -> AsyncStream<[UInt8]>
 
+    /// The entries that an operator has ordered to be skipped, as far as it is known here: what was
+    /// known when the journal was opened, or at the last ``status()``.
+    var skipped: Set<SkippedEntry> { get }
+
+    /// The epochs that it had before it was restored.
+    var formerEpochs: Set<Epoch> { get }
+
     /// Where bases are kept; nil if the journal keeps none.
     var bases: (any BaseStore)? { get }
 
@@ -40,7 +48,27 @@ package protocol ClusterJournal: Sendable {
 extension ClusterJournal {
     package func say(_ bytes: [UInt8]) {}
     package func said() -> AsyncStream<[UInt8]> { AsyncStream { $0.finish() } }
+    package var skipped: Set<SkippedEntry> { [] }
+    package var formerEpochs: Set<Epoch> { [] }
     package var bases: (any BaseStore)? { nil }
+}
+
+/// An entry that counts, and of which every command is refused: one that no gateway can apply.
+package struct SkippedEntry: Hashable, Sendable {
+    package var sequence: Int64
+    /// The SHA-256 of its bytes.
+    package var hash: [UInt8]
+
+    package init(_ entry: StoredEntry) {
+        sequence = entry.sequence
+        hash = Array(SHA256.hash(data: entry.bytes))
+    }
+
+    package init(sequence: Int64, hash: [UInt8]) { (self.sequence, self.hash) = (sequence, hash) }
+
+    func isEntry(_ entry: StoredEntry) -> Bool {
+        entry.sequence == sequence && Self(entry) == self
+    }
 }
 
 /// Keeps copies of views beside a journal, so that the entries before them can go.
@@ -87,6 +115,8 @@ package struct JournalStatus: Hashable, Sendable {
     package var last: Int64
     /// Sorted by name; empty if nobody says.
     package var servers: [Server] = []
+    /// Whether nothing is stored any more: its data was moved out.
+    package var isSealed = false
 
     package init(bytes: Int64 = 0, maxBytes: Int64? = nil, first: Int64 = 1, last: Int64 = 0) {
         (self.bytes, self.maxBytes, self.first, self.last) = (bytes, maxBytes, first, last)

@@ -55,6 +55,14 @@ package enum ClusterLimits {
     package static let baseFill = 50
     /// The bytes of a piece of a base.
     package static let basePiece = 768 << 10
+    /// The most pieces of a base: their hashes are one message of NATS.
+    package static let basePieces = 24_576
+    /// How often gateways compare what entries came to, by the journal's time.
+    package static let checkEvery: Duration = .seconds(10)
+    /// After how many ends of the process at one entry it is not tried again.
+    package static let deaths = 2
+    /// The most entries that are skipped at a time; those behind the base are forgotten.
+    package static let skipped = 64
     /// How long other gateways have to say what their view holds, before one that is alone goes on.
     package static let hashWithin: Duration = .seconds(600)
     /// How many sequences an entry's base may lie behind the entry.

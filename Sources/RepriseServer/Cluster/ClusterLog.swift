@@ -27,7 +27,14 @@ package final class ClusterLog: MessageLog {
     /// ``NewMessage/mayChangeOthers``; who has no name is an admin.
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
-        return try Self.results(of: await submit(Self.commands(for: batch)))
+        let commands = Self.commands(for: batch)
+        return try zip(commands, await submit(commands)).flatMap { command, outcome in
+            // An operator has them skipped: sent again, they would stop the cluster again.
+            if case .publish(let run) = command, case .refused(let error) = outcome {
+                return run.messages.map { _ in AppendResult.refused(.forbidden, error.message) }
+            }
+            return try Self.results(of: [outcome])
+        }
     }
 
     /// What brings messages into the journal.

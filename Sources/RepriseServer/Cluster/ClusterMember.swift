@@ -21,6 +21,7 @@ package struct ClusterMember: Sendable {
     package let submit: CommandSubmission
     /// Nil if the journal keeps no bases.
     package let bases: BaseKeeper?
+    package let checks: ResultChecks
     private let hellos: WaitingHellos
     private let number = Int64.random(in: .min ... .max)
 
@@ -31,6 +32,7 @@ package struct ClusterMember: Sendable {
     ///   - path: the view's folder.
     ///   - name: of this gateway, for people.
     ///   - implicitChannels: see ``Accounts/open(at:implicitChannels:clock:heads:)``.
+    ///   - configuration: the view's other settings.
     ///   - schedule: when bases are made.
     ///   - clock: see ``ClusterReplica``.
     ///   - logger: receives what becomes of bases.
@@ -38,22 +40,20 @@ package struct ClusterMember: Sendable {
     /// - Throws: as ``ClusterView/open(at:epoch:_:)``.
     package static func join(
         _ journal: any ClusterJournal, at path: String, name: String = "", implicitChannels: Bool,
+        _ configuration: ClusterView.Configuration = ClusterView.Configuration(),
         schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
         clock: any Timekeeper = SystemTimekeeper(), logger: Logger = Logger(label: "reprise.server")
     ) async throws -> ClusterMember {
         do {
-            var configuration = ClusterView.Configuration()
+            var configuration = configuration
             configuration.implicitChannels = implicitChannels
             var view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
             if let first = try? await journal.status().first, first > view.position.sequence + 1 {
                 let stood = view.position.sequence
                 await view.close()
-                let base = try await journal.bases?.install(in: path)
+                let base = try await journal.bases?.install(in: path, of: journal)
                 guard let base, base.sequence >= first - 1 else {
-                    throw RepriseError(
-                        .corrupt,
-                        "The journal begins at entry \(first), and has no base that reaches it.",
-                        remedy: "Restore the journal, with its base stream.")
+                    throw BaseKeeper.isMissing(first)
                 }
                 logger.notice(
                     "the view was made anew from the journal's base",
@@ -89,6 +89,7 @@ package struct ClusterMember: Sendable {
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()
+        checks = ResultChecks(name: name, in: path, submit: submit, clock: clock, logger: logger)
         bases = journal.bases.map { store in
             BaseKeeper(
                 view: view, store: store, leases: leases, health: health, submit: submit,
@@ -104,12 +105,16 @@ package struct ClusterMember: Sendable {
     package func arrive(_ device: ConnectingDevice) async throws -> Generation {
         try hellos.enter()
         defer { hellos.leave() }
-        guard case .arrived(let arrival, _)? = try await replica.submit([.hello(device)]).first
-        else { throw RepriseError(.internal, "A hello has another outcome than its own.") }
+        let outcome = try await replica.submit([.hello(device)]).first
+        if case .refused(let error)? = outcome { throw error }
+        guard case .arrived(let arrival, _)? = outcome else {
+            throw RepriseError(.internal, "A hello has another outcome than its own.")
+        }
         return arrival.generation
     }
 
-    /// Returns when all that the journal has by now is applied here.
+    /// Returns when all that the journal has by now is applied here, or stands before an entry that
+    /// no gateway can apply: see ``problem``.
     ///
     /// - Throws: what ends ``ClusterReplica/run(_:)``; `CancellationError`.
     package func catchUp(_ logger: Logger) async throws {
@@ -118,6 +123,10 @@ package struct ClusterMember: Sendable {
                 return try await barrier.pass()
             } catch let error as RepriseError where error.code == .unavailable {
                 try Task.checkCancellation()
+                if let problem = replica.problem {
+                    // It waits for an operator; so that he sees it, the server listens.
+                    return logger.error("not ready", metadata: ["error": "\(problem)"])
+                }
                 logger.notice(
                     "not ready: the journal is not written, or much of it is not yet applied here",
                     metadata: ["applied": "\(view.position.sequence)"])
@@ -152,8 +161,20 @@ package struct ClusterMember: Sendable {
     /// Looks how full the journal is and who leads it, until cancelled.
     package func watchJournal() async { await health.watch(journal) }
 
+    /// Tells what an entry came to to all who keep watch here; in order, does not block.
+    package func applied(_ entry: AppliedEntry) {
+        health.applied(entry.sequence, bytes: entry.bytes)
+        bases?.applied(entry)
+        checks.applied(entry)
+    }
+
     /// Why the balancer should not send anybody here; nil if there is no reason.
     package var problem: String? {
+        if let error = replica.problem { return "\(error.message) \(error.remedy ?? "")" }
+        if health.status?.isSealed == true {
+            return "The journal is sealed: its data was moved out, and nothing is stored any more."
+        }
+        if let difference = checks.problem { return difference }
         if health.isLeaderless {
             return "The journal is not reached, or has no leader."
         }

@@ -28,6 +28,12 @@ package actor ClusterReplica {
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
+    private let name: String
+    /// The entry that cannot be applied, until an operator has it skipped.
+    private var stuck: (sequence: Int64, error: RepriseError)?
+    private var stuckLook: Duration = .zero
+    private var stuckReport: Duration = .zero
+    private let stuckError = Mutex<RepriseError?>(nil)
 
     /// What happened since the start.
     package struct Figures: Sendable {
@@ -40,6 +46,9 @@ package actor ClusterReplica {
     }
 
     package nonisolated var figures: Figures { counted.withLock { $0 } }
+
+    /// Why nothing is applied, while it waits for an operator to have an entry skipped.
+    package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
     /// Makes a replica; it does nothing before ``run(_:)``.
     ///
@@ -55,11 +64,14 @@ package actor ClusterReplica {
         self.view = view
         self.journal = journal
         self.clock = clock
+        self.name = name
         writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
     }
 
     /// Follows the journal until it is left, or the task is cancelled; called once.
+    ///
+    /// Before an entry that no gateway can apply it waits until that is skipped: see ``problem``.
     ///
     /// - Parameter onApplied: receives each applied entry in order, before its answers, and whether
     ///   this gateway wrote it; must not block.
@@ -100,6 +112,9 @@ package actor ClusterReplica {
     /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:)`` has ended.
     package func submit(_ commands: [ClusterCommand]) async throws -> [CommandOutcome] {
         if let failure { throw failure }
+        if let stuck {
+            throw RepriseError(.unavailable, stuck.error.message, remedy: stuck.error.remedy)
+        }
         let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
         return try await withCheckedThrowingContinuation { done in
             answers[ticket] = done
@@ -125,6 +140,7 @@ package actor ClusterReplica {
         if let failure { throw failure }
         perform(writer.timerFired(moment))
         let action = tail.timerFired(applied: view.position.sequence, now: clock.uptime())
+        if let stuck { return wait(at: stuck) }
         guard let disputed else { return try follow(action) }
         if action != nil { verify(disputed) }
     }
@@ -134,7 +150,7 @@ package actor ClusterReplica {
     /// Those that follow each other are applied in one transaction.
     private func heard(_ entries: [StoredEntry]) throws {
         var rest = entries[...]
-        while disputed == nil, let entry = rest.first {
+        while disputed == nil, stuck == nil, let entry = rest.first {
             let action = tail.heard(
                 entry, view.order(of: entry), applied: view.position.sequence, now: clock.uptime())
             var count = 1
@@ -149,7 +165,7 @@ package actor ClusterReplica {
     }
 
     private func follow(_ action: TailMachine.Action?) throws {
-        guard failure == nil else { return }
+        guard failure == nil, stuck == nil else { return }
         switch action {
         case nil, .apply: break
         case .read(let sequence): read(after: sequence)
@@ -191,9 +207,10 @@ package actor ClusterReplica {
 
     /// Applies the next entries, in order.
     private func apply(_ entries: [StoredEntry], isVerified: Bool = false) throws {
-        guard failure == nil, let first = entries.first else { return }
+        guard failure == nil, stuck == nil, let first = entries.first else { return }
         do {
-            let applied = try view.apply(entries, isVerified: isVerified)
+            let applied = try view.apply(
+                entries, isVerified: isVerified, skipping: journal.skipped)
             for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
                 if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
@@ -202,12 +219,57 @@ package actor ClusterReplica {
             }
             try apply(Array(entries.dropFirst(applied.count)))
         } catch let fault as AdmissionMachine.Fault {
-            guard case .otherPast = fault else { throw fail(fault.error) }
-            disputed = first
-            verify(first)
+            switch fault {
+            case .otherPast:
+                disputed = first
+                verify(first)
+            case .poisonous(let sequence, _):
+                stuck = (sequence, fault.error)
+                (stuckLook, stuckReport) = (clock.uptime(), clock.uptime())
+                stuckError.withLock { $0 = fault.error }
+                // Who waits would wait in vain.
+                var later = moment
+                later.now += ClusterLimits.answerWithin
+                perform(writer.timerFired(later))
+            case .unreadable: throw fail(fault.error)
+            }
         } catch let error as RepriseError {
             throw fail(error)
         }
+    }
+
+    // MARK: Before an entry that cannot be applied
+
+    /// Looks whether it is to be skipped, and tells who looks at the journal that it stands here.
+    private func wait(at stuck: (sequence: Int64, error: RepriseError)) {
+        let now = clock.uptime()
+        if now >= stuckReport {
+            stuckReport = now + ClusterLimits.checkEvery
+            let report = StuckReport(
+                sequence: stuck.sequence, reason: stuck.error.message.limited(to: 400), name: name)
+            let bytes = report.entry(clock.wall(), view.position)
+            Task { [journal] in await journal.send(bytes) }
+        }
+        guard now >= stuckLook else { return }
+        stuckLook = now + Self.stuckPause
+        reading = Task { [journal] in
+            guard (try? await journal.status()) != nil, !Task.isCancelled else { return }
+            try? self.wentOn()
+        }
+    }
+
+    private static let stuckPause: Duration = .seconds(1)
+
+    private func wentOn() throws {
+        guard let stuck, journal.skipped.contains(where: { $0.sequence == stuck.sequence }) else {
+            return
+        }
+        self.stuck = nil
+        stuckError.withLock { $0 = nil }
+        perform(writer.connected(moment))
+        // What was being read or heard was dropped.
+        _ = tail.read(last: nil, applied: view.position.sequence, now: clock.uptime())
+        read(after: view.position.sequence)
     }
 
     /// Compares the newest of what is applied with the journal: either this gateway or the writer
@@ -215,17 +277,20 @@ package actor ClusterReplica {
     private func verify(_ entry: StoredEntry) {
         let position = view.position
         let start = max(position.sequence - Self.compared, 0)
-        guard let digest = view.digest(at: start) else {
-            _ = fail(AdmissionMachine.Fault.otherPast(sequence: entry.sequence, base: start).error)
-            return
-        }
-        reading = Task { [journal] in
+        reading = Task { [journal, view] in
             let found = try? await journal.read(after: start)
             guard !Task.isCancelled else { return }
+            // What is before the journal's first entry is the base's.
             let past = found?.entries.prefix { $0.sequence <= position.sequence } ?? []
-            let isWhole = Int64(past.count) == position.sequence - start
-            let isOurs = past.reduce(digest) { $0.appending($1) } == position.digest
-            try? self.wasVerified(entry, isOurs: isWhole ? isOurs : nil)
+            guard let first = found?.entries.first?.sequence,
+                Int64(past.count) == max(position.sequence - first + 1, 0)
+            else {
+                try? self.wasVerified(entry, isOurs: nil)
+                return
+            }
+            let known = past.isEmpty ? position.digest : view.digest(at: first - 1)
+            let isOurs = known.map { past.reduce($0) { $0.appending($1) } == position.digest }
+            try? self.wasVerified(entry, isOurs: isOurs ?? false)
         }
     }
 
@@ -259,6 +324,7 @@ package actor ClusterReplica {
     private func perform(_ actions: [SubmissionMachine<CommandOutcome>.Action]) {
         for action in actions {
             switch action {
+            case .send where stuck != nil: break  // Nobody applies it; it is sent again later.
             case .send(let bytes):
                 counted.withLock { $0.sent += 1 }
                 send.yield(bytes)
@@ -287,7 +353,8 @@ package actor ClusterReplica {
 }
 
 extension AdmissionMachine.Fault {
-    var error: RepriseError {
+    /// For people.
+    package var error: RepriseError {
         switch self {
         case .otherPast(let sequence, _):
             RepriseError(
@@ -297,7 +364,13 @@ extension AdmissionMachine.Fault {
         case .unreadable(let sequence, let reason):
             RepriseError(
                 reason.code, "Entry \(sequence) of the journal cannot be read: \(reason.message)",
-                remedy: reason.remedy)
+                remedy: "\(reason.remedy ?? "Update this gateway.") If no gateway has applied it: "
+                    + "reprise cluster skip \(sequence).")
+        case .poisonous(let sequence, let reason):
+            RepriseError(
+                .internal, "Entry \(sequence) of the journal cannot be applied: \(reason.message)",
+                remedy: "If no gateway can: reprise cluster skip \(sequence). If others have "
+                    + "applied it, remove this gateway's view.")
         }
     }
 }

@@ -21,6 +21,8 @@ package final class ClusterView: Sendable {
         package var devices = ClusterLimits.devices
         /// The log's settings; its clock is not asked.
         package var log = SQLiteMessageLog.Configuration()
+        /// Called before an entry is applied; a test fails or looks there.
+        package var onApply: (@Sendable (StoredEntry) throws -> Void)?
 
         package init() {}
     }
@@ -53,6 +55,7 @@ package final class ClusterView: Sendable {
     private let marking: AsyncStream<ViewMark>.Continuation
     private let database: LogDatabase
     private let state: Mutex<State>
+    private let note: ApplyingNote
 
     /// Opens the view in a folder, or makes an empty one.
     ///
@@ -75,14 +78,16 @@ package final class ClusterView: Sendable {
                     .badConfiguration, "The view in \(path) is of another journal.",
                     remedy: "Remove it: it is made anew from the journal.")
             }
-            return try ClusterView(database, configuration)
+            return try ClusterView(database, configuration, in: path)
         } catch {
             database.close()
             throw ServerDatabase.view.typed(error)
         }
     }
 
-    private init(_ database: LogDatabase, _ configuration: Configuration) throws {
+    private init(
+        _ database: LogDatabase, _ configuration: Configuration, in folder: String
+    ) throws {
         self.database = database
         log = SQLiteMessageLog(database)
         accounts = AccountsDatabase(view: database.pool)
@@ -91,7 +96,9 @@ package final class ClusterView: Sendable {
         pushes = AccountsDatabase(pushesOf: database.pool)
         pushQueue = PushQueue(pushes, isInCluster: true)
         let queue = pushQueue
-        state = Mutex(try database.readNow { try State($0, configuration, queue) })
+        let state = try database.readNow { try State($0, configuration, queue) }
+        note = ApplyingNote(in: folder, applied: state.admission.position.sequence)
+        self.state = Mutex(state)
     }
 
     /// Whether a channel that nobody made is public.
@@ -116,17 +123,52 @@ package final class ClusterView: Sendable {
     }
 
     /// Applies the next entries in one transaction: all, or those up to a mark or before a fault,
-    /// or none.
+    /// or none; one alone where the process has ended before.
     ///
     /// - Parameters:
     ///   - entries: in order; the first is the next.
-    ///   - isVerified: see ``AdmissionMachine/admit(_:isVerified:)``.
+    ///   - isVerified: see ``AdmissionMachine/admit(_:isVerified:isSkipped:)``.
+    ///   - skipped: the entries of which every command is refused.
     /// - Returns: what each came to, until a mark: ``marks`` has the view as it is there.
     /// - Throws: ``AdmissionMachine/Fault`` of the first; ``RepriseCore/RepriseError`` of the disk.
     ///   Then nothing is applied, and the gateway stops or tries again: it must not go on with the
     ///   next.
     package func apply(
-        _ entries: [StoredEntry], isVerified: Bool = false
+        _ entries: [StoredEntry], isVerified: Bool = false, skipping skipped: Set<SkippedEntry> = []
+    ) throws -> [AppliedEntry] {
+        guard let first = entries.first, let last = entries.last else { return [] }
+        let isSkipped = skipped.contains { $0.isEntry(first) }
+        guard isSkipped || note.deaths(at: first.sequence) < ClusterLimits.deaths else {
+            throw AdmissionMachine.Fault.poisonous(sequence: first.sequence, Self.ended)
+        }
+        if entries.count > 1, note.isSuspect(first.sequence) {
+            return try apply([first], isVerified: isVerified, skipping: skipped)
+        }
+        note.begin(first.sequence, through: last.sequence)
+        do {
+            let applied = try applyNoted(entries, isVerified, skipped)
+            note.applied(first.sequence)
+            return applied
+        } catch let fault as AdmissionMachine.Fault {
+            note.end()
+            guard case .poisonous(let sequence, _) = fault, sequence > first.sequence else {
+                throw fault
+            }
+            // What stands before it can be applied.
+            let count = entries.prefix { $0.sequence < sequence }.count
+            return try apply(
+                Array(entries.prefix(count)), isVerified: isVerified, skipping: skipped)
+        } catch {
+            note.end()
+            throw error
+        }
+    }
+
+    private static let ended = RepriseError(
+        .internal, "this gateway's process has ended \(ClusterLimits.deaths) times while it did.")
+
+    private func applyNoted(
+        _ entries: [StoredEntry], _ isVerified: Bool, _ skipped: Set<SkippedEntry>
     ) throws -> [AppliedEntry] {
         let applied = try state.withLock { state in
             var fault: AdmissionMachine.Fault?
@@ -136,10 +178,17 @@ package final class ClusterView: Sendable {
                         let sessions = state.admission.sessions
                         var applied: [AppliedEntry] = []
                         for entry in entries {
+                            let isSkipped = skipped.contains { $0.isEntry(entry) }
                             do {
-                                applied.append(try state.apply(entry, isVerified, &memory, db))
+                                if !isSkipped { try configuration.onApply?(entry) }
+                                applied.append(
+                                    try state.apply(entry, isVerified, isSkipped, &memory, db))
                             } catch is AdmissionMachine.Fault where !applied.isEmpty {
                                 break  // It has changed nothing, and is the next.
+                            } catch {
+                                guard let reason = Self.poison(error) else { throw error }
+                                throw AdmissionMachine.Fault.poisonous(
+                                    sequence: entry.sequence, reason)
                             }
                             if applied.last?.mark != nil { break }
                         }
@@ -162,6 +211,26 @@ package final class ClusterView: Sendable {
             in: changes.map(\.channel), hasDeleted: changes.contains(where: \.hasDeleted))
         return applied
     }
+
+    /// Why applying fails on every gateway alike; nil if it may be this one's disk or memory.
+    private static func poison(_ error: any Error) -> RepriseError? {
+        switch error {
+        case is AdmissionMachine.Fault, is CancellationError: return nil
+        case let error as RepriseError: return ofThisGateway.contains(error.code) ? nil : error
+        case let error as DatabaseError:
+            guard ofTheStatement.contains(error.resultCode) else { return nil }
+            return RepriseError(
+                .internal, "SQLite refuses a statement: \(error.message ?? "?").", cause: error)
+        default: return RepriseError(.internal, "\(type(of: error))", cause: error)
+        }
+    }
+
+    private static let ofThisGateway: Set<RepriseError.Code> = [
+        .corrupt, .diskFull, .diskFailed, .notWritable, .busy, .closed, .unavailable,
+    ]
+    private static let ofTheStatement: [ResultCode] = [
+        .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_RANGE,
+    ]
 
     /// Keeps the view as it is now: nobody else applies to it.
     private func mark(by grant: Int64) throws {
@@ -209,19 +278,25 @@ package final class ClusterView: Sendable {
 
 extension ClusterView.State {
     mutating func apply(
-        _ stored: StoredEntry, _ isVerified: Bool, _ memory: inout LogMemory, _ db: Database
+        _ stored: StoredEntry, _ isVerified: Bool, _ isSkipped: Bool, _ memory: inout LogMemory,
+        _ db: Database
     ) throws -> AppliedEntry {
-        let admission = try admission.admit(stored, isVerified: isVerified)
+        let admission = try admission.admit(
+            stored, isVerified: isVerified, isSkipped: isSkipped)
         try self.admission.saveEntry(db)
         var outcomes: [CommandOutcome] = []
-        if case .accepted = admission.verdict, let entry = admission.entry {
+        if let count = admission.skipped {
+            if admission.verdict == .accepted {
+                outcomes = Array(repeating: CommandApplier.skipped, count: count)
+            }
+        } else if case .accepted = admission.verdict, let entry = admission.entry {
             outcomes = try applier.apply(
                 entry.commands, of: stored.sequence, at: admission.time, &memory, db)
         }
         return AppliedEntry(
             sequence: stored.sequence, session: admission.entry?.session ?? 0,
-            n: admission.entry?.n ?? 0, bytes: stored.bytes.count, verdict: admission.verdict,
-            outcomes: outcomes)
+            n: admission.entry?.n ?? 0, bytes: stored.bytes.count, time: admission.time,
+            verdict: admission.verdict, outcomes: outcomes)
     }
 }
 
@@ -261,7 +336,7 @@ extension AppliedEntry {
                     }
                 }
             case .trimmed(let channel, _): [(channel, true)]
-            case .nothing, .arrived, .leased, .marked, .hashed, .changed, .refused: []
+            case .nothing, .arrived, .leased, .marked, .hashed, .checked, .changed, .refused: []
             }
         }
     }

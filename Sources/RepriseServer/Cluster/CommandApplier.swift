@@ -82,6 +82,8 @@ struct CommandApplier {
         case .mark(let grant):
             return leases.isCurrent(grant, of: .base) ? .marked(grant: grant) : Self.outdated
         case .hashed(let hash): return .hashed(hash)
+        case .checked(let check): return .checked(check)
+        case .stuck: return .nothing
         case .trim(let channel, let through, let grant):
             if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
             return .trimmed(
@@ -89,6 +91,11 @@ struct CommandApplier {
         case .account(let command): return try change(command, at: time, db)
         }
     }
+
+    /// What each command of a skipped entry comes to.
+    static let skipped = CommandOutcome.refused(
+        RepriseError(
+            .refused, "No server of the cluster could do this, and its operator has it skipped."))
 
     private static let outdated = CommandOutcome.refused(
         RepriseError(.refused, "Another gateway does this now."))

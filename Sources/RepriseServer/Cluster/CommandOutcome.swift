@@ -15,6 +15,8 @@ package enum CommandOutcome: Sendable {
     case marked(grant: Int64)
     /// What a gateway's view came to at a mark.
     case hashed(ViewHash)
+    /// What entries came to at a gateway.
+    case checked(ResultCheck)
     /// Some messages were removed; whether more are to be.
     case trimmed(ChannelName, more: Bool)
     /// A command's `Outcome`, and what others have to hear of.
@@ -46,6 +48,8 @@ package struct AppliedEntry: Sendable {
     package let n: Int64
     /// Of the whole entry.
     package let bytes: Int
+    /// The journal's.
+    package let time: WallTime
     package let verdict: AdmissionMachine.Verdict
     /// Of an accepted entry, one for each command.
     package let outcomes: [CommandOutcome]

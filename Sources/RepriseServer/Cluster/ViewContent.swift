@@ -47,6 +47,25 @@ package enum ViewContent {
         return Array(hash.finalize())
     }
 
+    /// The hash of a copy's content, if the copy is whole.
+    static func hash(of file: URL) async throws -> [UInt8] {
+        do {
+            var settings = GRDB.Configuration()
+            settings.readonly = true
+            let copy = try DatabaseQueue(path: file.path, configuration: settings)
+            defer { try? copy.close() }
+            return try await copy.read { db in
+                let check = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)")
+                guard check == "ok" else {
+                    throw RepriseError(.corrupt, "The base is damaged: \(check ?? "?").")
+                }
+                return try hash(db)
+            }
+        } catch {
+            throw ServerDatabase.view.typed(error)
+        }
+    }
+
     private static func add(_ value: DatabaseValue, to hash: inout SHA256) {
         var bytes = BinaryWriter()
         switch value.storage {

@@ -169,7 +169,7 @@ package enum Backup {
         }
     }
 
-    private static func report(_ db: Database) throws -> Report {
+    static func report(_ db: Database) throws -> Report {
         let row = try Row.fetchOne(
             db, sql: "SELECT count(*), coalesce(sum(count), 0) FROM heads")
         let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0

@@ -13,12 +13,7 @@ enum Placement {
     static func fill<Value>(_ path: String, _ body: (String) throws -> Value) throws -> Value {
         let files = FileManager.default
         let existed = files.fileExists(atPath: path)
-        guard !existed || (try? files.contentsOfDirectory(atPath: path))?.isEmpty == true else {
-            throw RepriseError(
-                .badConfiguration,
-                "There is something at \(path) already, and nothing is overwritten.",
-                remedy: "Name a folder that is empty or not there.")
-        }
+        try expectEmpty(path)
         let place = path + "/.unfinished"
         do {
             try files.createDirectory(
@@ -37,6 +32,18 @@ enum Placement {
             try? files.removeItem(atPath: place)
             if !existed { try? files.removeItem(atPath: path) }
             throw error
+        }
+    }
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file, or a folder with content.
+    static func expectEmpty(_ path: String) throws {
+        let files = FileManager.default
+        guard files.fileExists(atPath: path) else { return }
+        guard (try? files.contentsOfDirectory(atPath: path))?.isEmpty == true else {
+            throw RepriseError(
+                .badConfiguration,
+                "There is something at \(path) already, and nothing is overwritten.",
+                remedy: "Name a folder that is empty or not there.")
         }
     }
 

@@ -73,6 +73,9 @@ package final class SQLiteMessageLog: MessageLog {
     /// Identifies the log: see ``RepriseCore/Epoch``.
     var epoch: Epoch { database.reading.epoch }
 
+    /// What it holds.
+    func report() throws -> Backup.Report { try database.readNow { try Backup.report($0) } }
+
     /// The log's operations on the caller's thread.
     ///
     /// Not while something else uses the log.

@@ -60,6 +60,8 @@ struct ClusterEntryTests {
             .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
             .publish(PublishMessages(messages, by: user, fence: fence)),
             .mark(grant: 77), .hashed(ViewHash(mark: 12, hash: Array(1...32))),
+            .checked(ResultCheck(first: 5, last: 9, digest: Array(1...32), name: "g1:8080")),
+            .stuck(StuckReport(sequence: 9, reason: "no", name: "g1:8080")),
             .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
             .lease(LeaseRequest(.housekeeping, by: -5, .claim)),
             .lease(LeaseRequest(.apns, by: 5, .renew(grant: 77))),
@@ -84,7 +86,7 @@ struct ClusterEntryTests {
     func roundTrip() throws {
         let commands = try Self.commands()
         let tags = Set(commands.map { $0.bytes[0] })
-        #expect(tags.count == 9 + ClusterCommand.accountCommands.count, "each is tried")
+        #expect(tags.count == 11 + ClusterCommand.accountCommands.count, "each is tried")
         let bytes = Self.entry(commands).bytes
         let entry = try ClusterEntry(bytes)
         #expect(entry.session == 7 && entry.n == 3 && entry.base == Self.base)

@@ -169,7 +169,8 @@ struct ClusterReplicaTests {
                                 mayChangeOthers: grant.mayManage))
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
-                case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed:
+                case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
+                    .checked, .stuck:
                     break
                 }
             }
@@ -521,7 +522,8 @@ struct ClusterReplicaTests {
             }
             for gateway in store.gateways {
                 let error = await gateway.ended() as? RepriseError
-                #expect(error?.code == .unknownKind && error?.remedy == "Update this gateway.")
+                #expect(error?.code == .unknownKind)
+                #expect(error?.remedy?.hasPrefix("Update this gateway.") == true)
             }
             await store.close()
         }

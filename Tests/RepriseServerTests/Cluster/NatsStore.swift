@@ -79,7 +79,7 @@ final class NatsStore: LogUnderTestStore {
 }
 
 /// The time at which an entry was first seen, by the test's clock.
-private final class Stamps: Sendable {
+final class Stamps: Sendable {
     private let known = Mutex<[Int64: WallTime]>([:])
 
     func stamped(_ entry: StoredEntry, by clock: any Timekeeper) -> StoredEntry {
@@ -94,7 +94,7 @@ private final class Stamps: Sendable {
 }
 
 /// A journal whose entries have the test's times instead of the server's.
-private struct RestampedJournal: ClusterJournal {
+struct RestampedJournal: ClusterJournal {
     let journal: NatsJournal
     let stamps: Stamps
     let clock: any Timekeeper
@@ -120,6 +120,8 @@ private struct RestampedJournal: ClusterJournal {
     }
 
     func status() async throws -> JournalStatus { try await journal.status() }
+
+    var skipped: Set<SkippedEntry> { journal.skipped }
 
     func close() async { await journal.close() }
 }

@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import Logging
+import RepriseCommandLine
+import RepriseCore
+import RepriseServer
+import RepriseWire
+
+#if Cluster
+    import RepriseCluster
+#endif
+
+/// `reprise cluster restored`: gives a journal that was restored from a backup a new epoch.
+struct ClusterRestoredCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restored",
+        abstract: "Give a journal that was restored from a backup a new epoch.",
+        usage: """
+            reprise cluster restored --log URL [--cluster NAME] [--yes]
+                                     [--log-user NAME --log-password-file FILE]
+                                     [--log-token-file FILE | --log-nkey FILE |
+                                      --log-creds FILE] [--log-ca FILE]
+                                     [--log-cert FILE --log-cert-key FILE] [--json]
+            """,
+        discussion: """
+            After a backup of NATS was put in place the journal lacks what was stored
+            since, and gives its numbers to other messages. With a new epoch devices
+            catch up from the beginning, recognise messages by id, and count missing
+            ones as lost. Stop the gateways, restore both streams, run this, remove the
+            gateways' --data, start them. A gateway that runs stops by itself.
+
+            Without --yes nothing is changed. This needs the operator's credentials.
+
+            EXAMPLES
+              reprise cluster restored --log nats://n1:4222 --yes
+
+            EXIT CODES
+              0 it has a new epoch; 1 --yes is missing; 65 the streams do not belong
+              together; 69 NATS is not reached, or this user may not; 76 it refuses;
+              78 there is no such journal. All: reprise --help
+            """)
+
+    @OptionGroup var place: ClusterPlaceOptions
+    @Flag(help: "Do it.") var yes = false
+    @Flag(help: "Print one JSON object.") var json = false
+
+    func validate() throws {
+        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
+    }
+
+    func run() async throws {
+        #if Cluster
+            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
+            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
+            var epoch = journal.epoch
+            do {
+                if yes { epoch = try await journal.restored() }
+                await journal.close()
+            } catch {
+                await journal.close()
+                throw error
+            }
+            if json {
+                try StandardOutput.write(json: Answer(epoch: epoch.text, isNew: yes))
+            } else {
+                try StandardOutput.write(
+                    yes
+                        ? "The journal's epoch is \(epoch) now. Remove the --data of each gateway "
+                            + "before it starts."
+                        : "Nothing is changed: with --yes the journal, now of epoch \(epoch), gets "
+                            + "a new one.")
+            }
+            if !yes { throw ExitCode(1) }
+        #else
+            throw ClusterToolCommand.isMissing
+        #endif
+    }
+
+    private struct Answer: Encodable {
+        let epoch: String
+        let isNew: Bool
+    }
+}

@@ -1,0 +1,159 @@
+import ArgumentParser
+import Foundation
+import Logging
+import RepriseCommandLine
+import RepriseCore
+import RepriseServer
+
+#if Cluster
+    import RepriseCluster
+#endif
+
+/// `reprise cluster skip`: has an entry skipped that no gateway can apply.
+struct ClusterSkipCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "skip",
+        abstract: "Have an entry of the journal skipped that no gateway can apply.",
+        usage: """
+            reprise cluster skip SEQ --log URL [--cluster NAME] [--yes]
+                                 [--log-user NAME --log-password-file FILE]
+                                 [--log-token-file FILE | --log-nkey FILE |
+                                  --log-creds FILE] [--log-ca FILE]
+                                 [--log-cert FILE --log-cert-key FILE] [--json]
+            """,
+        discussion: """
+            An entry that fails at every gateway stops them all before it: their /readyz
+            and 'reprise cluster check' name it. Skipped, it counts, and each change in
+            it is refused; gateways go on within a second or two, and views that are
+            made anew skip it too.
+
+            First it looks whether a gateway has applied the entry, and applies the
+            journal up to it itself, in a temporary folder. If the entry can be applied,
+            it is refused. Without --yes nothing is changed. This needs the operator's
+            credentials.
+
+            EXAMPLES
+              reprise cluster skip 4711 --log nats://n1:4222
+              reprise cluster skip 4711 --log nats://n1:4222 --yes
+
+            EXIT CODES
+              0 it is skipped; 1 it can be, and --yes is missing; 65 no such entry;
+              69 NATS is not reached, or this user may not; 76 it can be applied, or
+              was; 78 there is no such journal. All: reprise --help
+            """)
+
+    @Argument(help: ArgumentHelp("The entry's number.", valueName: "seq")) var sequence: Int64
+    @OptionGroup var place: ClusterPlaceOptions
+    @Flag(help: "Do it.") var yes = false
+    @Flag(help: "Print one JSON object.") var json = false
+    @Option(help: .hidden) var trial: String?
+
+    func validate() throws {
+        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
+        guard sequence > 0 else { throw ValidationError("Entries are numbered from 1.") }
+    }
+
+    func run() async throws {
+        #if Cluster
+            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
+            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
+            do {
+                if let trial {
+                    try await apply(journal, in: trial)
+                } else {
+                    try await skip(journal)
+                }
+                await journal.close()
+            } catch {
+                await journal.close()
+                throw error
+            }
+        #else
+            throw ClusterToolCommand.isMissing
+        #endif
+    }
+
+    #if Cluster
+        private func skip(_ journal: NatsJournal) async throws {
+            let entry = try await journal.unapplied(sequence)
+            guard let reason = try await reason() else {
+                throw RepriseError(
+                    .refused, "Entry \(sequence) can be applied.",
+                    remedy: "Look at the gateways that say otherwise: their version, their disk.")
+            }
+            // One that can do more may have begun meanwhile.
+            _ = try await journal.unapplied(sequence)
+            if yes { try await journal.skip(entry) }
+            if json {
+                try StandardOutput.write(
+                    json: Answer(
+                        entry: sequence, bytes: entry.bytes.count, reason: reason, isSkipped: yes))
+            } else {
+                try StandardOutput.write(reason)
+                try StandardOutput.write(
+                    yes
+                        ? "Entry \(sequence) is skipped: what it asked for is refused."
+                        : "Nothing is changed: with --yes entry \(sequence) is skipped, and what "
+                            + "it asks for refused.")
+            }
+            if !yes { throw ExitCode(1) }
+        }
+
+        /// Why it cannot be applied; nil if it can.
+        ///
+        /// It is tried in a process of its own, which it may end.
+        private func reason() async throws -> String? {
+            let folder = FileManager.default.temporaryDirectory
+                .appending(path: "reprise-skip-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let process = Process()
+            process.executableURL = Bundle.main.executableURL
+            process.arguments =
+                Array(CommandLine.arguments.dropFirst()) + ["--trial", folder.path]
+            let (output, errors) = (Pipe(), Pipe())
+            process.standardOutput = output
+            process.standardError = errors
+            try process.run()
+            // Each is at most two lines.
+            let said = output.fileHandleForReading.readDataToEndOfFile()
+            let error = errors.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
+                .map(String.init)
+            let status = process.terminationStatus
+            guard lines.first == Self.reached else {
+                let text = String(decoding: error, as: UTF8.self).limited(to: 500)
+                throw RepriseError(
+                    .unavailable, "The journal before entry \(sequence) was not applied: \(text)")
+            }
+            switch (process.terminationReason, status) {
+            case (.exit, 0): return lines.count > 1 ? lines[1] : nil
+            case (.uncaughtSignal, SIGKILL):
+                throw RepriseError(.unavailable, "The trial was killed.", remedy: "Try again.")
+            case (.uncaughtSignal, let signal):
+                return "Entry \(sequence) ends the process that applies it, by signal \(signal)."
+            case (_, let status):
+                throw RepriseError(
+                    .unavailable,
+                    "The trial ended with \(status): "
+                        + String(decoding: error, as: UTF8.self).limited(to: 500))
+            }
+        }
+
+        private static let reached = "reached"
+
+        private func apply(_ journal: NatsJournal, in folder: String) async throws {
+            let reason = try await journal.trial(of: sequence, in: folder) {
+                try? StandardOutput.write(Self.reached)
+            }
+            if let reason { try StandardOutput.write(reason.message) }
+        }
+    #endif
+
+    private struct Answer: Encodable {
+        let entry: Int64
+        let bytes: Int
+        let reason: String
+        let isSkipped: Bool
+    }
+}

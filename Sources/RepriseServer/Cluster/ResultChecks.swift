@@ -1,0 +1,162 @@
+import Crypto
+import Foundation
+import Logging
+import RepriseCore
+import Synchronization
+
+/// Compares what entries came to with what they came to at the other gateways, every
+/// ``ClusterLimits/checkEvery`` of the journal's time.
+///
+/// All gateways have the same entries in such a span, since the journal's time is theirs all. Each
+/// says a digest of what these came to; one that says another has another view. A gateway that is
+/// alone with its own, among three or more, is not ready until its view is made anew; of two, both
+/// are not.
+package final class ResultChecks: Sendable {
+    fileprivate struct Span {
+        /// Which one: the journal's time, divided.
+        let number: Int64
+        let first: Int64
+        var last: Int64
+        var hash = SHA256()
+        /// Whether it is seen from its first entry on.
+        let isWhole: Bool
+    }
+
+    fileprivate struct Comparison {
+        let mine: ResultCheck
+        /// By session.
+        var said: [Int64: ResultCheck] = [:]
+
+        var others: [ResultCheck] {
+            said.values.filter { $0.digest != mine.digest }.sorted { $0.name < $1.name }
+        }
+
+        /// Whether most have what this one has.
+        var isMine: Bool { 2 * (said.count - others.count) > said.count }
+    }
+
+    fileprivate struct State {
+        var span: Span?
+        /// The newest, by their last entries.
+        var compared: [Int64: Comparison] = [:]
+        /// The oldest one that differs.
+        var differing: Comparison?
+        var told: String?
+    }
+
+    /// The most spans that are compared at a time: what is said of one comes soon after it.
+    private static let spans = 64
+    /// What is older when it is applied is not told: this gateway catches up.
+    private static let recent: Duration = .seconds(60)
+
+    private let name: String
+    private let note: URL
+    private let clock: any Timekeeper
+    private let submit: CommandSubmission
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// In `folder`, of the view, it is noted that it differs: that goes with it.
+    init(
+        name: String, in folder: String, submit: @escaping CommandSubmission,
+        clock: any Timekeeper, logger: Logger
+    ) {
+        self.name = name
+        note = URL(fileURLWithPath: folder).appending(path: "view.differs")
+        self.submit = submit
+        self.clock = clock
+        self.logger = logger
+        var state = State()
+        state.told = (try? String(contentsOf: note, encoding: .utf8))?.limited(to: 500)
+        self.state = Mutex(state)
+    }
+
+    /// Why this gateway is not ready; nil while others have what it has.
+    package var problem: String? {
+        state.withLock { state in
+            guard let differing = state.differing, !differing.isMine else { return state.told }
+            return Self.text(differing)
+        }
+    }
+
+    private static func text(_ found: Comparison) -> String {
+        let names = found.others.prefix(4).map(\.name).joined(separator: ", ")
+        let equal = found.said.count - found.others.count
+        return "From entry \(found.mine.first) on this gateway (\(found.mine.name)) and \(names) "
+            + "have different results: \(equal) of \(found.said.count) have what this one has. "
+            + "Remove the view of the one that is alone with its own."
+    }
+
+    /// An entry is applied, in order; does not block.
+    package func applied(_ entry: AppliedEntry) {
+        let (ended, differs) = state.withLock { state in
+            let ended = state.take(entry, name)
+            var differs = false
+            for case .checked(let check) in entry.outcomes {
+                if state.heard(check, from: entry.session) { differs = true }
+            }
+            if state.compared.count > Self.spans, let oldest = state.compared.keys.min() {
+                state.compared[oldest] = nil
+            }
+            return (ended, differs)
+        }
+        if differs { tell() }
+        guard let ended, entry.time.advanced(by: Self.recent) >= clock.wall() else { return }
+        // The next span is compared anyhow.
+        Task { [submit] in _ = try? await submit([.checked(ended)]) }
+    }
+
+    private func tell() {
+        guard let found = state.withLock(\.differing) else { return }
+        let text = Self.text(found)
+        logger.error("the results of gateways differ", metadata: ["what": "\(text)"])
+        // A restart makes no wrong view right. Of two nobody knows which one is.
+        guard !found.isMine, found.said.count > 2 else { return }
+        try? Data(text.utf8).write(to: note)
+        state.withLock { $0.told = text }
+    }
+}
+
+extension ResultChecks.State {
+    /// - Returns: the check of a span that has ended.
+    fileprivate mutating func take(_ entry: AppliedEntry, _ name: String) -> ResultCheck? {
+        let number = entry.time.milliseconds / ClusterLimits.checkEvery.milliseconds
+        var ended: ResultCheck?
+        if let span, span.number != number {
+            if span.isWhole {
+                let check = ResultCheck(
+                    first: span.first, last: span.last, digest: Array(span.hash.finalize()),
+                    name: name)
+                compared[span.last] = .init(mine: check)
+                ended = check
+            }
+            self.span = .init(
+                number: number, first: entry.sequence, last: entry.sequence, isWhole: true)
+        }
+        if span == nil {
+            span = .init(
+                number: number, first: entry.sequence, last: entry.sequence,
+                isWhole: entry.sequence == 1)
+        }
+        var writer = BinaryWriter()
+        entry.write(to: &writer)
+        span?.hash.update(data: writer.bytes)
+        span?.last = entry.sequence
+        return ended
+    }
+
+    /// - Returns: whether something new differs.
+    fileprivate mutating func heard(_ check: ResultCheck, from session: Int64) -> Bool {
+        guard var found = compared[check.last], found.mine.first == check.first,
+            found.said.count < ClusterLimits.sessions
+        else { return false }
+        found.said[session] = check
+        compared[check.last] = found
+        guard !found.others.isEmpty, found.mine.last <= differing?.mine.last ?? .max else {
+            return false
+        }
+        // Of the first one all that is said counts.
+        differing = found
+        return true
+    }
+}

@@ -1,0 +1,262 @@
+import Foundation
+import RepriseTestSupport
+import RepriseTesting
+import Testing
+
+/// What an operator does with a cluster, by the real tool on a real nats-server.
+@Suite("reprise cluster")
+struct ClusterToolTests {
+    private func withServer(
+        _ body: (NatsServer, TemporaryFolder) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+        defer { server.kill() }
+        try await body(server, folder)
+    }
+
+    @discardableResult
+    private func tool(_ arguments: String..., input: String = "") async throws -> Tool.Result {
+        try await Tool.run(arguments, input: Data(input.utf8))
+    }
+
+    private func end(_ servers: ToolServer...) async {
+        for server in servers { server.tool.signal(SIGTERM) }
+        for server in servers { #expect(await server.tool.end(within: 10) == 0) }
+    }
+
+    private func history(of server: ToolServer, _ channel: String = "general") async throws
+        -> [String]
+    {
+        try await tool("history", channel, "--server", server.url).lines
+    }
+
+    private func gateway(_ nats: NatsServer, _ view: String) async throws -> ToolServer {
+        try await ToolServer(data: view, options: ["--log", nats.url])
+    }
+
+    private func listened(_ journal: String, _ server: ToolServer, _ count: Int) async throws
+        -> [ListenLine]
+    {
+        let listening = try RunningTool([
+            "listen", "general", "--journal", journal, "--server", server.url, "--json",
+        ])
+        try await listening.wait("it has \(count)") {
+            $0.split(separator: "\n").count >= count
+        }
+        listening.signal(SIGINT)
+        _ = await listening.end(within: 10)
+        return try ListenLine.all(listening.output)
+    }
+
+    @discardableResult
+    private func sqlite(_ file: String, _ sql: String) async throws -> String {
+        let result = try await Command.run(
+            Command.python.path,
+            [
+                "-c",
+                "import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); print(d.execute(sys.argv[2]).fetchone()); d.commit()",
+                file, sql,
+            ])
+        #expect(result.status == 0, "\(result.words)")
+        return result.words
+    }
+
+    private func epoch(in data: String) async throws -> String {
+        try await sqlite(data + "/messages.sqlite", "SELECT epoch FROM log")
+    }
+
+    @Test("A server's data goes into a cluster, and back: a device goes on where it was")
+    func thereAndBack() async throws {
+        try await withServer { nats, folder in
+            let (data, device) = (folder.path("data"), folder.path("device"))
+            let single = try await ToolServer(data: data)
+            try await tool("publish", "general", "one", "two", "--server", single.url)
+            #expect(try await listened(device, single, 2).map(\.seq) == [1, 2])
+            // Nobody moves what a server uses.
+            let place = ["--data", data, "--log", nats.url, "--open"]
+            let inUse = try await Tool.run(["cluster", "seed"] + place)
+            #expect(inUse.status == 75 && inUse.error.contains("Another server"))
+            let before = try await history(of: single)
+            await end(single)
+            let epoch = try await epoch(in: data)
+            let moved = try await Tool.run(["cluster", "seed"] + place)
+            #expect(moved.status == 0, "\(moved.error)")
+            #expect(moved.output.contains("moved 2 messages of 1 channel"), "\(moved.output)")
+            let again = try await Tool.run(["cluster", "seed", "--json"] + place)
+            #expect(again.status == 0 && again.output.contains(#""wasThere":true"#))
+
+            let gateway = try await gateway(nats, folder.path("view"))
+            #expect(try await history(of: gateway) == before)
+            let check = try await tool("cluster", "check", "--log", nats.url, "--json")
+            let found = try #require(check.output.firstMatch(of: /"epoch":"([^"]+)"/))
+            #expect(epoch.contains(found.1), "\(epoch) \(found.1)")
+            try await tool("publish", "general", "three", "--server", gateway.url)
+            // Only what is new, in the same epoch: nothing comes again, and nothing is missing.
+            let lines = try await listened(device, gateway, 1)
+            #expect(lines.map(\.seq) == [3] && lines.map(\.body) == [#""three""#], "\(lines)")
+            // A journal that has begun takes no other data, nor the same after it has changed.
+            let other = try await ToolServer(data: folder.path("other"))
+            await end(other)
+            let refused = try await tool(
+                "cluster", "seed", "--data", folder.path("other"), "--log", nats.url, "--open")
+            #expect(refused.status == 78 && refused.error.contains("There is a journal already"))
+
+            let copied = try await tool(
+                "cluster", "export", "--log", nats.url, "--data", folder.path("copy"), "--json")
+            #expect(copied.status == 0, "\(copied.error)")
+            #expect(copied.output.contains(#""isMoved":false,"messages":3"#), "\(copied.output)")
+            let after = try await history(of: gateway)
+            await end(gateway)
+            let back = folder.path("back")
+            let out = try await tool(
+                "cluster", "export", "--log", nats.url, "--data", back, "--move")
+            #expect(out.status == 0, "\(out.error)")
+            #expect(out.output.contains("moved 3 messages"), "\(out.output)")
+            #expect(
+                try await tool("cluster", "export", "--log", nats.url, "--data", back).status == 78)
+            // No gateway goes on with it.
+            let late = try RunningTool(
+                ["serve", "--port", "0", "--data", folder.path("view"), "--log", nats.url])
+            #expect(await late.end(within: 15) == 78 && late.error.contains("is sealed"))
+            #expect(try await self.epoch(in: back) == epoch)
+            #expect(try await self.epoch(in: folder.path("copy")) != epoch)
+            let single2 = try await ToolServer(data: back)
+            #expect(try await history(of: single2) == after)
+            try await tool("publish", "general", "four", "--server", single2.url)
+            #expect(try await listened(device, single2, 1).map(\.seq) == [4])
+            // The copy of before has another epoch: a device begins anew, and knows what it has.
+            let copy = try await ToolServer(data: folder.path("copy"))
+            #expect(try await history(of: copy) == after)
+            await end(single2, copy)
+        }
+    }
+
+    @Test("A seed that is killed at any time leaves nothing half moved, and is made again")
+    func killedSeed() async throws {
+        try await withServer { nats, folder in
+            let data = folder.path("data")
+            let single = try await ToolServer(
+                data: data, options: ["--publishes-per-second", "100000"])
+            let line = String(repeating: "x", count: 4_000)
+            let lines = (0..<3_000).map { "\($0) \(line)" }.joined(separator: "\n")
+            let published = try await tool(
+                "publish", "general", "--server", single.url, "--quiet", input: lines)
+            #expect(published.status == 0, "\(published.error)")
+            await end(single)
+            let place = ["cluster", "seed", "--data", data, "--log", nats.url, "--open"]
+            var kills = 0
+            for wait in [0, 30, 80, 150, 250, 400] {
+                let seed = try RunningTool(place)
+                try await eventually("it has begun, or is done") {
+                    seed.error.contains("copying") || !seed.isRunning
+                }
+                try await Task.sleep(for: .milliseconds(wait))
+                seed.signal(SIGKILL)
+                if await seed.end() == -SIGKILL { kills += 1 }
+                let check = try await tool("cluster", "check", "--log", nats.url)
+                // There is no journal, or a whole one with its base.
+                #expect(
+                    check.status == 78 || check.output.contains("base      at entry 1"),
+                    "\(check.output) \(check.error)")
+            }
+            #expect(kills > 0)
+            let done = try await Tool.run(place)
+            #expect(done.status == 0, "\(done.error)")
+            let gateway = try await gateway(nats, folder.path("view"))
+            let found = try await tool(
+                "history", "general", "--server", gateway.url, "--limit", "1")
+            #expect(found.output.contains("2999"), "\(found.output.prefix(300))")
+            await end(gateway)
+        }
+    }
+
+    @Test("An entry that no gateway can apply stops all; skipped, they go on, and new ones too")
+    func poison() async throws {
+        try await withServer { nats, folder in
+            let data = folder.path("data")
+            let single = try await ToolServer(data: data)
+            try await tool("publish", "full", "one", "--server", single.url)
+            await end(single)
+            // The channel has no sequences left: what is published there fails as it is applied.
+            try await sqlite(data + "/messages.sqlite", "UPDATE heads SET head = 9007199254740991")
+            let seed = try await tool(
+                "cluster", "seed", "--data", data, "--log", nats.url, "--open")
+            #expect(seed.status == 0, "\(seed.error)")
+            let first = try await gateway(nats, folder.path("1"))
+            let second = try await gateway(nats, folder.path("2"))
+            try await tool("publish", "general", "before", "--server", first.url)
+            let publishing = try RunningTool(["publish", "full", "bad", "--server", second.url])
+            let skip = { (arguments: String...) in
+                try await Tool.run(["cluster", "skip", "--log", nats.url] + arguments)
+            }
+            var entry = ""
+            for server in [first, second] {
+                try await eventually("it says so") {
+                    let ready = try await Command.run("curl", ["-s", server.url + "/readyz"])
+                    let words = /Entry (\d+) of the journal cannot/
+                    guard let found = ready.words.firstMatch(of: words) else { return false }
+                    entry = String(found.1)
+                    return ready.words.contains("reprise cluster skip \(entry)")
+                }
+            }
+            let check = try await tool("cluster", "check", "--log", nats.url)
+            #expect(check.status == 1 && check.output.contains("stands before entry \(entry)"))
+            // Not without being sure, and not what was applied.
+            let asked = try await skip(entry)
+            #expect(asked.status == 1 && asked.output.contains("Nothing is changed"), "\(asked)")
+            let applied = try await skip("\(try #require(Int(entry)) - 1)", "--yes")
+            #expect(applied.status == 76 && applied.error.contains("has applied"), "\(applied)")
+            #expect(try await skip("999999", "--yes").status == 65)
+            let done = try await skip(entry, "--yes", "--json")
+            #expect(done.status == 0 && done.output.contains(#""isSkipped":true"#), "\(done)")
+            #expect(await publishing.end(within: 15) == 76, "\(publishing.error)")
+            let after = try await tool("publish", "general", "after", "--server", second.url)
+            #expect(after.status == 0, "\(after.error)")
+            let new = try await gateway(nats, folder.path("3"))
+            let histories = [
+                try await history(of: first), try await history(of: second),
+                try await history(of: new),
+            ]
+            #expect(histories[0].count == 2 && Set(histories).count == 1, "\(histories)")
+            let better = try await tool("cluster", "check", "--log", nats.url)
+            #expect(better.output.contains("skipped   entry \(entry)"), "\(better.output)")
+            #expect(!better.output.contains("stands before"), "\(better.output)")
+            await end(first, second, new)
+        }
+    }
+
+    @Test("A restored journal gets a new epoch: gateways begin anew, those that run end")
+    func restored() async throws {
+        try await withServer { nats, folder in
+            let view = folder.path("view")
+            let gateway = try await gateway(nats, view)
+            try await tool("publish", "general", "one", "--server", gateway.url)
+            let asked = try await tool("cluster", "restored", "--log", nats.url)
+            #expect(asked.status == 1 && asked.output.contains("Nothing is changed"))
+            let done = try await tool("cluster", "restored", "--log", nats.url, "--yes")
+            #expect(done.status == 0 && done.output.contains("Remove the --data"), "\(done.error)")
+            #expect(await gateway.tool.end(within: 15) != 0)
+            let late = try RunningTool(["serve", "--port", "0", "--data", view, "--log", nats.url])
+            #expect(await late.end(within: 15) == 78 && late.error.contains("another journal"))
+            try FileManager.default.removeItem(atPath: view)
+            let again = try await self.gateway(nats, view)
+            #expect(try await history(of: again).count == 1)
+            await end(again)
+        }
+    }
+
+    @Test(
+        "Every command explains itself in 80 columns, and says what is missing",
+        arguments: ["check", "seed", "export", "skip", "restored"])
+    func help(name: String) async throws {
+        let help = try await tool("cluster", name, "--help")
+        #expect(help.status == 0)
+        #expect(help.output.contains("EXIT CODES") && help.output.contains("EXAMPLES"))
+        for line in help.lines { #expect(line.count <= 80, "\(line)") }
+        let more =
+            name == "skip" ? ["7"] : ["seed", "export"].contains(name) ? ["--data", "x"] : []
+        let result = try await Tool.run(["cluster", name] + more)
+        #expect(result.status == 64 && result.error.contains("--log"), "\(result.error)")
+    }
+}
