@@ -216,6 +216,15 @@ package final class ClusterView: Sendable {
         }
     }
 
+    /// See ``PositionStore/all(of:first:limit:)``, as far as the journal is applied.
+    package func positions(
+        of channel: ChannelName, first: UserID?, limit: Int
+    ) throws -> [ServerFrame.Position] {
+        try database.readNow { db in
+            try PositionStore.all(of: channel, first: first, limit: limit, db)
+        }
+    }
+
     /// Who has a lease.
     package func lease(_ role: LeaseRole) -> Lease? {
         state.withLock { $0.applier.leases.leases[role] }
