@@ -210,7 +210,7 @@ final class ChannelsWorld {
             simulation.met(.shutdownServer)
             server.shutDown(outage: fault.length)
         case .journalLoses, .journalRepeats, .journalDelays, .journalLeaderless, .gatewayCutOff,
-            .gatewayStops, .viewLost:
+            .gatewayStops, .viewLost, .deviceMoves, .gatewayReturns, .journalStrangers:
             cluster?.inflict(fault)
         case .killLoading: apps[fault.target].dieNext(after: fault.bits, for: fault.length)
         case .refusePublish:
@@ -236,8 +236,15 @@ final class ChannelsWorld {
 
     /// Whether nobody has anything to do any more.
     var isComplete: Bool {
-        producers.isDone && people?.isDone != false
+        producers.isDone && people?.isDone != false && cluster?.isComplete != false
             && checkers.allSatisfy { $0.isComplete(channels, server) }
+    }
+
+    /// After all else, of a cluster whose journal goes back.
+    func goBack() {
+        server.observer = { _ in }
+        for device in devices { device.process.kill("is switched off") }
+        cluster?.goBack()
     }
 
     func check() {

@@ -22,7 +22,10 @@ package struct ClusterWorkload: Workload {
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         FaultSchedule.draw(
-            seed: seed, kinds: Self.kinds, length: (.seconds(5), .seconds(60)), size: .small)
+            seed: seed, kinds: Self.kinds, length: (.seconds(5), .seconds(60)), size: .small
+        ).adding(
+            [.deviceMoves, .deviceMoves, .gatewayReturns, .gatewayReturns, .journalStrangers],
+            most: 2, for: "more of a cluster")
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
@@ -32,6 +35,8 @@ package struct ClusterWorkload: Workload {
             defer { try? FileManager.default.removeItem(at: folder) }
             let world = try ChannelsWorld(simulation, tier, cluster: folder)
             ChannelsWorkload.play(world, simulation)
+            guard simulation.violation == nil else { return }
+            if ClusterMix(simulation.schedule).goesBack { world.goBack() }
         } catch {
             simulation.violated(.agreement, "the stores cannot be used: \(error)")
         }

@@ -7,6 +7,9 @@ extension ServerConnection {
     func sayHello(of device: ConnectingDevice, by gateway: SimulatedGateway) {
         let life = life
         gateway.submit([.hello(device)]) { [life, id] result in
+            if case .arrived(let arrival, _)? = (try? result.get())?.first {
+                life.server.observer(.arrived(arrival, connection: id))
+            }
             life.post(.arrived(id, result.flatMap(Self.generation)))
         }
         guard life.mutation == .clusterWelcomesEarly else { return }

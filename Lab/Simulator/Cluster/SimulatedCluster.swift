@@ -8,9 +8,18 @@ final class SimulatedCluster {
     let journal: SimulatedStream
     let truth: JournalTruth
     let servers: [SimulatedServer]
-    private let gateways: [SimulatedGateway]
-    private let simulation: Simulation
+    let gateways: [SimulatedGateway]
+    let simulation: Simulation
+    private let network: SimulatedNetwork
     let channels: [ChannelName]
+    /// Who says how far they have read; nil in most runs.
+    let receipts: ClusterReceipts?
+    /// Who does the housekeeping; nil in most runs.
+    let keepers: Keepers?
+    /// Devices that are to go when their gateway has taken something of them.
+    private var moving: [Fault] = []
+    /// So many messages were published after all else.
+    var lateMessages = 0
 
     /// Devices dial any of them by this address.
     static let address = "server"
@@ -20,7 +29,9 @@ final class SimulatedCluster {
         in folder: URL
     ) throws {
         self.simulation = simulation
+        self.network = network
         self.channels = channels
+        let mix = ClusterMix(simulation.schedule)
         let epoch = try SimulatedServer.firstEpoch()
         let journal = SimulatedStream(simulation)
         self.journal = journal
@@ -40,10 +51,14 @@ final class SimulatedCluster {
             let server = SimulatedServer(
                 simulation, name: "gateway-\(number)", address: Self.address, network: network,
                 store: gateway, settings: settings, gateway: gateway,
-                firstConnection: number * 1_000_000)
+                firstConnection: number * Self.connections)
             gateway.serve(server)
             return server
         }
+        receipts =
+            try mix.hasReceipts ? ClusterReceipts(simulation, network, truth, gateways) : nil
+        keepers = mix.hasKeepers ? Keepers(simulation, gateways, channels) : nil
+        truth.isKept = mix.hasKeepers
         journal.stored = { [truth] in truth.stored($0) }
     }
 
@@ -51,7 +66,13 @@ final class SimulatedCluster {
     func stand(behind server: SimulatedServer) {
         server.cluster = self
         truth.observer = { [unowned server] in server.observer($0) }
-        for gateway in servers { gateway.observer = { [unowned server] in server.observer($0) } }
+        for (number, gateway) in servers.enumerated() {
+            gateway.observer = { [unowned self, unowned server] sight in
+                truth.saw(sight)
+                if case .took(_, let connection) = sight { tookFrom(connection, at: number) }
+                server.observer(sight)
+            }
+        }
     }
 
     /// The people's channels are made before anybody comes.
@@ -61,17 +82,23 @@ final class SimulatedCluster {
         truth.accounts = people
         truth.membersChanged = changed
         for server in servers { server.accounts = people }
-        let commands = channels.compactMap { channel in
-            people?.channels[channel].map { settings in
-                ClusterCommand.account(
-                    SetChannel(channel, settings, by: Principal(user: nil, isAdmin: true)))
-            }
-        }
+        let commands: [ClusterCommand] =
+            channels.compactMap { channel in
+                people?.channels[channel].map { settings in
+                    ClusterCommand.account(
+                        SetChannel(channel, settings, by: Principal(user: nil, isAdmin: true)))
+                }
+            } + (receipts?.messages ?? [])
         if !commands.isEmpty {
+            // What is read there is nobody's who watches the devices.
+            let observer = truth.observer
+            truth.observer = { _ in }
             put(0, [.session(nonce: -1, name: "maker")])
             put(1, commands)
+            truth.observer = observer
         }
         for server in servers { server.process.start() }
+        receipts?.begin()
     }
 
     private func put(_ session: Int64, _ commands: [ClusterCommand]) {
@@ -89,8 +116,13 @@ final class SimulatedCluster {
 
     /// When the gateway of a connection had applied all that was stored at a moment; nil before.
     func applied(through moment: Duration, by connection: Int) -> Duration? {
-        gateways[connection / 1_000_000].applied(through: moment)
+        gateways[Self.gateway(of: connection)].applied(through: moment)
     }
+
+    /// More than a gateway has connections in a run.
+    private static let connections = 1_000_000
+
+    static func gateway(of connection: Int) -> Int { connection / connections }
 
     // MARK: Faults
 
@@ -100,6 +132,8 @@ final class SimulatedCluster {
         case .gatewayCutOff: gateways[number].cutOff(for: fault.length)
         case .gatewayStops: stop(servers[number].process, for: fault.length)
         case .viewLost: loseView(of: number, for: fault.length)
+        case .deviceMoves: moving.append(fault)
+        case .gatewayReturns: returns(number, fault)
         default: journal.inflict(fault)
         }
     }
@@ -121,15 +155,48 @@ final class SimulatedCluster {
         simulation.after(length) { process.start() }
     }
 
+    /// A gateway has taken messages, and does not bring them into the journal at once: their device
+    /// loses its connection meanwhile, and may come back through another one.
+    private func tookFrom(_ connection: Int, at number: Int) {
+        guard let fault = moving.popLast() else { return }
+        simulation.after(.milliseconds(Int64(fault.bits % 64))) { [self] in
+            simulation.met(.deviceMoves)
+            gateways[number].cutOff(for: .seconds(1 + Int64(fault.bits >> 8 % 9)))
+            servers[number].life?.cut(connection)
+        }
+    }
+
+    /// A gateway is killed, starts again and does not reach the journal at first; everybody has to
+    /// connect again when it is there, and is sent to it.
+    private func returns(_ number: Int, _ fault: Fault) {
+        let process = servers[number].process
+        guard process.state == .running else { return }
+        simulation.met(.gatewayReturns)
+        process.kill()
+        simulation.after(.milliseconds(20 + Int64(fault.bits % 1_000))) { [self] in
+            guard process.state == .dead else { return }
+            gateways[number].cutOff(for: .seconds(1 + Int64(fault.bits >> 16 % 6)))
+            process.start()
+            network.prefer(process, for: .seconds(3))
+            for server in servers { server.life?.cutAll() }
+        }
+    }
+
     func heal() {
+        moving = []
+        keepers?.end()
+        receipts?.heal()
         journal.heal()
         for gateway in gateways { gateway.heal() }
     }
 
     // MARK: The end
 
+    var isComplete: Bool { receipts?.isComplete ?? true }
+
     /// Equal positions, equal rows.
     func check() {
+        receipts?.check()
         do {
             let rows = try truth.dump()
             for (number, gateway) in gateways.enumerated() {

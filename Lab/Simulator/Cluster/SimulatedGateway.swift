@@ -14,7 +14,8 @@ final class SimulatedGateway: JournaledStore {
 
     /// The server around it, which has it.
     private weak var itsServer: SimulatedServer?
-    private let simulation: Simulation
+    let simulation: Simulation
+    let number: Int
     private let journal: SimulatedStream
     private let files: ViewFiles
     private(set) var view: ClusterView
@@ -25,6 +26,14 @@ final class SimulatedGateway: JournaledStore {
     private let nonces: Nonces
     private var cutOffUntil: Duration = .zero
     private var losesView = false
+    /// An entry of another past, until this gateway has compared its own with the journal.
+    private var disputed: StoredEntry?
+    /// Whether what was applied in former lives was compared with the journal.
+    private var isVerified = true
+    /// Why it has stopped for good.
+    private(set) var stopped: String?
+    var receipts: ReceiptsGateway?
+    var keeper: Keepers.Keeper?
     /// When it applied each entry.
     private var moments: [Int64: Duration] = [:]
 
@@ -33,6 +42,7 @@ final class SimulatedGateway: JournaledStore {
         _ simulation: Simulation, _ journal: SimulatedStream, number: Int, files: ViewFiles
     ) throws {
         self.simulation = simulation
+        self.number = number
         self.journal = journal
         self.files = files
         view = try files.open()
@@ -73,11 +83,17 @@ final class SimulatedGateway: JournaledStore {
     func begin() {
         writer = SubmissionMachine(nonces: nonces.next)
         tail = TailMachine(now: now)
-        replies = [:]
+        (replies, disputed, stopped) = ([:], nil, nil)
+        // It can be wrong only behind a journal that went back.
+        isVerified = !journal.hasGoneBack || view.position.sequence == 0
+        if simulation.mutation == .clusterStartsBlindly { isVerified = true }
+        if !isVerified { verify(nil) }
         lookLater()
+        receipts?.begin()
+        keeper?.begin()
     }
 
-    private var now: Duration { process.clock.uptime() }
+    var now: Duration { process.clock.uptime() }
 
     private var moment: SubmissionMachine<CommandOutcome>.Moment {
         .init(now: now, clock: process.clock.wall(), position: view.position)
@@ -97,10 +113,13 @@ final class SimulatedGateway: JournaledStore {
 
     /// Entries have come, live or read.
     func heard(_ entries: [StoredEntry]) {
-        for entry in entries where process.state == .running {
-            follow(
-                tail.heard(
-                    entry, view.order(of: entry), applied: view.position.sequence, now: now))
+        for entry in entries where process.state == .running && disputed == nil && isVerified {
+            if simulation.mutation == .clusterSkipsNoise, (try? ClusterEntry(entry.bytes)) == nil {
+                continue
+            }
+            var order = view.order(of: entry)
+            if simulation.mutation == .clusterForgetsPast, order == .changed { order = .applied }
+            follow(tail.heard(entry, order, applied: view.position.sequence, now: now))
         }
         if process.state == .running { lookLater() }
     }
@@ -112,8 +131,13 @@ final class SimulatedGateway: JournaledStore {
         simulation.after(max(due - now, .zero), on: process) { [unowned self] in
             guard turn == self.turn else { return }
             if simulation.mutation != .clusterNeverResends { perform(writer.timerFired(moment)) }
-            follow(tail.timerFired(applied: view.position.sequence, now: now))
-            lookLater()
+            let action = tail.timerFired(applied: view.position.sequence, now: now)
+            if disputed == nil, isVerified {
+                follow(action)
+            } else if action != nil {
+                verify(disputed)
+            }
+            if process.state == .running { lookLater() }
         }
     }
 
@@ -122,7 +146,7 @@ final class SimulatedGateway: JournaledStore {
         case nil: break
         case .apply(let entry): apply(entry)
         case .wentBack(let sequence):
-            simulation.violated(.agreement, "the journal went back to \(sequence)")
+            stop("entry \(sequence) of the journal is another one")
         case .read(let sequence):
             journal.read(after: sequence, for: self) { [unowned self] entries, last in
                 heard(entries)
@@ -133,19 +157,67 @@ final class SimulatedGateway: JournaledStore {
         }
     }
 
-    private func apply(_ entry: StoredEntry) {
+    private func apply(_ entry: StoredEntry, isVerified: Bool = false) {
         guard process.survives("applying entry \(entry.sequence)") else { return }
         guard server.disk.commit() == .done else { return fail("cannot write its view") }
         do {
-            for applied in try view.apply([entry]) {
+            for applied in try view.apply([entry], isVerified: isVerified) {
                 moments[applied.sequence] = simulation.now
                 guard process.survives("telling of entry \(applied.sequence)") else { return }
                 server.life?.applied(applied)
+                receipts?.applied(applied)
                 settle(applied)
+            }
+        } catch let fault as AdmissionMachine.Fault {
+            guard case .otherPast = fault else {
+                return simulation.violated(.agreement, "entry \(entry.sequence): \(fault)")
+            }
+            switch simulation.mutation {
+            case .clusterForgetsPast: apply(entry, isVerified: true)
+            case .clusterStopsForOthers: stop("entry \(entry.sequence) is of another past")
+            default: verify(entry)
             }
         } catch {
             simulation.violated(.agreement, "entry \(entry.sequence) cannot be applied: \(error)")
         }
+    }
+
+    /// Compares what was applied last with the journal: either this gateway or the writer of the
+    /// entry has another past; nil at the start.
+    private func verify(_ entry: StoredEntry?) {
+        disputed = entry
+        compare(entry, after: max(view.position.sequence - 32, 0))
+    }
+
+    private func compare(_ entry: StoredEntry?, after sequence: Int64) {
+        journal.read(after: sequence, for: self) { [unowned self] entries, _ in
+            let end = view.position.sequence
+            guard disputed == entry, process.state == .running else { return }
+            let compared = view.compare(entries)
+            if let compared, compared.isEqual == true, compared.through < end {
+                return compare(entry, after: compared.through)
+            }
+            _ = tail.read(last: nil, applied: end, now: now)
+            // Where it is not known it is compared again after a silence.
+            if let compared {
+                disputed = nil
+                guard compared.isEqual == true || end == 0 else {
+                    return stop("the journal is not what was applied up to \(end)")
+                }
+                isVerified = true
+                if let entry { apply(entry, isVerified: true) }
+            }
+            if process.state == .running { lookLater() }
+        }
+    }
+
+    /// The journal does not hold what is applied here: it says so and serves nobody.
+    private func stop(_ why: String) {
+        guard journal.hasGoneBack else {
+            return simulation.violated(.agreement, "a gateway stops: \(why)")
+        }
+        process.kill("stops: \(why)")
+        stopped = why
     }
 
     private func settle(_ entry: AppliedEntry) {
@@ -176,10 +248,12 @@ final class SimulatedGateway: JournaledStore {
     /// As retention does by count: the gateway that does it says up to where.
     func trim(_ policy: RetentionPolicy, of channels: [ChannelName]) {
         guard process.state == .running, let count = policy.count else { return }
+        let grant = keeper?.grant
+        guard keeper == nil || grant != nil else { return }
         do {
             let commands = try channels.compactMap { channel -> ClusterCommand? in
                 let through = try state(of: channel).head - count
-                return through > 0 ? .trim(channel, through: through, grant: nil) : nil
+                return through > 0 ? .trim(channel, through: through, grant: grant) : nil
             }
             if !commands.isEmpty { submit(commands) { _ in } }
         } catch {

@@ -12,8 +12,15 @@ final class SimulatedStream {
     private(set) var entries: [StoredEntry] = []
     /// When each was stored.
     private(set) var moments: [Duration] = []
-    /// Called with each entry when it is stored, before any gateway hears of it.
-    var stored: (StoredEntry) -> Void = { _ in }
+    /// Called with each entry when it is stored, before any gateway hears of it; answers whether it
+    /// counts.
+    var stored: (StoredEntry) -> Bool = { _ in false }
+    /// The places of the entries that count.
+    private var counting: [Int] = []
+    /// When each gateway hears the last of what is told.
+    private var arrivals: [Int: Duration] = [:]
+    /// Whether it has lost entries that it held.
+    private(set) var hasGoneBack = false
     private var gateways: [SimulatedGateway] = []
     /// Of each session, the last number; for a wrong journal.
     private var numbers: [Int64: Int64] = [:]
@@ -24,7 +31,7 @@ final class SimulatedStream {
         random = simulation.random("journal")
         simulation.whenEnded { [self] in
             gateways = []
-            stored = { _ in }
+            stored = { _ in false }
         }
     }
 
@@ -57,10 +64,45 @@ final class SimulatedStream {
     // MARK: Faults
 
     func inflict(_ fault: Fault) {
+        guard fault.kind != .journalStrangers else { return forge(1 + Int(fault.bits % 4)) }
         troubles.append((fault.kind, simulation.now + min(fault.length, .seconds(30))))
     }
 
     func heal() { troubles = [] }
+
+    /// Holds no more than it held once: what is stored from now on has numbers that were used.
+    func goBack(to sequence: Int64) {
+        simulation.trace("journal", "goes back from \(entries.count) to \(sequence)")
+        hasGoneBack = true
+        entries.removeLast(entries.count - Int(sequence))
+        moments.removeLast(moments.count - Int(sequence))
+        counting.removeAll { $0 >= Int(sequence) }
+    }
+
+    /// Somebody else publishes: noise, or a damaged copy of an entry.
+    private func forge(_ count: Int) {
+        simulation.met(.journalStrangers)
+        for _ in 0..<count { store(forged()) }
+    }
+
+    private func forged() -> [UInt8] {
+        let noise = (0..<random.index(64)).map { _ in UInt8(random.index(256)) }
+        guard random.chance(0.7), !counting.isEmpty else {
+            // Whoever reads a later format or rules stops, as he should.
+            let head = Array(entries.first?.bytes.prefix(13) ?? [])
+            return (random.chance(0.5) ? head : []) + noise
+        }
+        // One that has counted: a damaged copy of the next could not be told from the next.
+        var bytes = entries[counting[random.index(counting.count)]].bytes
+        switch random.index(3) {
+        case 0: bytes.removeLast(1 + random.index(bytes.count - 1))
+        case 1: bytes += noise
+        default:
+            let place = ClusterEntry.headBytes + random.index(bytes.count - ClusterEntry.headBytes)
+            bytes[place] ^= UInt8(1 + random.index(255))
+        }
+        return bytes
+    }
 
     private func happens(_ kind: Fault.Kind, _ chance: Double = 1) -> Bool {
         guard troubles.contains(where: { $0.kind == kind && simulation.now < $0.until }),
@@ -95,6 +137,16 @@ final class SimulatedStream {
         return entry.bytes
     }
 
+    /// What one leader tells comes in order.
+    ///
+    /// It matters where numbers are used again: who hears the second of them first cannot know that
+    /// there was another first.
+    private func inOrder(_ way: Duration, to gateway: SimulatedGateway) -> Duration {
+        let arrival = max(arrivals[gateway.number] ?? .zero, simulation.now + way)
+        arrivals[gateway.number] = arrival
+        return arrival - simulation.now
+    }
+
     private func store(_ bytes: [UInt8]) {
         let off = Duration.seconds(4) * (random.fraction() - 0.5)
         let stamp = SimulatedClock.beginning.advanced(by: simulation.now + off)
@@ -102,9 +154,10 @@ final class SimulatedStream {
         let entry = StoredEntry(sequence: Int64(entries.count) + 1, stamp: stamp, bytes: bytes)
         entries.append(entry)
         moments.append(simulation.now)
-        stored(entry)
+        if stored(entry) { counting.append(entries.count - 1) }
         for gateway in gateways where gateway.process.state != .dead {
             for way in ways(for: gateway) {
+                let way = hasGoneBack ? inOrder(way, to: gateway) : way
                 simulation.after(way, on: gateway.process) { gateway.heard([entry]) }
             }
         }

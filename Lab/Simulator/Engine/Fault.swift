@@ -15,6 +15,8 @@ package struct Fault: Hashable, Sendable {
         // Of a cluster: the journal, and a gateway's way to it, its process and its view.
         case journalLoses, journalRepeats, journalDelays, journalLeaderless
         case gatewayCutOff, gatewayStops, viewLost
+        // Devices that come back, and who else writes to the journal.
+        case deviceMoves, gatewayReturns, journalStrangers
         // What the server takes.
         case refusePublish
         // Tokens: the app's backend has none, or its clock is wrong.
@@ -62,6 +64,9 @@ package struct Fault: Hashable, Sendable {
             case .gatewayCutOff: "a gateway does not reach the journal"
             case .gatewayStops: "a gateway is frozen"
             case .viewLost: "a gateway is killed, and its view is gone"
+            case .deviceMoves: "a gateway is cut off with what a device published, which goes"
+            case .gatewayReturns: "a gateway starts without its journal, and all connect again"
+            case .journalStrangers: "somebody else writes to the journal: noise, damaged copies"
             case .refusePublish: "the server refuses some of what is published, for now"
             case .tokensFail: "the app's backend has no good tokens"
             case .tokenSkew: "the clock of the app's backend is wrong"

@@ -71,7 +71,8 @@ package struct FaultInjector {
             simulation.met(.clockDrift)
             device.process.clock.drift(Double(Int64(fault.bits % 2_001) - 1_000) / 10_000)
         case .journalLoses, .journalRepeats, .journalDelays, .journalLeaderless, .gatewayCutOff,
-            .gatewayStops, .viewLost, .killLoading, .shutdownServer, .damage, .retention, .restore,
+            .gatewayStops, .viewLost, .deviceMoves, .gatewayReturns, .journalStrangers,
+            .killLoading, .shutdownServer, .damage, .retention, .restore,
             .newEpoch,
             .refusePublish, .tokensFail,
             .tokenSkew, .secondOwner, .gateCloses, .handlerThrows, .handlerHangs, .handlerLate,

@@ -20,7 +20,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // A cluster.
     case clusterAnswersBeforeApplied, clusterNeverResends, clusterWelcomesEarly
     case clusterTiesGenerations, clusterForgetsFences, clusterDecidesRights, clusterFlagsDiffer
-    case clusterRenumbers
+    case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterSkipsNoise
+    case clusterForgetsPast, clusterStopsForOthers, clusterUnfencedHolder, clusterLeaseFromAnswer
+    case clusterStartsBlindly
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Typing.
@@ -90,6 +92,14 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .clusterDecidesRights: "a gateway writes what a user may do by its own view"
         case .clusterFlagsDiffer: "a gateway decides by another flag than the others"
         case .clusterRenumbers: "entries count whatever their number in the session is"
+        case .clusterReadsEarly: "a gateway tells positions before it is up to date"
+        case .clusterEchoesEarly: "a gateway echoes a receipt before it is applied"
+        case .clusterSkipsNoise: "a gateway passes over what is no entry"
+        case .clusterForgetsPast: "a gateway goes on when the journal has gone back"
+        case .clusterStopsForOthers: "a gateway stops for another's past, and does not compare"
+        case .clusterStartsBlindly: "a gateway that starts does not compare its view"
+        case .clusterUnfencedHolder: "what the holder of a lease asks for does not carry its grant"
+        case .clusterLeaseFromAnswer: "a lease counts from its answer, not from its request"
         case .removalUntold: "connections are not told that a membership has ended"
         case .joinedForgotten: "who joins is sent what was before"
         case .deskKeepsAnswers: "an answer from before a change of rights is believed"
@@ -154,7 +164,9 @@ extension Mutation {
             "channels"
         case .clusterAnswersBeforeApplied, .clusterNeverResends, .clusterWelcomesEarly,
             .clusterTiesGenerations, .clusterForgetsFences, .clusterDecidesRights,
-            .clusterFlagsDiffer, .clusterRenumbers:
+            .clusterFlagsDiffer, .clusterRenumbers, .clusterReadsEarly, .clusterEchoesEarly,
+            .clusterSkipsNoise, .clusterForgetsPast, .clusterStopsForOthers,
+            .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly:
             "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
             .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,

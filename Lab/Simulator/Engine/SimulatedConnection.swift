@@ -85,6 +85,9 @@ package final class SimulatedSocket {
     private var peer: SimulatedSocket { connection.peer(of: self) }
     private var isGone: Bool { isOver || process.state == .dead }
 
+    /// The connection is lost: see ``SimulatedConnection/cut()``.
+    func cut() { if !isOver { connection.cut() } }
+
     // MARK: Sending
 
     /// Sends messages; after the end, or from a process that has died, nothing happens.

@@ -31,6 +31,8 @@ package final class SimulatedNetwork {
     let simulation: Simulation
     var random: SeededRandom
     private var listeners: [String: [Listener]] = [:]
+    /// Whom a balancer prefers for now, as one that counts connections does with one that is new.
+    private var preferred: (process: SimulatedProcess, until: Duration)?
     private var weather: [String: Weather] = [:]
     /// In the order in which they were made.
     private var connections: [SimulatedConnection] = []
@@ -42,7 +44,7 @@ package final class SimulatedNetwork {
         random = simulation.random("network")
         simulation.whenEnded { [self] in
             for connection in made { connection.forget() }
-            (made, connections, listeners) = ([], [], [:])
+            (made, connections, listeners, preferred) = ([], [], [:], nil)
         }
     }
 
@@ -75,7 +77,8 @@ package final class SimulatedNetwork {
         guard !listening.isEmpty else {
             return simulation.after(latency + latency, on: process) { then(nil) }
         }
-        let listener = listening[listening.count > 1 ? random.index(listening.count) : 0]
+        let any = listening[listening.count > 1 ? random.index(listening.count) : 0]
+        let listener = listening.first(where: isPreferred) ?? any
         guard listener.process.state == .running else {
             return simulation.after(timeout, on: process) { then(nil) }
         }
@@ -97,6 +100,14 @@ package final class SimulatedNetwork {
                 then(connection.clientEnd.isOver ? nil : connection.clientEnd)
             }
         }
+    }
+
+    func prefer(_ process: SimulatedProcess, for length: Duration) {
+        preferred = (process, now + length)
+    }
+
+    private func isPreferred(_ listener: Listener) -> Bool {
+        preferred.map { $0.process === listener.process && now < $0.until } ?? false
     }
 
     // MARK: Faults

@@ -13,7 +13,21 @@ final class ReceiptsChecker {
     private var attempted: [Reading: SimulatedPositions] = [:]
     private var marked: [Reading: SimulatedPositions] = [:]
 
-    init(_ simulation: Simulation) { self.simulation = simulation }
+    /// Whether no device is ever told less than before, by whichever connection.
+    var isOrdered = false
+    /// What each device was told.
+    private var heard: [String: [Reading: SimulatedPositions]] = [:]
+    /// Nothing is beyond it.
+    private let head: Int64
+
+    init(_ simulation: Simulation, head: Int64 = ReceiptsServer.head) {
+        self.simulation = simulation
+        self.head = head
+    }
+
+    func durablePosition(_ reading: Reading) -> SimulatedPositions {
+        durable[reading] ?? SimulatedPositions()
+    }
 
     func attempted(_ reading: Reading, _ position: SimulatedPositions) {
         attempted[reading] = (attempted[reading] ?? SimulatedPositions()).merged(with: position)
@@ -41,26 +55,41 @@ final class ReceiptsChecker {
             .durable, "\(position) of \(reading.user) is told, and is not durable")
     }
 
+    /// A device is told a position; never a lesser one than before.
+    func heard(_ device: String, _ reading: Reading, _ position: SimulatedPositions) {
+        let before = heard[device]?[reading] ?? SimulatedPositions()
+        heard[device, default: [:]][reading] = position.merged(with: before)
+        guard isOrdered, !position.reaches(before) else { return }
+        simulation.violated(
+            .recorded, "\(device) is told \(position) of \(reading.user), and was told \(before)")
+    }
+
     // MARK: The end
 
     func isComplete(
-        _ devices: [ReceiptsDevice], _ server: ReceiptsServer, _ channels: [ChannelName]
-    ) -> Bool { difference(devices, server, channels) == nil }
+        _ devices: [ReceiptsDevice], _ stored: (Reading) -> SimulatedPositions,
+        _ channels: [ChannelName]
+    ) -> Bool { difference(devices, stored, channels) == nil }
 
-    func check(_ devices: [ReceiptsDevice], _ server: ReceiptsServer, _ channels: [ChannelName]) {
-        if let difference = difference(devices, server, channels) {
+    /// `stored` says what the server has.
+    func check(
+        _ devices: [ReceiptsDevice], _ stored: (Reading) -> SimulatedPositions,
+        _ channels: [ChannelName]
+    ) {
+        if let difference = difference(devices, stored, channels) {
             simulation.violated(.alive, difference)
         }
     }
 
     private func difference(
-        _ devices: [ReceiptsDevice], _ server: ReceiptsServer, _ channels: [ChannelName]
+        _ devices: [ReceiptsDevice], _ stored: (Reading) -> SimulatedPositions,
+        _ channels: [ChannelName]
     ) -> String? {
         for channel in channels {
             for user in Set(devices.map(\.user)).sorted(by: { $0.text < $1.text }) {
                 let reading = Reading(user: user, channel: channel)
-                let found = server.table.position(reading)
-                let wanted = (marked[reading] ?? SimulatedPositions()).clamped
+                let found = stored(reading)
+                let wanted = clamped(marked[reading] ?? SimulatedPositions())
                 guard found.reaches(wanted) else {
                     return "\(wanted) of \(user) in \(channel) was marked, the server has \(found)"
                 }
@@ -69,8 +98,7 @@ final class ReceiptsChecker {
                     guard known == found else {
                         return "\(device.name) has \(user) at \(known) of \(channel), not \(found)"
                     }
-                    let read = SimulatedPositions(read: device.own.position(channel).read).clamped
-                        .read
+                    let read = min(device.own.position(channel).read, head)
                     guard device.user != user || read == found.read else {
                         return "\(device.name) has read \(channel) to \(read), not \(found.read)"
                     }
@@ -79,11 +107,9 @@ final class ReceiptsChecker {
         }
         return nil
     }
-}
 
-extension SimulatedPositions {
-    fileprivate var clamped: SimulatedPositions {
+    private func clamped(_ position: SimulatedPositions) -> SimulatedPositions {
         SimulatedPositions(
-            read: min(read, ReceiptsServer.head), delivered: min(delivered, ReceiptsServer.head))
+            read: min(position.read, head), delivered: min(position.delivered, head))
     }
 }

@@ -127,18 +127,19 @@ final class ReceiptsDevice {
     /// Writes down what the server says, and again while the disk cannot.
     private func note(
         _ channel: ChannelName, _ positions: [ServerFrame.Position], opens: Bool,
-        _ socket: SimulatedSocket
+        _ socket: SimulatedSocket, hears: Bool = true
     ) {
         guard socket === self.socket, process.survives("noting positions") else { return }
         for position in positions {
             let told = SimulatedPositions(read: position.read, delivered: position.delivered)
             let reading = Reading(user: position.user, channel: channel)
+            if hears { checker.heard(name, reading, told) }
             let isWritten =
                 known.write(reading, known.position(reading).merged(with: told), disk.commit())
                 && (position.user != user || noteOwn(channel, read: told.read))
             guard isWritten else {
                 return simulation.after(.milliseconds(500), on: process) { [weak self] in
-                    self?.note(channel, positions, opens: opens, socket)
+                    self?.note(channel, positions, opens: opens, socket, hears: false)
                 }
             }
         }

@@ -48,12 +48,12 @@ package struct ReceiptsWorkload: Workload {
         injector.heal()
         let end = simulation.now + Self.timeout
         while simulation.violation == nil, simulation.now < end,
-            !checker.isComplete(devices, server, channels)
+            !checker.isComplete(devices, server.table.position, channels)
         {
             simulation.run(until: simulation.now + .seconds(10))
         }
         guard simulation.violation == nil else { return }
-        checker.check(devices, server, channels)
+        checker.check(devices, server.table.position, channels)
     }
 
     /// What is received goes up; what is read goes up mostly, for people scroll back too.

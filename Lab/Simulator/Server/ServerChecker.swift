@@ -110,7 +110,8 @@ package final class ServerChecker {
         case .welcomed(let device, let connection):
             devices[connection] = device
             welcomed[device] = connection
-        case .took(let count, let connection): took(count, connection)
+        case .took(let ids, let connection): took(ids.count, connection)
+        case .arrived: break
         case .left(let channel, let connection):
             sent[Slot(connection: connection, channel: channel)] = nil
         case .sent(let frame, let connection): left(frame, connection)

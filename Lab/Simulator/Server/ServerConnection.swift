@@ -183,7 +183,7 @@ final class ServerConnection {
         let messages = publishes
         publishes = []
         machine.publishesAccepted(messages.count)
-        life.server.observer(.took(messages.count, connection: id))
+        life.server.observer(.took(messages.map(\.id), connection: id))
         life.submit(messages) { [life, id] result in
             life.post(.answers(to: id, messages, result))
         }
@@ -286,6 +286,9 @@ final class ServerConnection {
         life.flush()
         if !hasEnded { lookLater() }
     }
+
+    /// The network loses it.
+    func cut() { if !hasEnded { socket.cut() } }
 
     /// The server is shutting down.
     func quiesce() { perform(machine.quiesceRequested(now: life.now)) }

@@ -337,6 +337,12 @@ final class ServerLife {
     /// Those that have not ended, the oldest first.
     var inOrder: [ServerConnection] { connections.values.sorted { $0.id < $1.id } }
 
+    /// The network loses all connections.
+    func cutAll() { for connection in inOrder { connection.cut() } }
+
+    /// The network loses a connection.
+    func cut(_ id: Int) { connections[id]?.cut() }
+
     func accept(_ socket: SimulatedSocket, id: Int) {
         let connection = ServerConnection(id, socket, self)
         connections[id] = connection

@@ -28,8 +28,10 @@ package final class SimulatedServer {
         case identified(UserID, connection: Int)
         /// A device is welcomed: it goes on here with what was unanswered elsewhere.
         case welcomed(EntryID, connection: Int)
-        /// So many messages of a device are about to be stored.
-        case took(Int, connection: Int)
+        /// In a cluster, a connection's hello is applied by its gateway.
+        case arrived(Arrival, connection: Int)
+        /// Messages of a device are about to be stored.
+        case took([EntryID], connection: Int)
         /// A device wants nothing more of a channel.
         case left(ChannelName, connection: Int)
         /// A frame leaves for a device.

@@ -15,28 +15,31 @@ package final class PositionStore: Sendable {
     package func all(
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position] {
-        try await database.read { db in
-            var positions: [ServerFrame.Position] = []
-            if let first {
-                positions.append(
-                    try Self.position(of: first, in: channel, db)
-                        ?? ServerFrame.Position(user: first, read: 0, delivered: 0))
-            }
-            let visibility = try ChannelRecord.fetch(channel, db)?.settings.visibility
-            let join =
-                visibility ?? .public == .public ? "" : "JOIN members USING (channel, user)"
-            return try positions
-                + Row.fetchAll(
-                    db,
-                    sql: """
-                        SELECT user, read, delivered FROM positions \(join)
-                        WHERE channel = ? AND user <> ? ORDER BY user LIMIT ?
-                        """,
-                    arguments: [
-                        channel.text, first?.text ?? "", max(limit - positions.count, 0),
-                    ]
-                ).map(ServerFrame.Position.init(row:))
+        try await database.read { try Self.all(of: channel, first: first, limit: limit, $0) }
+    }
+
+    static func all(
+        of channel: ChannelName, first: UserID?, limit: Int, _ db: Database
+    ) throws -> [ServerFrame.Position] {
+        var positions: [ServerFrame.Position] = []
+        if let first {
+            positions.append(
+                try position(of: first, in: channel, db)
+                    ?? ServerFrame.Position(user: first, read: 0, delivered: 0))
         }
+        let visibility = try ChannelRecord.fetch(channel, db)?.settings.visibility
+        let join = visibility ?? .public == .public ? "" : "JOIN members USING (channel, user)"
+        return try positions
+            + Row.fetchAll(
+                db,
+                sql: """
+                    SELECT user, read, delivered FROM positions \(join)
+                    WHERE channel = ? AND user <> ? ORDER BY user LIMIT ?
+                    """,
+                arguments: [
+                    channel.text, first?.text ?? "", max(limit - positions.count, 0),
+                ]
+            ).map(ServerFrame.Position.init(row:))
     }
 
     /// The channels of users, each with the last message before the first that can be unread; at

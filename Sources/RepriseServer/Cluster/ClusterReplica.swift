@@ -25,6 +25,9 @@ package actor ClusterReplica {
     private var sleeper: Task<Void, Never>?
     /// An entry of another past, until this gateway has compared its own with the journal.
     private var disputed: StoredEntry?
+    /// Whether what was applied in former lives was compared with the journal: nothing is applied
+    /// before, since an own entry would be the next also behind another's past.
+    private var isVerified: Bool
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
@@ -67,6 +70,7 @@ package actor ClusterReplica {
         self.name = name
         writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
+        isVerified = view.position.sequence == 0
     }
 
     /// Follows the journal until it is left, or the task is cancelled; called once.
@@ -82,6 +86,7 @@ package actor ClusterReplica {
     ) async throws {
         self.onApplied = onApplied
         defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
+        if !isVerified { verify(nil) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             let (journal, outgoing, arrived) = (journal, outgoing, ArrivedEntries())
             group.addTask {
@@ -141,7 +146,7 @@ package actor ClusterReplica {
         perform(writer.timerFired(moment))
         let action = tail.timerFired(applied: view.position.sequence, now: clock.uptime())
         if let stuck { return wait(at: stuck) }
-        guard let disputed else { return try follow(action) }
+        guard disputed != nil || !isVerified else { return try follow(action) }
         if action != nil { verify(disputed) }
     }
 
@@ -150,7 +155,7 @@ package actor ClusterReplica {
     /// Those that follow each other are applied in one transaction.
     private func heard(_ entries: [StoredEntry]) throws {
         var rest = entries[...]
-        while disputed == nil, stuck == nil, let entry = rest.first {
+        while disputed == nil, stuck == nil, isVerified, let entry = rest.first {
             let action = tail.heard(
                 entry, view.order(of: entry), applied: view.position.sequence, now: clock.uptime())
             var count = 1
@@ -273,24 +278,26 @@ package actor ClusterReplica {
     }
 
     /// Compares the newest of what is applied with the journal: either this gateway or the writer
-    /// of the entry has another past.
-    private func verify(_ entry: StoredEntry) {
-        let position = view.position
-        let start = max(position.sequence - Self.compared, 0)
+    /// of the entry has another past; nil at the start.
+    private func verify(_ entry: StoredEntry?) {
+        let end = view.position.sequence
         reading = Task { [journal, view] in
-            let found = try? await journal.read(after: start)
-            guard !Task.isCancelled else { return }
-            // What is before the journal's first entry is the base's.
-            let past = found?.entries.prefix { $0.sequence <= position.sequence } ?? []
-            guard let first = found?.entries.first?.sequence,
-                Int64(past.count) == max(position.sequence - first + 1, 0)
-            else {
-                try? self.wasVerified(entry, isOurs: nil)
-                return
+            var last = max(end - Self.compared, 0)
+            var isOurs: Bool? = end == 0 ? true : nil
+            while isOurs == nil, !Task.isCancelled,
+                let found = try? await journal.read(after: last),
+                let compared = view.compare(found.entries)
+            {
+                last = compared.through
+                switch compared.isEqual {
+                case true?: if last == end { isOurs = true }
+                case false?: isOurs = false
+                // At the start a base stands for it.
+                case nil: isOurs = entry == nil
+                }
             }
-            let known = past.isEmpty ? position.digest : view.digest(at: first - 1)
-            let isOurs = known.map { past.reduce($0) { $0.appending($1) } == position.digest }
-            try? self.wasVerified(entry, isOurs: isOurs ?? false)
+            guard !Task.isCancelled else { return }
+            try? self.wasVerified(entry, isOurs: isOurs)
         }
     }
 
@@ -298,14 +305,21 @@ package actor ClusterReplica {
     private static let compared: Int64 = 32
 
     /// Tries again after a silence where it is not known: `isOurs` is nil.
-    private func wasVerified(_ entry: StoredEntry, isOurs: Bool?) throws {
+    private func wasVerified(_ entry: StoredEntry?, isOurs: Bool?) throws {
         _ = tail.read(last: nil, applied: view.position.sequence, now: clock.uptime())
         guard disputed == entry, let isOurs else { return }
         guard isOurs else {
             throw fail(
                 AdmissionMachine.Fault.otherPast(
-                    sequence: entry.sequence, base: view.position.sequence
+                    sequence: entry?.sequence ?? view.position.sequence + 1,
+                    base: view.position.sequence
                 ).error)
+        }
+        isVerified = true
+        guard let entry else {
+            // There may be more.
+            return try follow(
+                tail.read(last: .max, applied: view.position.sequence, now: clock.uptime()))
         }
         disputed = nil
         try apply([entry], isVerified: true)

@@ -122,6 +122,27 @@ package final class ClusterView: Sendable {
         state.withLock { $0.admission.digest(at: sequence) }
     }
 
+    /// Compares entries that were read with what is applied, as far as that goes.
+    ///
+    /// - Parameter entries: in order, without holes; the journal may begin with them.
+    /// - Returns: the last that was compared, and whether all are what is applied: nil if the
+    ///   journal begins behind that. Nil for no entries.
+    package func compare(_ entries: [StoredEntry]) -> (through: Int64, isEqual: Bool?)? {
+        guard let first = entries.first else { return nil }
+        return state.withLock { state -> (through: Int64, isEqual: Bool?)? in
+            let end = state.admission.position.sequence
+            let past = entries.prefix { $0.sequence <= end }
+            guard let last = past.last else { return (end, nil) }
+            guard let digest = state.admission.digest(at: first.sequence - 1) else {
+                return (end, false)
+            }
+            let isEqual =
+                past.reduce(digest) { $0.appending($1) }
+                == state.admission.digest(at: last.sequence)
+            return (last.sequence, isEqual)
+        }
+    }
+
     /// Applies the next entries in one transaction: all, or those up to a mark or before a fault,
     /// or none; one alone where the process has ended before.
     ///
@@ -261,6 +282,15 @@ package final class ClusterView: Sendable {
             if who.user == nil { return who.isAdmin ? .everything : .nothing }
             return try Grant.fetch(
                 who, in: channel, implicitChannels: configuration.implicitChannels, db)
+        }
+    }
+
+    /// See ``PositionStore/all(of:first:limit:)``, as far as the journal is applied.
+    package func positions(
+        of channel: ChannelName, first: UserID?, limit: Int
+    ) throws -> [ServerFrame.Position] {
+        try database.readNow { db in
+            try PositionStore.all(of: channel, first: first, limit: limit, db)
         }
     }
 

@@ -478,6 +478,35 @@ struct ClusterReplicaTests {
         }
     }
 
+    /// Found in virtual time: its own entry was the next behind what it had applied, and so it
+    /// acknowledged what all others ignored.
+    @Test("Who starts behind another's entries compares before it stores anything")
+    func startsBehindOthers() async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 10)
+            try await store.expectEqual()
+            let last = store.gateways[1].view.position.sequence
+            await store.close()
+            store.journal.change { journal in
+                journal.faults = .none
+                journal.goBack(to: last - 1)
+                journal.send(
+                    ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+            }
+            try await eventually("the journal is as long as before") {
+                store.journal.entries.count == Int(last)
+            }
+            let gateway = try store.open(1)
+            await #expect(throws: RepriseError.self) {
+                try await gateway.log.append([message(room)])
+            }
+            let error = await gateway.stop() as? RepriseError
+            #expect(error?.code == .corrupt && error?.remedy?.isEmpty == false)
+            #expect(gateway.view.position.sequence == last)
+        }
+    }
+
     @Test("An entry whose writer has another past is ignored, once one's own is compared")
     func otherPast() async throws {
         try await Self.run { store in
@@ -491,6 +520,27 @@ struct ClusterReplicaTests {
             try await store.fill(room, 5)
             try await store.expectEqual()
             #expect(try store.log.head(of: room) == 10)
+        }
+    }
+
+    @Test(
+        "One's own past is compared as far as the journal still has it, page by page",
+        arguments: [1, 40] as [Int64])
+    func otherPastOfAShortJournal(kept: Int64) async throws {
+        try await Self.run { store in
+            let room = try ChannelName("room")
+            for _ in 0..<45 { try await store.fill(room, 1) }
+            try await store.expectEqual()
+            let last = store.gateways[0].view.position.sequence
+            store.journal.change {
+                $0.faults = .none
+                $0.removeEntries(through: last - kept)
+                $0.pageEntries = 7
+                $0.send(ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+            }
+            try await store.fill(room, 5)
+            try await store.expectEqual()
+            #expect(try store.log.head(of: room) == 50)
         }
     }
 

@@ -31,6 +31,8 @@ struct FaultyJournal {
 
     var faults = Faults()
     private(set) var entries: [StoredEntry] = []
+    /// The most entries that are read at once.
+    var pageEntries = 64
     /// The first entry that can be read.
     private(set) var first: Int64 = 1
     private(set) var lostCount = 0
@@ -71,8 +73,8 @@ struct FaultyJournal {
     }
 
     /// The entries behind one, at most so many.
-    func read(after sequence: Int64, limit: Int = 64) -> [StoredEntry] {
-        Array(entries.dropFirst(Int(max(sequence, first - 1))).prefix(limit))
+    func read(after sequence: Int64, limit: Int? = nil) -> [StoredEntry] {
+        Array(entries.dropFirst(Int(max(sequence, first - 1))).prefix(limit ?? pageEntries))
     }
 
     /// Removes what is before, as a purge does.
