@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Rules of transfers in the background, and of power")
 struct TransferRuleTests {
-    private static let ok = Transfer.State.finished(
+    static let ok = Transfer.State.finished(
         HTTPHead(status: 200, headers: [:]), file: URL(fileURLWithPath: "/phone/transfers/1"))
 
     @Test("a transfer that ends while the app runs is told at once, and nobody is woken")
