@@ -113,6 +113,7 @@
         /// ```swift
         /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
         /// transfers.handleEvents(completionHandler) {
+        ///     _ = try? await client.journal    // open, where the app was launched for this
         ///     await client.background(granted: .seconds(20))    // chains go on
         /// }
         /// ```
