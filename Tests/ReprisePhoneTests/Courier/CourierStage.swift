@@ -18,11 +18,13 @@ final class CourierStage: Sendable {
     private let url: String
     private let officeURL: String
 
-    /// Plays a scenario, in which ada is signed in and has order 7, due in so many minutes.
+    /// Plays a scenario, in which ada is signed in and has order 7, due in ten minutes, or daily.
     ///
-    /// A photo takes `slow` seconds. Leaves nothing behind however it ends.
+    /// A photo takes `slow` seconds. If she permits notifications the order's stands. Leaves
+    /// nothing behind however it ends.
     static func play(
-        rules: PhoneRules = PhoneRules(), slow: Double = 0, due: Int = 10, permits: Bool = true,
+        rules: PhoneRules = PhoneRules(), slow: Double = 0, daily: Bool = false,
+        permits: Bool = true,
         _ body: (CourierStage) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
@@ -32,7 +34,7 @@ final class CourierStage: Sendable {
         do {
             let stage = try CourierStage(phone, in: folder.url, slow: slow)
             defer { stage.end() }
-            try await stage.begin(due: due, permits: permits)
+            try await stage.begin(daily: daily, permits: permits)
             try await body(stage)
             try await stage.checkLedger()
         } catch {
@@ -67,13 +69,12 @@ final class CourierStage: Sendable {
         _ = office.kill()
     }
 
-    private func begin(due: Int, permits: Bool) async throws {
+    private func begin(daily: Bool, permits: Bool) async throws {
         try await tell(
             "PUT", "channels/orders", #"{"title":"Orders","visibility":"private"}"#, "office")
         try await tell("PUT", "channels/orders/members/ada", "{}", "office")
         try await tell("PUT", "channels/order-7", #"{"title":"7","visibility":"private"}"#, "bob")
         try await tell("PUT", "channels/order-7/members/ada", "{}", "bob")
-        try await announces("7", due: due)
         try await phone.install(
             PhoneAppSpec(
                 id: Self.app, executable: URL.sibling("CourierOnPhone").path,
@@ -83,7 +84,9 @@ final class CourierStage: Sendable {
         try await phone.launch()
         try await does("signIn ada")
         if permits { try await does("permit") }
+        try await announces("7", daily: daily)
         try await phone.expects(.report("orders", "7 active"))
+        if permits { try await phone.expects(.phone(.delivered, "o7")) }
     }
 
     // MARK: The person and the system
@@ -111,11 +114,11 @@ final class CourierStage: Sendable {
     }
 
     /// The order's reminder is in the notification centre.
-    func rings() async throws {
+    func rings(within time: Duration = .seconds(660)) async throws {
         try await eventually("it is planned") { try await !phone.app().pending.isEmpty }
         let id = try #require(try await phone.app().pending.first?.id)
         try await dies()
-        try await phone.advance(by: .seconds(660))
+        try await phone.advance(by: time)
         try await phone.expects(.phone(.delivered, id))
     }
 
@@ -146,12 +149,13 @@ final class CourierStage: Sendable {
 
     // MARK: Bob and the office
 
-    /// The office announces an order, due in so many minutes.
-    func announces(_ id: String, due: Int = 10) async throws {
-        let (day, time) = try await phone.status().now.minuteInUTC(plus: due)
+    /// The office announces an order, due in ten minutes.
+    func announces(_ id: String, daily: Bool = false) async throws {
+        let (day, time) = try await phone.status().now.minuteInUTC(plus: 10)
+        let days = daily ? #"{"on":"day"}"# : #"{"on":"once","day":"\#(day)"}"#
         try await tell(
             "POST", "channels/orders/messages",
-            #"{"id":"o\#(id)","body":{"id":"\#(id)","customer":"bob","street":"Elm","due":{"v":1,"days":{"on":"once","day":"\#(day)"},"times":["\#(time)"]}}}"#,
+            #"{"id":"o\#(id)","body":{"id":"\#(id)","customer":"bob","street":"Elm","due":{"v":1,"days":\#(days),"times":["\#(time)"]}}}"#,
             "office")
     }
 

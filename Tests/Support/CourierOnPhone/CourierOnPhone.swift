@@ -48,6 +48,7 @@ enum CourierOnPhone {
             life: CourierLife(screen: screen), notifications: client,
             transfersDone: {
                 guard await !screen.isSeen else { return }
+                _ = try? await client.journal
                 await client.background(granted: .seconds(20))
             },
             tasks: { await client.use($0) })

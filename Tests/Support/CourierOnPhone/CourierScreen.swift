@@ -20,6 +20,8 @@ final class CourierScreen {
     private let phone: PhoneApp
     private let courier: Courier
     let client: RepriseClient
+    // Nobody else keeps it.
+    private let scenes: SceneModel
     private let scene = UUID()
     private(set) var isSeen = false
 
@@ -27,19 +29,20 @@ final class CourierScreen {
         self.phone = phone
         self.courier = courier
         self.client = client
+        scenes = SceneModel.of(client)
     }
 
     // MARK: The system
 
     func foreground() async {
         isSeen = true
-        SceneModel.of(client).sceneChanged(scene, .active, canPresent: true)
+        scenes.sceneChanged(scene, .active, canPresent: true)
         await client.foreground()
     }
 
     func background(granted: Duration) async {
         isSeen = false
-        SceneModel.of(client).sceneChanged(scene, .background, canPresent: true)
+        scenes.sceneChanged(scene, .background, canPresent: true)
         await client.background(granted: granted)
     }
 
