@@ -196,7 +196,7 @@ let package = Package(
         // tests of apps import.
         .target(
             name: "ReprisePhone",
-            dependencies: ["RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
+            dependencies: ["RepriseApple", "RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
             swiftSettings: strict),
         // An app's own store, for reminders: an example, the demo's and the tests'.
         .target(
@@ -281,6 +281,18 @@ let package = Package(
         .executableTarget(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
             path: "Tests/Support/PhoneProbe", swiftSettings: strict),
+        // The core of Examples/Courier, the same source; its own package has the name CourierCore.
+        .target(
+            name: "CourierSources", dependencies: ["Reprise"],
+            path: "Examples/Courier/Core/Sources/CourierCore",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
+        .executableTarget(
+            name: "CourierOnPhone",
+            dependencies: [
+                "CourierSources", "Reprise", "RepriseCore", "RepriseNIO", "ReprisePhone",
+                "RepriseUI",
+            ],
+            path: "Tests/Support/CourierOnPhone", swiftSettings: strict),
         .executableTarget(
             name: "DownloadRunner",
             dependencies: [
@@ -343,7 +355,8 @@ let package = Package(
         .testTarget(
             name: "ReprisePhoneTests",
             dependencies: [
-                "PhoneProbe", "RepriseCore", "RepriseJournal", "ReprisePhone", "RepriseTesting",
+                "CourierOnPhone", "PhoneProbe", "RepriseCLI", "RepriseCore", "RepriseJournal",
+                "RepriseNIO", "ReprisePhone", "RepriseTesting", "RepriseWire",
             ] + nio,
             swiftSettings: strict),
         .testTarget(

@@ -11,7 +11,6 @@
     extension UIWindow {
         /// The key window of the scene in front; waits until one exists.
         static func key() async throws -> UIWindow {
-            if let window = keyInFront { return window }
             // The app was launched in the background: it has no window before a scene becomes
             // active, and then the window may become key only later. Neither happens between the
             // check and the wait, for all are on the main actor.
@@ -26,11 +25,7 @@
             defer {
                 for observer in observers { NotificationCenter.default.removeObserver(observer) }
             }
-            for await _ in arrivals {
-                if let window = keyInFront { return window }
-            }
-            try Task.checkCancellation()
-            throw RepriseError(.unavailable, "There is no window for a web view.")
+            return try await Arrival.first(after: arrivals) { keyInFront }
         }
 
         private static var keyInFront: UIWindow? {

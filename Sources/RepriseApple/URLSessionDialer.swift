@@ -94,34 +94,32 @@
         deinit { task.cancel() }
 
         func receive() async throws -> [[UInt8]]? {
-            let frame: [UInt8]?
+            let frames: [[UInt8]]?
             do {
-                frame = try await delegate.calls.wait { [task, delegate] call in
+                frames = try await delegate.end.receive { [task, delegate] call in
                     task.receive { result in
                         switch result {
-                        case .success(.string(let text)): call.end(.success(Array(text.utf8)))
-                        case .success: call.end(.success(nil))
-                        // The code of a close frame may not be known yet: the end says.
-                        case .failure(let error): delegate.failed(error)
+                        case .success(.string(let text)): call.end(.success([Array(text.utf8)]))
+                        case .success: call.end(.success([]))
+                        case .failure(let error): delegate.end.failed(error)
                         }
                     }
                 }
             } catch {
-                if delegate.closeCode != nil { return nil }
                 throw SocketFailure("The connection failed: \((error as NSError).code).")
             }
-            guard let frame else {
+            if frames?.isEmpty == true {
                 task.cancel(with: .unsupportedData, reason: nil)
                 throw SocketFailure("A binary frame came; Reprise speaks text.")
             }
-            return [frame]
+            return frames
         }
 
         func send(_ frames: [[UInt8]]) async throws {
             do {
                 for frame in frames {
                     let text = String(decoding: frame, as: UTF8.self)
-                    try await delegate.calls.wait { [task] (call: Race<Void>) in
+                    try await delegate.end.calls.wait { [task] (call: Race<Void>) in
                         task.send(.string(text)) { error in
                             call.end(error.map { .failure($0) } ?? .success(()))
                         }
@@ -133,19 +131,19 @@
         }
 
         func close(code: UInt16) async {
-            delegate.closing()
+            delegate.end.closing()
             // The system's type has no case for application codes; it still keeps the number where
             // it accepts it.
             task.cancel(with: .init(rawValue: Int(code)) ?? .normalClosure, reason: nil)
             // A peer that is gone answers no close frame.
-            delegate.failed(SocketFailure("The connection was closed."))
+            delegate.end.failed(SocketFailure("The connection was closed."))
         }
 
-        var closeCode: UInt16? { delegate.closeCode }
+        var closeCode: UInt16? { delegate.end.closeCode }
 
         func ping() async throws {
             do {
-                try await delegate.calls.wait { [task] (call: Race<Void>) in
+                try await delegate.end.calls.wait { [task] (call: Race<Void>) in
                     task.sendPing { error in
                         call.end(error.map { .failure($0) } ?? .success(()))
                     }
@@ -156,64 +154,39 @@
         }
     }
 
-    /// Observes how a connection begins and ends; its end ends every call.
-    ///
-    /// A TCP connection that breaks without a close frame may complete the task and leave the
-    /// handler of `receive` uncalled: <https://github.com/WebKit/WebKit/pull/28392>.
+    /// Observes how a connection begins and ends.
     final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
-        private struct State {
-            var opening: Race<String?>?
-            var closeCode: UInt16?
-            var isClosing = false
-        }
-
-        private let state = Mutex(State())
-        let calls = PendingCalls()
-
-        var closeCode: UInt16? { state.withLock { $0.closeCode } }
+        private let opening = Mutex<Race<String?>?>(nil)
+        let end = SocketEnd()
 
         func opened(
             within limit: Duration, _ begin: @escaping @Sendable () -> Void
         ) async throws -> String? {
-            try await calls.wait(within: limit, for: "Opening a connection") { call in
-                self.state.withLock { $0.opening = call }
+            try await end.calls.wait(within: limit, for: "Opening a connection") { call in
+                self.opening.withLock { $0 = call }
                 begin()
             }
-        }
-
-        /// The task's code may be our own from now on.
-        func closing() { state.withLock { $0.isClosing = true } }
-
-        /// The connection cannot go on: its end is due.
-        func failed(_ error: any Error) {
-            calls.end(error, after: AppleLimits.end)
         }
 
         func urlSession(
             _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
             didOpenWithProtocol chosen: String?
         ) {
-            state.withLock { $0.opening }?.end(.success(chosen))
+            opening.withLock { $0 }?.end(.success(chosen))
         }
 
         func urlSession(
             _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
             didCloseWith code: URLSessionWebSocketTask.CloseCode, reason: Data?
         ) {
-            state.withLock { $0.closeCode = URLFailure.peerCode(code.rawValue) }
+            end.closed(code: code.rawValue)
         }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
             let code = (task as? URLSessionWebSocketTask).map(\.closeCode.rawValue) ?? 0
-            state.withLock { state in
-                // The close frame may be reported here alone.
-                if !state.isClosing, state.closeCode == nil {
-                    state.closeCode = URLFailure.peerCode(code)
-                }
-            }
-            calls.end(error ?? SocketFailure("The connection ended."))
+            end.completed(code: code, error)
         }
     }
 #endif

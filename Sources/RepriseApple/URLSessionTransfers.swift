@@ -120,6 +120,7 @@
         /// ```swift
         /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
         /// transfers.handleEvents(completionHandler) {
+        ///     _ = try? await client.journal    // open, where the app was launched for this
         ///     await client.background(granted: .seconds(20))    // chains go on
         /// }
         /// ```
@@ -133,35 +134,29 @@
             _ completionHandler: @escaping () -> Void,
             then work: @escaping @MainActor () async -> Void = {}
         ) {
-            let ends = keeper.ends()
-            let timer = Task {
-                try await Task.sleep(for: Self.eventsTimeout)
-                keeper.endWaiting()
-            }
+            let end = keeper.ends.handlerArrived()
             Task {
-                for await _ in ends {}
-                timer.cancel()
+                for await _ in end {}
                 await work()
                 completionHandler()
             }
         }
 
         /// How long the end of the events is waited for: the system may never report it.
-        public static let eventsTimeout = Duration.seconds(5)
+        public static let eventsTimeout = TransferEnds.timeout
     }
 
     /// The session's delegate: stores results before the system forgets them.
     private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
         private struct State {
             var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
-            var events = TransferEvents()
-            var ends: [AsyncStream<Void>.Continuation] = []
             /// Why a downloaded file could not be moved, until its task completes.
             var unmoved: [String: any Error] = [:]
             /// Results whose record could not be written.
             var unrecorded: [String: Transfer] = [:]
         }
 
+        let ends = TransferEnds()
         private let folder: URL
         private let state = Mutex(State())
 
@@ -187,27 +182,6 @@
             }
             state.withLock { $0.listeners[id] = continuation }
             return stream
-        }
-
-        /// Finishes when the session has reported all events; at once if it has already.
-        func ends() -> AsyncStream<Void> {
-            let (stream, continuation) = AsyncStream.makeStream(
-                of: Void.self, bufferingPolicy: .bufferingNewest(1))
-            let isOver = state.withLock { state in
-                guard !state.events.handlerArrived() else { return true }
-                state.ends.append(continuation)
-                return false
-            }
-            if isOver { continuation.finish() }
-            return stream
-        }
-
-        func endWaiting() {
-            let ends = state.withLock { state in
-                defer { state.ends = [] }
-                return state.ends
-            }
-            for end in ends { end.finish() }
         }
 
         func done() -> [Transfer] {
@@ -275,9 +249,9 @@
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
+            ends.eventArrived()
             let unmoved = state.withLock { state in
-                state.events.eventArrived()
-                return task.taskDescription.flatMap { state.unmoved.removeValue(forKey: $0) }
+                task.taskDescription.flatMap { state.unmoved.removeValue(forKey: $0) }
             }
             guard let id = task.taskDescription else { return }
             var transfer = Self.running(task, id)
@@ -306,12 +280,7 @@
         }
 
         func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-            // Somebody waits: the end is used up.
-            state.withLock { state in
-                state.events.eventsEnded()
-                if !state.ends.isEmpty { _ = state.events.handlerArrived() }
-            }
-            endWaiting()
+            ends.eventsEnded()
         }
 
         private func tell(_ transfer: Transfer) {

@@ -34,6 +34,14 @@ extension LimitTable {
                 "phone.expiry", "a task ends after its expiration was reported",
                 "\(milliseconds: PhoneLimits.expiryMilliseconds)", "terminated"),
             Limit(
+                "phone.backgroundWarning", "an app's last time in the background",
+                "\(milliseconds: PhoneLimits.backgroundWarningMilliseconds), or a fifth of its time",
+                "suspended, or terminated: the rule `backgroundOverrun`"),
+            Limit(
+                "phone.removal", "a removal of notifications waits; waiting ones",
+                "\(milliseconds: PhoneLimits.removalMilliseconds); \(PhoneLimits.removals)",
+                "performed; lost if the app is suspended before"),
+            Limit(
                 "phone.tasks", "a refresh task; a processing task",
                 """
                 \(milliseconds: PhoneLimits.refreshMilliseconds); \

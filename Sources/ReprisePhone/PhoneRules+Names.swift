@@ -65,7 +65,9 @@ extension PhoneRules {
         Rule("uncompletedResponse", \.uncompletedResponse),
         Rule("backgroundLaunch", \.backgroundLaunch),
         Rule("backgroundSeconds", \.backgroundSeconds, 0...3_600),
+        Rule("backgroundTimeOnEntry", \.backgroundTimeOnEntry),
         Rule("backgroundOverrun", \.backgroundOverrun),
+        Rule("launchBeforeUnlock", \.launchBeforeUnlock),
         Rule("forceQuitAcrossRestart", \.forceQuitAcrossRestart),
         Rule("tasksAcrossRestart", \.tasksAcrossRestart),
         Rule("processingAfterForceQuit", \.processingAfterForceQuit),
@@ -75,12 +77,17 @@ extension PhoneRules {
         Rule("lostTransfer", \.lostTransfer),
         Rule("interruptedDownload", \.interruptedDownload),
         Rule("discretionaryTransfers", \.discretionaryTransfers),
+        Rule("finishedDownload", \.finishedDownload),
+        Rule("transferEventsEnd", \.transferEventsEnd),
+        Rule("brokenSocket", \.brokenSocket),
+        Rule("closedSocket", \.closedSocket),
         Rule("storedPush", \.storedPush),
         Rule("silentPushesPerHour", \.silentPushesPerHour, 0...1_000),
         Rule("heldPush", \.heldPush),
         Rule("silentInForeground", \.silentInForeground),
         Rule("alertsThatWake", \.alertsThatWake),
         Rule("extensionOfForceQuitApp", \.extensionOfForceQuitApp),
+        Rule("extensionBeforeUnlock", \.extensionBeforeUnlock),
     ]
 
     /// The default rules, and one variant for each other value of each rule: for tests.
@@ -92,6 +99,21 @@ extension PhoneRules {
                     return rule.set(value, in: &rules) ? rules : nil
                 }
             }
+    }
+
+    /// Rules whose values, apart from numbers, are drawn by a seed.
+    ///
+    /// - Parameter seed: the same seed draws the same values.
+    public init(seed: UInt64) {
+        self.init()
+        for (index, rule) in Self.all.enumerated() where !rule.isNumber {
+            // SplitMix64: one step for each rule.
+            var drawn = seed &+ UInt64(index + 1) &* 0x9e37_79b9_7f4a_7c15
+            drawn = (drawn ^ drawn >> 30) &* 0xbf58_476d_1ce4_e5b9
+            drawn = (drawn ^ drawn >> 27) &* 0x94d0_49bb_1331_11eb
+            drawn ^= drawn >> 31
+            _ = rule.set(rule.values[Int(drawn % UInt64(rule.values.count))], in: &self)
+        }
     }
 
     /// Changes one rule.

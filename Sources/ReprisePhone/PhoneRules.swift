@@ -206,6 +206,67 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case expires
     }
 
+    /// A WebSocket whose TCP connection ends without a close frame.
+    public enum BrokenSocket: String, PhoneRuleValue {
+        /// The handler of `receive` fails, and the task completes.
+        case receiveFails
+        /// The task completes; the handler of `receive` is never called.
+        case receiveUncalled
+    }
+
+    /// The order in which the end of a WebSocket is reported after the peer's close frame.
+    public enum ClosedSocket: String, PhoneRuleValue {
+        /// The close code, then the failure of `receive`.
+        case codeFirst
+        /// The failure of `receive`; a moment later the task completes with the code.
+        case failureFirst
+    }
+
+    /// What `backgroundTimeRemaining` says when the app has just entered the background.
+    public enum BackgroundTimeOnEntry: String, PhoneRuleValue {
+        /// The time that it has.
+        case named
+        /// 1.8e308, whatever time it has.
+        case unlimited
+    }
+
+    /// A download that has come to its end.
+    public enum FinishedDownload: String, PhoneRuleValue {
+        /// The app's adapter has moved the file to its place.
+        case kept
+        /// The file is there and cannot be moved.
+        case unmovable
+        /// The system's file is not there.
+        case missing
+    }
+
+    /// The end of a background session's events beside the app delegate's handler for them.
+    public enum TransferEventsEnd: String, PhoneRuleValue {
+        /// The handler comes, then the end.
+        case afterHandler
+        /// The end comes, then the handler.
+        case beforeHandler
+        /// The handler comes; the end does not.
+        case never
+    }
+
+    /// Whether an app is launched in the background before the first unlock since the device
+    /// started.
+    public enum LaunchBeforeUnlock: String, PhoneRuleValue {
+        /// Yes; its protected files cannot be read.
+        case launched
+        /// No.
+        case notLaunched
+    }
+
+    /// Whether the service extension runs before the first unlock since the device started.
+    public enum ExtensionBeforeUnlock: String, PhoneRuleValue {
+        /// It runs; protected files cannot be read.
+        case runs
+        /// It does not; the original content is shown.
+        case doesNotRun
+    }
+
     /// Beyond 64 pending local notifications.
     public var beyondPendingLimit = BeyondPendingLimit.soonestKept
     /// Pending local notifications, when the device is restarted.
@@ -258,6 +319,20 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var zeroBadge = ZeroBadge.removesDelivered
     /// A notification that was tapped.
     public var tappedNotification = TappedNotification.leaves
+    /// A WebSocket whose TCP connection breaks.
+    public var brokenSocket = BrokenSocket.receiveFails
+    /// A WebSocket that the peer has closed.
+    public var closedSocket = ClosedSocket.codeFirst
+    /// The time that an app is told of when it enters the background.
+    public var backgroundTimeOnEntry = BackgroundTimeOnEntry.named
+    /// A download that has come to its end.
+    public var finishedDownload = FinishedDownload.kept
+    /// The end of the events of transfers.
+    public var transferEventsEnd = TransferEventsEnd.afterHandler
+    /// A launch in the background before the first unlock.
+    public var launchBeforeUnlock = LaunchBeforeUnlock.launched
+    /// The service extension before the first unlock.
+    public var extensionBeforeUnlock = ExtensionBeforeUnlock.runs
     /// A removed app that is installed again.
     public var removedApp = RemovedApp.forgotten
     /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to

@@ -109,6 +109,7 @@
         ) {
             guard let transfers else { return completionHandler() }
             transfers.handleEvents(completionHandler) { [client] in
+                _ = try? await client.journal  // open, where the app was launched for this
                 await client.background(granted: .seconds(20))
             }
         }

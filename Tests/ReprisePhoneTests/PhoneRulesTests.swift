@@ -33,6 +33,15 @@ struct PhoneRulesTests {
         }
     }
 
+    @Test("a seed draws the same rules again, and seeds draw every value")
+    func seeds() {
+        let drawn = (0..<100).map { PhoneRules(seed: $0) }
+        #expect(drawn == (0..<100).map { PhoneRules(seed: $0) })
+        for rule in PhoneRules.all where !rule.isNumber {
+            #expect(Set(drawn.map { rule.value(in: $0) }) == Set(rule.values), "\(rule.id)")
+        }
+    }
+
     @Test(
         "what is no rule and no value is refused with what there is",
         arguments: [

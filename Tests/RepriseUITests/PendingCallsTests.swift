@@ -1,11 +1,28 @@
 import RepriseApple
 import RepriseCore
 import RepriseTestSupport
+import Synchronization
 import Testing
 
 @Suite("Calls that wait for the system", .timeLimit(.minutes(1)))
 struct PendingCallsTests {
     private let calls = PendingCalls()
+
+    private final class Scene: Sendable {
+        private let state = Mutex((looks: 0, window: String?.none))
+
+        var looks: Int { state.withLock { $0.looks } }
+
+        var keyWindow: String? {
+            get {
+                state.withLock { state in
+                    state.looks += 1
+                    return state.window
+                }
+            }
+            set { state.withLock { $0.window = newValue } }
+        }
+    }
 
     @Test("The first of two answers counts, and the end comes too late for it")
     func first() async throws {
@@ -33,6 +50,24 @@ struct PendingCallsTests {
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(reasons == ["over", "over", "over"])
+    }
+
+    @Test("A window that is not key when its scene becomes active is taken when it becomes key")
+    func keyWindow() async throws {
+        let (events, event) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let scene = Scene()
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask {
+                try await Arrival.first(after: events) { scene.keyWindow }
+            }
+            try await eventually("it has looked") { scene.looks == 1 }
+            event.yield()  // active
+            try await eventually("it has looked again") { scene.looks == 2 }
+            scene.keyWindow = "window"
+            event.yield()  // key
+            #expect(try await group.next() == "window")
+        }
     }
 
     @Test("A call after the end is not begun, and has the first reason")

@@ -17,6 +17,51 @@ struct PhonePowerCommand: AsyncParsableCommand {
     func run() async throws { try await phone.perform(.power(isPluggedIn: power == .plugged)) }
 }
 
+/// On or off, as an argument.
+enum PhoneSwitch: String, ExpressibleByArgument, CaseIterable { case on, off }
+
+/// `reprise-lab phone low-power`.
+struct PhoneLowPowerCommand: AsyncParsableCommand {
+    static let configuration = PhoneHelp.of(
+        "low-power", "Low Power Mode is on, or off.",
+        usage: "reprise-lab phone low-power on|off [--folder DIR] [--json]",
+        example: "reprise-lab phone low-power on")
+
+    @Argument(help: ArgumentHelp("on or off.", valueName: "state")) var state: PhoneSwitch
+    @OptionGroup var phone: PhoneOption
+    func run() async throws { try await phone.perform(.lowPower(state == .on)) }
+}
+
+/// `reprise-lab phone focus`.
+struct PhoneFocusCommand: AsyncParsableCommand {
+    static let configuration = PhoneHelp.of(
+        "focus", "A Focus is on, or off: ordinary notifications make no banner.",
+        usage: "reprise-lab phone focus on|off [--folder DIR] [--json]",
+        example: "reprise-lab phone focus on")
+
+    @Argument(help: ArgumentHelp("on or off.", valueName: "state")) var state: PhoneSwitch
+    @OptionGroup var phone: PhoneOption
+    func run() async throws { try await phone.perform(.focus(state == .on)) }
+}
+
+/// `reprise-lab phone restart`.
+struct PhoneRestartCommand: AsyncParsableCommand {
+    static let configuration = PhoneHelp.of(
+        "restart", "The device restarts, and waits for its first unlock.")
+
+    @OptionGroup var phone: PhoneOption
+    func run() async throws { try await phone.perform(.restart) }
+}
+
+/// `reprise-lab phone unlock`.
+struct PhoneUnlockCommand: AsyncParsableCommand {
+    static let configuration = PhoneHelp.of(
+        "unlock", "The person unlocks the device for the first time since its start.")
+
+    @OptionGroup var phone: PhoneOption
+    func run() async throws { try await phone.perform(.unlock) }
+}
+
 /// `reprise-lab phone network`.
 struct PhoneNetworkCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(

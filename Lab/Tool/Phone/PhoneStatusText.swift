@@ -39,7 +39,8 @@ struct PhoneStatusText {
         let device = status.device
         let price = device.isMetered ? ", the network is metered" : ""
         let room = device.freeBytes.map { ", \($0.grouped) bytes free" } ?? ""
-        return (device.isPluggedIn ? "plugged in" : "unplugged") + price + room
+        return (device.isPluggedIn ? "plugged in" : "unplugged")
+            + (device.isLowPower ? ", Low Power Mode" : "") + price + room
     }
 
     private var rules: [String] {

@@ -69,6 +69,15 @@ public final class PhoneApp: Sendable {
     /// The phone's time zone.
     public var zone: TimeZone { link.clocks.zone }
 
+    /// Registers the use of a background task, once in this process and before `run`, whose `tasks`
+    /// uses it.
+    ///
+    /// - Parameter id: one of the tasks that the app has declared.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a second registration, for
+    ///   which the system would end the app, and for one after the launch; `.refused` for a task
+    ///   that was not declared.
+    public func register(_ id: String) async throws { try await link.register(id) }
+
     /// Wraps a transport in the phone's network: off, on, or slow.
     ///
     /// - Parameter transport: performs the requests.
@@ -77,12 +86,13 @@ public final class PhoneApp: Sendable {
         PhoneTransport(transport: transport, network: link.network)
     }
 
-    /// Wraps a dialer in the phone's network; its connections break when the phone goes offline.
+    /// Wraps a dialer in the phone's network; its connections break when the phone goes offline,
+    /// and their end is reported by the rules of this process's launch.
     ///
     /// - Parameter dialer: opens the connections.
     /// - Returns: the same behind the phone's network.
     public func dialer(over dialer: any SocketDialer) -> any SocketDialer {
-        PhoneDialer(dialer: dialer, network: link.network)
+        PhoneDialer(dialer: dialer, network: link.network, rules: link.rules)
     }
 
     /// The DevTools address of the phone's browser; started at the first request.
@@ -149,6 +159,7 @@ public final class PhoneApp: Sendable {
             link: link, life: life, notifications: notifications,
             scene: scene ?? { await notifications.told(of: $0) }, webViewCrash: webViewCrash,
             transfersDone: transfersDone, tasks: tasks)
+        link.launched()
         await handlers.run()
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import RepriseApple
 import RepriseCore
 import Synchronization
 
@@ -14,6 +15,10 @@ final class PhoneLink: Sendable {
     let network: PhonePaths
     let device: PhoneConditions
     let transfers = PhoneTransferEvent()
+    let rules: PhoneRules
+    /// As the adapter of Apple's scheduler keeps them for a process.
+    private let registrations = Mutex(BackgroundRegistrations())
+    let transferEnds = TransferEnds()
     /// The system's orders; read by one task.
     let orders: AsyncStream<(Int, AppOrder)>
     private let connection: LineConnection
@@ -24,6 +29,7 @@ final class PhoneLink: Sendable {
         self.connection = connection
         clocks = PhoneTimekeeper(welcome.clock)
         network = PhonePaths(welcome.network)
+        rules = welcome.rules
         device = PhoneConditions(welcome.network, welcome.device, folder: welcome.folder)
         // The phone terminates an app that has half as much before it.
         (orders, told) = AsyncStream.makeStream(
@@ -72,7 +78,9 @@ final class PhoneLink: Sendable {
             network.set(status)
             device.set(status)
         case .device(let status): device.set(status)
-        case .transfer(let transfer): transfers.publish(transfer)
+        case .transfer(let transfer):
+            if transfer.state != .running { transferEnds.eventArrived() }
+            transfers.publish(transfer)
         }
     }
 
@@ -92,6 +100,15 @@ final class PhoneLink: Sendable {
         if case .failed(let failure) = answer { throw failure.error }
         return answer
     }
+
+    func register(_ id: String) async throws {
+        // The system says what is permitted.
+        try registrations.withLock { try $0.register(id, permitted: [id]) }
+        _ = try await ask(.register(id))
+    }
+
+    /// The app has finished launching.
+    func launched() { registrations.withLock { $0.launched() } }
 
     func say(_ message: AppMessage) async {
         connection.send(message)

@@ -33,10 +33,16 @@ struct PhoneNotifications: UserNotifications {
         return notifications
     }
 
-    func removePending(_ ids: [String]) async throws { _ = try await link.ask(.removePending(ids)) }
+    func removePending(_ ids: [String]) async throws {
+        _ = try await link.ask(.removePending(ids))
+        // As in `SystemNotifications`: it removes later, and not at all if the app is suspended
+        // before; what is asked after it is answered after it.
+        _ = try await pending()
+    }
 
     func removeDelivered(_ ids: [String]) async throws {
         _ = try await link.ask(.removeDelivered(ids))
+        _ = try await delivered()  // as above
     }
 
     func setBadge(_ count: Int) async throws { _ = try await link.ask(.setBadge(count)) }

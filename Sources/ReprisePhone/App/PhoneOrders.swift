@@ -1,4 +1,5 @@
 import Foundation
+import RepriseApple
 import RepriseCore
 import Synchronization
 
@@ -55,7 +56,9 @@ struct PhoneOrders: Sendable {
     private func perform(_ order: AppOrder, _ slot: PhoneSlot?) async -> PresentationOptions? {
         switch order {
         case .foreground: await life.foreground()
-        case .background(let granted): await life.background(granted: .milliseconds(granted))
+        case .background(let remaining):
+            await life.background(granted: BackgroundTime.granted(remaining: remaining))
+        case .backgroundExpires: await expire()
         case .memoryPressure: await life.memoryPressure()
         case .received(let response): await notifications.told(of: response)
         case .scene(let response): await scene(response)
@@ -63,10 +66,29 @@ struct PhoneOrders: Sendable {
         case .push(let info): await notifications.receivedPush(info)
         case .slot: if let slot { await tasks(slot) }
         case .crashWebView: await webViewCrash()
-        case .transfersDone: await transfersDone()
+        case .transfersDone:
+            for await _ in link.transferEnds.handlerArrived() {}
+            await transfersDone()
+        case .transferEventsEnded: link.transferEnds.eventsEnded()
         case .slotExpired, .late: break
         }
         return nil
+    }
+
+    /// The expiration handler, as in `SystemAppLife`: the client is told, and the task ended a
+    /// second later at the latest.
+    private func expire() async {
+        let closed = Race<Void>()
+        Task {
+            await life.background(granted: .zero)
+            closed.end(.success(()))
+        }
+        let timer = Task {
+            try await Task.sleep(for: BackgroundTime.closing)
+            closed.end(.success(()))
+        }
+        try? await closed.value()
+        timer.cancel()
     }
 }
 

@@ -7,6 +7,7 @@ package struct AppNotifications: Hashable, Sendable, Codable {
         var now: PhoneMoment
         var zone: String
         var rules: PhoneRules
+        var isFocused: Bool
     }
 
     /// What follows from a change, in order.
@@ -213,7 +214,8 @@ package struct AppNotifications: Hashable, Sendable, Codable {
         }
         var effects: [Effect] = [.log(.delivered, id)]
         if options.contains(.banner), settings.alerts, settings.authorization == .authorized,
-            content.interruption != .passive
+            content.interruption != .passive,
+            !context.isFocused || content.breaksThroughFocus
         {
             effects.append(.log(.banner, id))
         }
@@ -291,6 +293,10 @@ package struct PendingNotification: Hashable, Sendable, Codable {
 }
 
 extension NotificationContent {
+    fileprivate var breaksThroughFocus: Bool {
+        interruption == .timeSensitive || interruption == .critical
+    }
+
     /// Its size.
     var bytes: Int {
         title.utf8.count + subtitle.utf8.count + body.utf8.count + thread.utf8.count

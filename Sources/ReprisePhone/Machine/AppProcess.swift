@@ -21,7 +21,9 @@ package struct AppProcess: Hashable, Sendable, Codable {
     /// What comes due.
     enum Due {
         case launch
+        case backgroundWarning
         case background
+        case removals
         case slot(Slot)
         case presentation(order: Int)
     }
@@ -39,6 +41,13 @@ package struct AppProcess: Hashable, Sendable, Codable {
     /// Until when an answer about a notification is awaited, by the order's number.
     private var presentations: [Int: Int64] = [:]
     package private(set) var slots: [Slot] = []
+    /// When it is told that its time in the background is nearly over.
+    private var warning: Int64?
+    /// Entries into the background whose task has ended before their handler returned.
+    private var endedTasks: Set<Int> = []
+    /// Handlers for background tasks that it has registered.
+    private var registered: Set<String> = []
+    private var removals = PendingRemovals()
 
     /// `held` are responses that a former process has not completed.
     init(life: Int, launch: PhoneLaunch, until: Int64, held: [NotificationResponse]) {
@@ -72,8 +81,12 @@ package struct AppProcess: Hashable, Sendable, Codable {
     /// It has connected, and if nobody sees it may run until then.
     ///
     /// - Returns: the orders that were held.
-    mutating func connected(until: Int64) -> [AppOrder] {
-        phase = launch.isForeground ? .foreground : .background(until: until)
+    mutating func connected(at now: PhoneMoment, granted milliseconds: Int64) -> [AppOrder] {
+        if launch.isForeground {
+            phase = .foreground
+        } else {
+            enterBackground(at: now, granted: milliseconds)
+        }
         defer { held = [] }
         return held
     }
@@ -82,7 +95,12 @@ package struct AppProcess: Hashable, Sendable, Codable {
         if isLaunching { launch.isForeground = true } else { phase = .foreground }
     }
 
-    mutating func enterBackground(until: Int64) { phase = .background(until: until) }
+    mutating func enterBackground(at now: PhoneMoment, granted milliseconds: Int64) {
+        phase = .background(until: now.after(milliseconds: milliseconds))
+        // Of little time a fifth.
+        let warned = min(PhoneLimits.backgroundWarningMilliseconds, milliseconds / 5)
+        warning = now.after(milliseconds: milliseconds - warned)
+    }
 
     /// Another app is opened, or the user goes home.
     ///
@@ -97,7 +115,43 @@ package struct AppProcess: Hashable, Sendable, Codable {
         return false
     }
 
-    mutating func suspend() { phase = .suspended(wasForeground: phase == .foreground) }
+    mutating func suspend() {
+        phase = .suspended(wasForeground: phase == .foreground)
+        removals.lose()
+    }
+
+    // MARK: The time in the background
+
+    /// Its time is nearly over.
+    ///
+    /// - Returns: whether it has a background task, whose expiration handler is called.
+    mutating func warned() -> Bool {
+        warning = nil
+        return orders.values.contains(where: \.isBackground)
+    }
+
+    /// Its expiration handler has ended its background tasks, whatever still uses them.
+    private mutating func endBackgroundTasks() {
+        for (number, order) in orders where order.isBackground {
+            orders[number] = nil
+            endedTasks.insert(number)
+        }
+    }
+
+    /// - Returns: false for a second registration of the identifier, for which the system ends the
+    ///   app.
+    mutating func register(_ task: String) -> Bool { registered.insert(task).inserted }
+
+    // MARK: Removals
+
+    /// - Returns: whether no more can wait.
+    mutating func remove(_ removal: PendingRemovals.Removal, at now: PhoneMoment) -> Bool {
+        removals.asked(removal, at: now)
+        return removals.isFull
+    }
+
+    /// - Returns: what is removed now.
+    mutating func takeRemovals() -> [PendingRemovals.Removal] { removals.take() }
 
     // MARK: Orders
 
@@ -129,7 +183,10 @@ package struct AppProcess: Hashable, Sendable, Codable {
     /// - Returns: the order; nil if it was not told.
     mutating func returned(_ number: Int) -> AppOrder? {
         presentations[number] = nil
-        return orders.removeValue(forKey: number)
+        if endedTasks.remove(number) != nil { return .late }
+        let order = orders.removeValue(forKey: number)
+        if order == .backgroundExpires { endBackgroundTasks() }
+        return order
     }
 
     /// It has not answered in time about a notification.
@@ -171,13 +228,19 @@ package struct AppProcess: Hashable, Sendable, Codable {
         var all: [(at: Int64, due: Due)] =
             switch phase {
             case .launching(let until): [(until, .launch)]
-            case .background(let until) where slots.isEmpty: [(until, .background)]
+            case .background(let until) where slots.isEmpty:
+                (warning.map { [($0, .backgroundWarning)] } ?? []) + [(until, .background)]
             case .background, .foreground, .suspended: []
             }
         all += slots.map { ($0.until, .slot($0)) }
+        if let at = removals.due { all.append((at, .removals)) }
         return all
             + presentations.sorted { $0.key < $1.key }.map {
                 ($0.value, .presentation(order: $0.key))
             }
     }
+}
+
+extension AppOrder {
+    fileprivate var isBackground: Bool { if case .background = self { true } else { false } }
 }

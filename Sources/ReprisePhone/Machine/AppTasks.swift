@@ -63,7 +63,9 @@ package struct AppTasks: Hashable, Sendable, Codable {
     private static func obstacle(
         to kind: BackgroundRequest.Kind, _ now: RunConditions
     ) -> String? {
-        guard case .processing(let needsNetwork, let needsPower) = kind else { return nil }
+        guard case .processing(let needsNetwork, let needsPower) = kind else {
+            return now.device.isLowPower ? "Low Power Mode refreshes no app." : nil
+        }
         if needsNetwork, now.network == .off {
             return "The task needs the network, and there is none."
         }

@@ -12,6 +12,13 @@ package enum PhoneLimits {
     package static let processingMilliseconds: Int64 = 300_000
     /// How long a task has after the notice that its time is over.
     package static let expiryMilliseconds: Int64 = 5_000
+    /// How long before the end of its time in the background an app is told; a fifth of less than
+    /// five times as long.
+    package static let backgroundWarningMilliseconds: Int64 = 3_000
+    /// When a notification is removed after the app has asked for it.
+    package static let removalMilliseconds: Int64 = 100
+    /// Removals that wait for that; then they are performed at once.
+    package static let removals = 256
     /// How long a service extension has, by Apple's rule.
     package static let extensionMilliseconds: Int64 = 30_000
     /// How long before the end it is warned.

@@ -40,6 +40,8 @@ package struct PhoneMachine: Sendable {
         /// Takes the files of all other transfers away.
         case keepTransfers(Set<Int>)
         case tellTransfer(life: Int, Transfer)
+        /// Makes the protected files of all apps unreadable, or readable again.
+        case protectFiles, releaseFiles
         /// Takes the app's folder away.
         case removeData(app: String)
     }
@@ -100,6 +102,8 @@ package struct PhoneMachine: Sendable {
 
     private static let notRunning = PhoneFailure(
         .unavailable, "The app is not running.", remedy: "Launch it first.")
+    private static let locked = PhoneFailure(
+        .unavailable, "The phone waits for its first unlock.", remedy: "Unlock it first.")
     static let farthest: Int64 = 10 * 366 * 86_400_000
 
     // MARK: Commands
@@ -114,7 +118,10 @@ package struct PhoneMachine: Sendable {
         switch command {
         case .install(let spec): try install(spec, at: now)
         case .uninstall(let app): uninstall(try named(app), at: now)
-        case .launch(let app): launch(try named(app), at: now)
+        case .launch(let app):
+            let app = try named(app)
+            guard !state.isLocked else { throw Self.locked }
+            launch(app, at: now)
         case .tap(let app, let id, let action): try tap(try named(app), id, action, at: now)
         case .home: for app in appNames { leaveForeground(app, at: now) }
         case .kill(let app): try kill(try named(app), at: now)
@@ -126,6 +133,10 @@ package struct PhoneMachine: Sendable {
         case .online: setNetwork(.on, at: now)
         case .slow(let latency, let rate): try slow(latency, rate, at: now)
         case .power(let isPluggedIn): setDevice(at: now) { $0.isPluggedIn = isPluggedIn }
+        case .lowPower(let isLow): setDevice(at: now) { $0.isLowPower = isLow }
+        case .focus(let isFocused): setFocus(isFocused, at: now)
+        case .restart: restart(at: now)
+        case .unlock: unlock(at: now)
         case .metered(let isMetered): setDevice(at: now) { $0.isMetered = isMetered }
         case .storage(let bytes): try setStorage(bytes, at: now)
         case .advance(let milliseconds): try advance(milliseconds: milliseconds, at: now)
@@ -220,7 +231,10 @@ package struct PhoneMachine: Sendable {
 
     /// Answers a call of a process; nil if the driver must answer it, or the process is gone.
     package mutating func called(life: Int, _ call: AppCall, at now: PhoneMoment) -> AppAnswer? {
-        guard let app = app(of: life), let record = state.apps[app] else { return nil }
+        guard let app = app(of: life) else { return nil }
+        // What is asked after a removal is answered after it.
+        if call.readsNotifications { performRemovals(app, at: now) }
+        guard let record = state.apps[app] else { return nil }
         let centre = record.notifications
         do throws(PhoneFailure) {
             switch call {
@@ -237,11 +251,8 @@ package struct PhoneMachine: Sendable {
                 try notifications(app, at: now) { centre, context throws(PhoneFailure) in
                     try centre.add(request, isSeen: record.isSeen, context)
                 }
-            case .removePending(let ids): state.apps[app]?.notifications.removePending(ids)
-            case .removeDelivered(let ids):
-                notifications(app, at: now) { centre, _ in
-                    centre.removeDelivered { ids.contains($0.request.id) }
-                }
+            case .removePending(let ids): remove(app, .pending(ids), at: now)
+            case .removeDelivered(let ids): remove(app, .delivered(ids), at: now)
             case .setBadge(let count):
                 notifications(app, at: now) { $0.setBadge(count, $1.rules) }
             case .setCategories(let categories):
@@ -250,6 +261,7 @@ package struct PhoneMachine: Sendable {
                 try state.apps[app]?.tasks.submit(request, declared: record.spec.backgroundTasks)
                 log(.submitted, app, request.id, at: now)
             case .cancel(let id): state.apps[app]?.tasks.cancel(id)
+            case .register(let id): try register(app, id, at: now)
             case .complete(let slot, let success):
                 complete(app, slot: slot, success: success, at: now)
             case .startTransfer(let request):
@@ -264,6 +276,38 @@ package struct PhoneMachine: Sendable {
             return .done
         } catch {
             return .failed(error)
+        }
+    }
+
+    /// The app registers a launch handler.
+    private mutating func register(_ app: String, _ task: String, at now: PhoneMoment)
+        throws(PhoneFailure)
+    {
+        guard state.apps[app]?.spec.backgroundTasks.contains(task) == true else {
+            throw PhoneFailure(
+                .refused, "The app has not declared the task (notPermitted).",
+                remedy: "Name it among the tasks when the app is installed.")
+        }
+        guard state.apps[app]?.process?.register(task) == false else { return }
+        terminate(app, "the background task \(task) was registered twice", at: now)
+    }
+
+    private mutating func remove(
+        _ app: String, _ removal: PendingRemovals.Removal, at now: PhoneMoment
+    ) {
+        let isFull = state.apps[app]?.process?.remove(removal, at: now)
+        if isFull == true { performRemovals(app, at: now) }
+    }
+
+    private mutating func performRemovals(_ app: String, at now: PhoneMoment) {
+        for removal in state.apps[app]?.process?.takeRemovals() ?? [] {
+            switch removal {
+            case .pending(let ids): state.apps[app]?.notifications.removePending(ids)
+            case .delivered(let ids):
+                notifications(app, at: now) { centre, _ in
+                    centre.removeDelivered { ids.contains($0.request.id) }
+                }
+            }
         }
     }
 
@@ -283,13 +327,16 @@ package struct PhoneMachine: Sendable {
     ) {
         for other in appNames where other != app { leaveForeground(other, at: now) }
         guard let process = process(app) else {
-            let launch = PhoneLaunch(reason: reason, isForeground: true, response: sceneResponse)
+            let launch = PhoneLaunch(
+                reason: reason, isForeground: true, response: sceneResponse,
+                isSceneRestored: state.apps[app]?.hasScene == true)
             return start(app, launch, at: now)
         }
         guard process.phase != .foreground else { return }
         if process.isSuspended { thaw(app, process, at: now) }
         state.apps[app]?.process?.enterForeground()
         guard !process.isLaunching else { return }
+        state.apps[app]?.hasScene = true
         log(.foreground, app, at: now)
         tellTransfers(app)
         order(app, .foreground, at: now)
@@ -298,15 +345,18 @@ package struct PhoneMachine: Sendable {
     /// Runs an app in the background for an event; launches it if it has no process.
     private mutating func wake(_ app: String, reason: PhoneLaunch.Reason, at now: PhoneMoment) {
         guard let process = process(app) else {
+            guard !state.isLocked || state.rules.launchBeforeUnlock == .launched else {
+                return log(.notLaunched, app, "before the first unlock", at: now)
+            }
             return start(app, PhoneLaunch(reason: reason, isForeground: false), at: now)
         }
-        let until = now.after(milliseconds: grantedMilliseconds)
+        let granted = grantedMilliseconds
         switch process.phase {
         case .launching, .foreground: break
-        case .background: state.apps[app]?.process?.enterBackground(until: until)
+        case .background: state.apps[app]?.process?.enterBackground(at: now, granted: granted)
         case .suspended:
             thaw(app, process, at: now)
-            state.apps[app]?.process?.enterBackground(until: until)
+            state.apps[app]?.process?.enterBackground(at: now, granted: granted)
             tellTransfers(app)
         }
     }
@@ -346,14 +396,15 @@ package struct PhoneMachine: Sendable {
         // It reads the list of its transfers itself.
         _ = state.transfers.untold(app)
         let granted = grantedMilliseconds
-        let held = state.apps[app]?.process?.connected(until: now.after(milliseconds: granted))
+        let held = state.apps[app]?.process?.connected(at: now, granted: granted)
         let isTold = process.launch.reason == .user || state.rules.backgroundLaunch == .told
         if process.launch.isForeground {
+            state.apps[app]?.hasScene = true
             log(.foreground, app, at: now)
             order(app, .foreground, at: now)
         } else {
             log(.background, app, "\(granted)", at: now)
-            if isTold { order(app, .background(grantedMilliseconds: granted), at: now) }
+            if isTold { orderBackground(app, at: now) }
         }
         for waiting in held ?? [] { order(app, waiting, at: now) }
         return process.launch
@@ -363,9 +414,18 @@ package struct PhoneMachine: Sendable {
     private mutating func leaveForeground(_ app: String, at now: PhoneMoment) {
         guard state.apps[app]?.process?.leaveForeground() == true else { return }
         let granted = grantedMilliseconds
-        state.apps[app]?.process?.enterBackground(until: now.after(milliseconds: granted))
+        state.apps[app]?.process?.enterBackground(at: now, granted: granted)
         log(.background, app, "\(granted)", at: now)
-        order(app, .background(grantedMilliseconds: granted), at: now)
+        orderBackground(app, at: now)
+    }
+
+    private mutating func orderBackground(_ app: String, at now: PhoneMoment) {
+        let remaining =
+            switch state.rules.backgroundTimeOnEntry {
+            case .named: Double(grantedMilliseconds) / 1_000
+            case .unlimited: Double.greatestFiniteMagnitude
+            }
+        order(app, .background(remaining: remaining), at: now)
     }
 
     /// Sends an order to an app, now or when it has connected.
@@ -396,8 +456,8 @@ package struct PhoneMachine: Sendable {
         case .willPresent(let notification):
             notifications(app, at: now) { $0.present(notification, options ?? [], $1) }
         case .push: log(.pushCompleted, app, at: now)
-        case .foreground, .background, .memoryPressure, .scene, .slot, .slotExpired,
-            .transfersDone, .crashWebView, .late:
+        case .foreground, .background, .backgroundExpires, .memoryPressure, .scene, .slot,
+            .slotExpired, .transfersDone, .transferEventsEnded, .crashWebView, .late:
             break
         }
         settle(app, at: now)
@@ -433,11 +493,11 @@ package struct PhoneMachine: Sendable {
         guard let process = process(app) else { throw Self.notRunning }
         guard case .suspended(let wasForeground) = process.phase else { return }
         thaw(app, process, at: now)
-        let until = now.after(milliseconds: grantedMilliseconds)
+        let granted = grantedMilliseconds
         if wasForeground {
             state.apps[app]?.process?.enterForeground()
         } else {
-            state.apps[app]?.process?.enterBackground(until: until)
+            state.apps[app]?.process?.enterBackground(at: now, granted: granted)
         }
         log(wasForeground ? .foreground : .background, app, at: now)
         tellTransfers(app)
@@ -445,6 +505,8 @@ package struct PhoneMachine: Sendable {
 
     private mutating func forceQuit(_ app: String, at now: PhoneMoment) {
         state.apps[app]?.isForceQuit = true
+        // Its scene session is discarded.
+        state.apps[app]?.hasScene = false
         terminate(app, "force quit", at: now)
         transfers(at: now) { $0.forceQuit(app) }
     }
@@ -511,7 +573,7 @@ package struct PhoneMachine: Sendable {
     ) throws(Failure) {
         guard var centre = state.apps[app]?.notifications else { return }
         let context = AppNotifications.Context(
-            now: now, zone: state.clock.zone, rules: state.rules)
+            now: now, zone: state.clock.zone, rules: state.rules, isFocused: state.isFocused)
         let effects = try body(&centre, context)
         state.apps[app]?.notifications = centre
         for effect in effects {
@@ -534,8 +596,10 @@ package struct PhoneMachine: Sendable {
         _ app: String, _ id: String?, _ action: NotificationResponse.Action, at now: PhoneMoment
     ) throws(PhoneFailure) {
         var tapped: (response: NotificationResponse, opensApp: Bool?)?
+        let isLocked = state.isLocked
         try notifications(app, at: now) { centre, context throws(PhoneFailure) in
             let (response, opensApp, effects) = try centre.tap(id, action, context.rules)
+            if isLocked, opensApp == true { throw Self.locked }
             tapped = (response, opensApp)
             return effects
         }
@@ -584,7 +648,8 @@ package struct PhoneMachine: Sendable {
         let recipient = PushInbox.Recipient(
             isForeground: record.isSeen, isForceQuit: record.isForceQuit,
             isAllowed: record.notifications.isAllowed,
-            hasExtension: record.spec.serviceExtension != nil)
+            hasExtension: record.spec.serviceExtension != nil
+                && (!state.isLocked || state.rules.extensionBeforeUnlock == .runs))
         let actions = decide(&record.inbox, recipient, state)
         state.apps[app] = record
         for action in actions { take(action, for: app, at: now) }
@@ -661,6 +726,10 @@ package struct PhoneMachine: Sendable {
                 .refused, "The user has force-quit the app: it gets no time in the background.",
                 remedy: "Launch it first.")
         }
+        guard
+            !state.isLocked || record.process != nil
+                || state.rules.launchBeforeUnlock == .launched
+        else { throw Self.locked }
         let limit = try record.tasks.grant(task, conditions, at: now)
         state.apps[app] = record
         wake(app, reason: .task(task), at: now)
@@ -761,7 +830,13 @@ package struct PhoneMachine: Sendable {
             return log(.notLaunched, app, "force quit: transfers", at: now)
         }
         wake(app, reason: .transfers, at: now)
+        if state.rules.transferEventsEnd == .beforeHandler {
+            order(app, .transferEventsEnded, at: now)
+        }
         order(app, .transfersDone, at: now)
+        if state.rules.transferEventsEnd == .afterHandler {
+            order(app, .transferEventsEnded, at: now)
+        }
     }
 
     // MARK: Network and power
@@ -793,6 +868,27 @@ package struct PhoneMachine: Sendable {
         act(.tellDevice)
         conditionsChanged(at: now)
         transfers(at: now) { _ in [] }
+    }
+
+    private mutating func setFocus(_ isFocused: Bool, at now: PhoneMoment) {
+        guard state.isFocused != isFocused else { return }
+        state.isFocused = isFocused
+        log(.focus, nil, isFocused ? "on" : "off", at: now)
+    }
+
+    private mutating func restart(at now: PhoneMoment) {
+        for app in appNames { terminate(app, "the device restarts", at: now) }
+        if !state.isLocked { act(.protectFiles) }
+        state.isLocked = true
+        log(.locked, nil, at: now)
+        started(after: "restart", at: now)
+    }
+
+    private mutating func unlock(at now: PhoneMoment) {
+        guard state.isLocked else { return }
+        state.isLocked = false
+        act(.releaseFiles)
+        log(.unlocked, nil, at: now)
     }
 
     private mutating func setStorage(_ bytes: Int64?, at now: PhoneMoment) throws(PhoneFailure) {
@@ -858,7 +954,13 @@ package struct PhoneMachine: Sendable {
     private mutating func handle(_ due: Due, at now: PhoneMoment) {
         switch due {
         case .process(let app, .launch): terminate(app, "it did not connect in time", at: now)
+        case .process(let app, .backgroundWarning):
+            if state.apps[app]?.process?.warned() == true {
+                log(.backgroundExpires, app, at: now)
+                order(app, .backgroundExpires, at: now)
+            }
         case .process(let app, .background): backgroundOver(app, at: now)
+        case .process(let app, .removals): performRemovals(app, at: now)
         case .process(let app, .slot(let slot)): slotDue(app, slot, at: now)
         case .process(let app, .presentation(let order)):
             guard let late = state.apps[app]?.process?.presentationDue(order) else { return }
@@ -981,6 +1083,18 @@ package struct PhoneMachine: Sendable {
         case .foreground: (.foreground, nil)
         case .background(let until): (.background, max(0, (until - now.microseconds) / 1_000))
         case .suspended: (.suspended, nil)
+        }
+    }
+}
+
+extension AppCall {
+    fileprivate var readsNotifications: Bool {
+        switch self {
+        case .pending, .delivered: true
+        case .settings, .requestAuthorization, .add, .removePending, .removeDelivered, .setBadge,
+            .setCategories, .submit, .cancel, .tasks, .register, .complete, .startTransfer,
+            .transfers, .cancelTransfer, .forgetTransfer, .browser:
+            false
         }
     }
 }

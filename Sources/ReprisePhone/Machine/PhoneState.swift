@@ -9,6 +9,10 @@ package struct PhoneState: Hashable, Sendable, Codable {
     package internal(set) var clock = PhoneClock()
     package internal(set) var device = PhoneDevice()
     package internal(set) var rules = PhoneRules()
+    /// A Focus is on.
+    package internal(set) var isFocused = false
+    /// The device was not unlocked since its start.
+    package internal(set) var isLocked = false
     /// The number of the newest process that was ever launched; of the newest order.
     var lastLife = 0
     var lastOrder = 0
@@ -44,6 +48,8 @@ package struct ProcessIdentity: Hashable, Sendable, Codable {
 package struct AppRecord: Hashable, Sendable, Codable {
     package var spec: PhoneAppSpec
     package var isForceQuit = false
+    /// An earlier process had a scene, which the system restores.
+    var hasScene = false
     package var notifications = AppNotifications()
     package var tasks = AppTasks()
     /// Pushes that wait for the network or for the budget.

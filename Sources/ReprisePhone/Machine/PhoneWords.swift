@@ -30,6 +30,7 @@ extension PhoneDevice {
     var word: String {
         [
             isPluggedIn ? "plugged in" : "unplugged", isMetered ? "metered" : "unmetered",
+            isLowPower ? "low power" : nil,
             freeBytes.map { "\($0) bytes free" },
         ].compactMap(\.self).joined(separator: ", ")
     }

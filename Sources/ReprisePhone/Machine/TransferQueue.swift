@@ -125,6 +125,11 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         over.transfer.total = total
         change(app, number) { $0 = over }
         return switch outcome {
+        case .finished(.finished(let head, file: .some), _)
+        where rules.finishedDownload == .missing:
+            end(app, over, .finished(head, file: nil))
+        case .finished(.finished(_, file: .some), _) where rules.finishedDownload == .unmovable:
+            end(app, over, .failed("The file could not be kept."))
         case .finished(let state, _): end(app, over, state)
         case .failed(let why): end(app, over, .failed(why))
         case .lost(let why) where rules.lostTransfer == .failed: end(app, over, .failed(why))
@@ -201,6 +206,7 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         if now.network == .off { return "no network" }
         if record.request.needsUnmetered, now.device.isMetered { return "the network is metered" }
         let waits = now.rules.discretionaryTransfers == .whenPluggedInAndUnmetered
+        if record.isDiscretionary, now.device.isLowPower { return "Low Power Mode" }
         if record.isDiscretionary, waits, !now.device.isPluggedIn || now.device.isMetered {
             return "the system waits for power and a network that is not metered"
         }
@@ -270,6 +276,9 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         var effects: [Effect] = []
         for app in apps {
             for record in self[app] where !record.hasEnded {
+                if let run = record.run {
+                    effects.append(.act(.stopTransfer(record.number, run: run)))
+                }
                 change(app, record.number) { $0.run = nil }
                 if rules.transfersAcrossRestart == .cleared {
                     records[app]?.removeAll { $0.number == record.number }

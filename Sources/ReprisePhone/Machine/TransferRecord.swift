@@ -50,6 +50,8 @@ public struct PhoneDevice: Hashable, Sendable, Codable {
     public var isPluggedIn = true
     /// Whether the network is metered.
     public var isMetered = false
+    /// Whether it is in Low Power Mode.
+    public var isLowPower = false
     /// The free bytes of the disk; nil: those of the machine's disk.
     public var freeBytes: Int64?
 

@@ -40,6 +40,8 @@ package enum AppCall: Hashable, Sendable, Codable {
     case submit(BackgroundRequest)
     case cancel(String)
     case tasks
+    /// Registers a launch handler for a background task.
+    case register(String)
     case complete(slot: Int, success: Bool)
     case startTransfer(TransferRequest)
     case transfers
@@ -65,7 +67,10 @@ package enum AppAnswer: Hashable, Sendable, Codable {
 /// The system's calls of an app, each acknowledged when its handler has returned.
 package enum AppOrder: Hashable, Sendable, Codable {
     case foreground
-    case background(grantedMilliseconds: Int64)
+    /// With `backgroundTimeRemaining`, in seconds.
+    case background(remaining: Double)
+    /// The time in the background is nearly over: the expiration handler of the background task.
+    case backgroundExpires
     case memoryPressure
     /// Through the delegate of the notification centre.
     case received(NotificationResponse)
@@ -77,6 +82,8 @@ package enum AppOrder: Hashable, Sendable, Codable {
     case slotExpired(Int)
     /// All transfers are done (`handleEventsForBackgroundURLSession`).
     case transfersDone
+    /// The session has reported all events (`urlSessionDidFinishEvents`).
+    case transferEventsEnded
     case crashWebView
     /// Never sent: stands for an order whose answer comes too late.
     case late
@@ -102,6 +109,7 @@ package struct AppWelcome: Hashable, Sendable, Codable {
     package var clock: PhoneClock
     package var network: PhoneNetwork
     package var device: PhoneDevice
+    package var rules: PhoneRules
 }
 
 /// How the phone's clocks differ from the machine's.

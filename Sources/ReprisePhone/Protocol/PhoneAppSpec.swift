@@ -15,6 +15,9 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     public var extensionArguments: [String]?
     /// The background tasks it may request (`BGTaskSchedulerPermittedIdentifiers`).
     public var backgroundTasks: [String]
+    /// Its files and folders that can be read before the first unlock (`FileProtectionType.none`):
+    /// paths below its data folder.
+    public var readableWhileLocked: [String]
     /// How long it may take from its start to its connection before the system terminates it.
     public var launchMilliseconds: Int64
 
@@ -28,10 +31,12 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
     ///   - serviceExtension: the program of its notification service extension.
     ///   - extensionArguments: of that program.
     ///   - backgroundTasks: the background tasks it may request.
+    ///   - readableWhileLocked: its files and folders that can be read before the first unlock.
     public init(
         id: String, executable: String, arguments: [String] = [],
         environment: [String: String] = [:], serviceExtension: String? = nil,
-        extensionArguments: [String]? = nil, backgroundTasks: [String] = []
+        extensionArguments: [String]? = nil, backgroundTasks: [String] = [],
+        readableWhileLocked: [String] = []
     ) {
         self.id = id
         self.executable = executable
@@ -40,6 +45,7 @@ public struct PhoneAppSpec: Hashable, Sendable, Codable, Identifiable {
         self.serviceExtension = serviceExtension
         self.extensionArguments = extensionArguments
         self.backgroundTasks = backgroundTasks
+        self.readableWhileLocked = readableWhileLocked
         launchMilliseconds = PhoneLimits.launchMilliseconds
     }
 

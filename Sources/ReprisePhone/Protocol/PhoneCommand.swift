@@ -36,6 +36,15 @@ public enum PhoneCommand: Hashable, Sendable, Codable {
     case slow(latencyMilliseconds: Int, bytesPerSecond: Int?)
     /// The phone is plugged in, or not.
     case power(isPluggedIn: Bool)
+    /// Low Power Mode is on, or off.
+    case lowPower(Bool)
+    /// A Focus is on, which lets no ordinary notification interrupt, or off.
+    case focus(Bool)
+    /// The device restarts and waits for its first unlock: apps end, and their protected files
+    /// cannot be read until then.
+    case restart
+    /// The user unlocks the device for the first time since its start.
+    case unlock
     /// The network is paid for by volume, or not.
     case metered(Bool)
     /// The free bytes of the disk; nil: those of the machine's disk.

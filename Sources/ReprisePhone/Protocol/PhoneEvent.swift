@@ -52,6 +52,8 @@ extension PhoneEvent {
         case foreground
         /// It entered the background; the detail is its time in milliseconds.
         case background
+        /// It was told that its time in the background is nearly over.
+        case backgroundExpires
         /// It was suspended; the detail is the reason.
         case suspended
         /// It runs again.
@@ -112,8 +114,14 @@ extension PhoneEvent {
         case memoryPressure
         /// The network has changed.
         case network
-        /// Power, metering or free disk space has changed.
+        /// Power, metering, Low Power Mode or free disk space has changed.
         case device
+        /// A Focus was turned on or off.
+        case focus
+        /// The device waits for its first unlock.
+        case locked
+        /// The device was unlocked for the first time since its start.
+        case unlocked
         /// The clock or the zone has changed.
         case clock
         /// The rules have changed.

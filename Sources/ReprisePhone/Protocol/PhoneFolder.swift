@@ -28,6 +28,11 @@ public struct PhoneFolder: Hashable, Sendable {
         url.appendingPathComponent("apps").appendingPathComponent(app)
     }
 
+    /// An app's files that cannot be read before the first unlock, while that is awaited.
+    package func locked(of app: String) -> URL {
+        url.appendingPathComponent("locked").appendingPathComponent(app)
+    }
+
     /// The output of an app's newest process, at most 1 MiB.
     ///
     /// - Parameter app: its id.

@@ -25,4 +25,11 @@ public struct PhoneLaunch: Hashable, Sendable, Codable {
     /// Like `UIScene.ConnectionOptions.notificationResponse`. The delegate may get it too: both
     /// have the same ``RepriseCore/NotificationResponse/tapID``.
     public var response: NotificationResponse?
+    /// Whether the system restores the scene of an earlier process: then it connects without
+    /// `configurationForConnecting`, and its options come to `scene(_:willConnectTo:)` alone.
+    public var isSceneRestored = false
+
+    /// The tap in the options of `configurationForConnecting`, which is not called for a restored
+    /// scene.
+    public var configurationResponse: NotificationResponse? { isSceneRestored ? nil : response }
 }

@@ -58,6 +58,18 @@ extension Phone {
     /// The phone is unplugged.
     public func unplug() async throws { try await ask(.power(isPluggedIn: false)) }
 
+    /// Low Power Mode is on, or off.
+    public func lowPower(_ isOn: Bool) async throws { try await ask(.lowPower(isOn)) }
+
+    /// A Focus is on, or off.
+    public func focus(_ isOn: Bool) async throws { try await ask(.focus(isOn)) }
+
+    /// The device restarts, and waits for its first unlock.
+    public func restart() async throws { try await ask(.restart) }
+
+    /// The user unlocks the device for the first time.
+    public func unlock() async throws { try await ask(.unlock) }
+
     /// The network is paid for by volume, or not.
     public func metered(_ isMetered: Bool) async throws { try await ask(.metered(isMetered)) }
 

@@ -18,7 +18,7 @@ extension PhoneSupervisor {
                     AppWelcome(
                         app: app, launch: launch, folder: folder.data(of: app).path,
                         clock: machine.state.clock, network: machine.state.network,
-                        device: machine.state.device)))
+                        device: machine.state.device, rules: machine.state.rules)))
             _ = perform(actions)
             return life
         } catch {

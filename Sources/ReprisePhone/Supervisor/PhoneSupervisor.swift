@@ -155,12 +155,28 @@ public actor PhoneSupervisor {
             case .runExtension(let run, let app, let push): startExtension(run, app, push)
             case .warnExtension(let run): extensions.warn(run)
             case .endExtension(let run): extensions.end(run)
+            case .protectFiles: failure = protected { try $0.protect($1) } ?? failure
+            case .releaseFiles: failure = protected { try $0.release($1.id) } ?? failure
             case .removeData(let app):
+                try? FileManager.default.removeItem(at: folder.locked(of: app))
                 try? FileManager.default.removeItem(at: folder.data(of: app))
                 try? FileManager.default.removeItem(at: folder.output(of: app))
             }
         }
         return failure
+    }
+
+    private func protected(
+        _ body: (ProtectedFiles, PhoneAppSpec) throws -> Void
+    ) -> PhoneFailure? {
+        do {
+            for record in machine.state.apps.values {
+                try body(ProtectedFiles(folder: folder), record.spec)
+            }
+            return nil
+        } catch {
+            return PhoneFailure(.diskFailed, "\(error)")
+        }
     }
 
     func tell(_ message: PhoneMessage) {

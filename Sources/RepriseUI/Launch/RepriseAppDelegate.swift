@@ -213,6 +213,8 @@
             }
             transfers.handleEvents(completionHandler) { [client] in
                 guard UIApplication.shared.applicationState == .background else { return }
+                // Launched for them: the time counts from when the journal is open.
+                _ = try? await client.journal
                 await client.background(granted: .seconds(20))
             }
         }

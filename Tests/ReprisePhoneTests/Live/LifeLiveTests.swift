@@ -16,7 +16,7 @@ struct LifeLiveTests {
             try await phone.expects(.report("beat"))
             let process = try #require(try await phone.app().process)
             try await phone.home()
-            try await phone.expects(.report("background", "30000"))
+            try await phone.expects(.report("background", "25000"))
             let suspended = try await phone.expects(.phone(.suspended, "nothing is left to do"))
             // What it had said before the stop may come in a little later; then there is nothing
             // for a while.
@@ -51,9 +51,10 @@ struct LifeLiveTests {
             try await phone.expects(.report("foreground"))
             try await phone.home()
             try await phone.expects(.report("background"))
-            try await phone.advance(by: .seconds(29))
+            try await phone.advance(by: .seconds(26))
             #expect(try await phone.app().state == .background)
-            try await phone.advance(by: .seconds(2))
+            // At once, so that its adapter does not end the task in time.
+            try await phone.advance(by: .seconds(5))
             let app = try await phone.app()
             switch rule {
             case .terminated: #expect(app.state == .notRunning && app.process == nil)

@@ -39,9 +39,10 @@ struct LifeRuleTests {
         var bench = try PhoneBench(rules: rules)
         try bench.open()
         try bench.command(.home)
-        #expect(bench.orders.last == .background(grantedMilliseconds: 5_000))
-        #expect(bench.machine.nextDue(from: bench.now) == bench.now.microseconds + 5_000_000)
+        #expect(bench.orders.last == .background(remaining: 5))
+        #expect(bench.machine.nextDue(from: bench.now) == bench.now.microseconds + 4_000_000)
         bench.pass(4.999)
+        #expect(bench.orders.last == .backgroundExpires)
         #expect(bench.phase == .background(until: bench.now.microseconds + 1_000))
         bench.pass(0.001)
         switch rule {
@@ -63,7 +64,7 @@ struct LifeRuleTests {
         bench.push(push(nil, wakes: true))
         #expect(bench.connect()?.reason == .push)
         #expect(bench.phase == .background(until: bench.now.microseconds + 30_000_000))
-        let told = bench.orders.contains(.background(grantedMilliseconds: 30_000))
+        let told = bench.orders.contains(.background(remaining: 30))
         #expect(told == (rule == .told))
         bench.finish()
         #expect(bench.phase == .suspended(wasForeground: false))
@@ -71,7 +72,7 @@ struct LifeRuleTests {
         try bench.command(.launch(app: nil))
         try bench.command(.home)
         bench.connect()
-        #expect(bench.orders.contains(.background(grantedMilliseconds: 30_000)))
+        #expect(bench.orders.contains(.background(remaining: 30)))
     }
 
     @Test("a process that was to be killed is remembered until it is dead", .limit("phone.killed"))

@@ -97,6 +97,7 @@ struct Probe: Sendable {
         case .setCategories(let categories): try await centre.setCategories(categories)
         case .submit(let request): try await phone.scheduler.submit(request)
         case .cancel(let id): try await phone.scheduler.cancel(id)
+        case .register(let id): try await phone.register(id)
         case .tasks: return try await phone.scheduler.pending().map(\.id).joined(separator: " ")
         case .startTransfer(let request): try await phone.transfers.start(request)
         case .transfers: return try await transfers(of: phone)

@@ -1,0 +1,24 @@
+import RepriseCore
+
+/// Waits for what one of several events brings, and not each of them.
+package enum Arrival {
+    /// Looks now, and after each event.
+    ///
+    /// - Parameters:
+    ///   - events: what may bring it; none is missed between a look and the wait if both are on the
+    ///     actor of the events.
+    ///   - value: what has come; nil: nothing yet.
+    /// - Returns: the value.
+    /// - Throws: `CancellationError`; ``RepriseCore/RepriseError`` `.unavailable` where the events
+    ///   end without it.
+    package static func first<Value>(
+        after events: AsyncStream<Void>, _ value: () -> Value?
+    ) async throws -> Value {
+        if let value = value() { return value }
+        for await _ in events {
+            if let value = value() { return value }
+        }
+        try Task.checkCancellation()
+        throw RepriseError(.unavailable, "There is no window for a web view.")
+    }
+}

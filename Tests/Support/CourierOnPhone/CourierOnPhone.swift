@@ -1,0 +1,87 @@
+import CourierSources
+import Foundation
+import Reprise
+import RepriseNIO
+import ReprisePhone
+import RepriseUI
+
+/// The courier's app on the phone: the core of Examples/Courier as it stands, glue like the app's
+/// own, and a screen that reports instead of being drawn.
+///
+/// `CourierOnPhone SERVER OFFICE`. It reports: `process` with the launch's reason; `scene` where
+/// the system restored one, with the tap of `configurationForConnecting`; `state`; `orders` with
+/// all; `did` with a deed; `screen` with the order on it; `ledger` in the background.
+@main
+enum CourierOnPhone {
+    static func main() async {
+        do {
+            try await run(server: CommandLine.arguments[1], office: CommandLine.arguments[2])
+        } catch {
+            print(error)
+            exit(1)
+        }
+    }
+
+    private static func run(server: String, office: String) async throws {
+        let phone = try await PhoneApp.connect()
+        await phone.report("process", "\(phone.launch.reason)")
+        let courier = Courier(
+            in: phone.folder, office: office, transport: phone.transport(over: NIOTransport()),
+            notifications: phone.notifications, transfers: phone.transfers)
+        let client = RepriseClient(configuration(of: courier, on: phone, server: server))
+        for id in client.backgroundTasks { try await phone.register(id) }
+        if phone.launch.isSceneRestored {
+            let tap = phone.launch.configurationResponse
+            await phone.report("sceneRestored", tap?.tapID.text ?? "no tap")
+        }
+        // `scene(_:willConnectTo:)`.
+        if let response = phone.launch.response { try client.record(response) }
+        let screen = await CourierScreen(phone: phone, courier: courier, client: client)
+        await screen.follow()
+        Task {
+            do { try await courier.run(beside: client) } catch {
+                await phone.report("courierEnded", "\(error)")
+            }
+        }
+        Task { try await client.run() }
+        await phone.run(
+            life: CourierLife(screen: screen), notifications: client,
+            transfersDone: {
+                guard await !screen.isSeen else { return }
+                _ = try? await client.journal
+                await client.background(granted: .seconds(20))
+            },
+            tasks: { await client.use($0) })
+    }
+
+    private static func configuration(
+        of courier: Courier, on phone: PhoneApp, server: String
+    ) -> RepriseConfiguration {
+        var configuration = RepriseConfiguration(server: server)
+        configuration.folder = phone.folder.appendingPathComponent("reprise")
+        configuration.dialer = phone.dialer(over: NIODialer())
+        configuration.transport = phone.transport(over: NIOTransport())
+        configuration.notifications = phone.notifications
+        configuration.scheduler = phone.scheduler
+        configuration.deviceStatus = phone.status
+        configuration.clock = phone.timekeeper
+        configuration.channels.network = phone.network
+        configuration.webViews = PhoneBrowserViews(phone: phone)
+        configuration.tokens = courier.tokens
+        configuration.forms = .init()
+        configuration.reminders = courier.reminders
+        configuration.reminders?.zone = { phone.zone }
+        configuration.chains = courier.chains
+        configuration.notices = .init()
+        return configuration
+    }
+}
+
+/// The phone's browser, started for the first form.
+private struct PhoneBrowserViews: WebViewHost {
+    let phone: PhoneApp
+
+    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
+        try await phone.webViews().open(page)
+    }
+}
