@@ -10,9 +10,8 @@ struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
         subcommands: [
-            ChainsAppCommand.self, FormsAppCommand.self, GoalsAppCommand.self,
-            NoticesAppCommand.self, NoticesExtensionCommand.self, RemindersAppCommand.self,
-            OriginalNoticesCommand.self,
+            ChainsAppCommand.self, FormsAppCommand.self, NoticesAppCommand.self,
+            NoticesExtensionCommand.self, RemindersAppCommand.self, OriginalNoticesCommand.self,
         ])
 }
 

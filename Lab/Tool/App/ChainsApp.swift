@@ -27,30 +27,24 @@ struct ChainsApp: Sendable {
         let reprise = try await AccountClient.open(
             at: host.folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: configuration(definition, room))
-        room.journal = reprise.journal
+        room.journal.update { $0 = reprise.journal }
         await host.report("journal")
         guard let chains = reprise.chains else { return }
         try await start(definition, chains)
         await host.report("started")
         let (phone, host) = (host.phone, host)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                try await chains.run(conditions: phone?.status, scheduler: phone?.scheduler)
-            }
-            group.addTask { await Self.watch(chains, host) }
-            group.addTask {
+        // Until all have ended, for a process without a phone; or the journal is another one's.
+        try await untilOneEnds(
+            { try await chains.run(conditions: phone?.status, scheduler: phone?.scheduler) },
+            { await Self.watch(chains, host) },
+            {
                 guard let phone else { return try await Task.sleep(for: .seconds(3_600)) }
                 await phone.run(
-                    life: reprise,
-                    notifications: OriginalTaps(),
+                    life: reprise, notifications: OriginalTaps(),
                     // Until the chains that waited for the transfers are idle.
                     transfersDone: { await chains.background(granted: .seconds(20)) },
                     tasks: { await chains.slot($0) })
-            }
-            // All have ended, for a process without a phone; or the journal is another one's.
-            try await group.next()
-            group.cancelAll()
-        }
+            })
     }
 
     private func start(_ chain: Chain<Input>, _ chains: Chains) async throws {

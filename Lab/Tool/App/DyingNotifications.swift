@@ -1,28 +1,22 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
-import Synchronization
 
 /// A notification centre before which the process dies, after so many changes of what rings.
 final class DyingNotifications: UserNotifications {
     private let system: any UserNotifications
-    private let left: Mutex<Int>
+    private let left: Shared<Int>
 
     init(_ system: any UserNotifications, after changes: Int) {
-        self.system = system
-        left = Mutex(changes)
+        (self.system, left) = (system, Shared(changes))
     }
 
     private func change(_ body: () async throws -> Void) async throws {
-        if left.withLock({ $0 }) == 0 { kill(getpid(), SIGKILL) }
+        if left.value == 0 { kill(getpid(), SIGKILL) }
         try await body()
         // The last one is not followed by another.
-        if left.withLock({
-            $0 -= 1
-            return $0
-        }) == 0 {
-            kill(getpid(), SIGKILL)
-        }
+        left.update { $0 -= 1 }
+        if left.value == 0 { kill(getpid(), SIGKILL) }
     }
 
     func add(_ request: NotificationRequest) async throws {

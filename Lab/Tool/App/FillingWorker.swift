@@ -4,7 +4,6 @@ import Reprise
 import RepriseChains
 import RepriseCore
 import RepriseJournal
-import Synchronization
 
 /// Keeps a position; then the disk is full, and it keeps another one.
 struct Fill: Worker {
@@ -35,19 +34,15 @@ struct Fill: Worker {
 }
 
 /// The space into which an app's journal may grow.
-final class JournalCapacity: Sendable {
-    private let owner = Mutex<Journal?>(nil)
-
-    var journal: Journal? {
-        get { owner.withLock { $0 } }
-        set { owner.withLock { $0 = newValue } }
-    }
+struct JournalCapacity: Sendable {
+    /// Known once it is open.
+    let journal = Shared(Journal?.none)
 
     /// Uses up all space: on a small disk that is full, elsewhere by a bound on the journal until
     /// it is reopened.
     func takeAll(_ folder: URL) async throws {
         if SmallDisk.fillUp(folder) { return }
-        try await journal?.write { db in
+        try await journal.value?.write { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
             try db.execute(sql: "PRAGMA max_page_count = \(pages)")
         }

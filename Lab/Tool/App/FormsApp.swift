@@ -27,20 +27,13 @@ struct FormsApp: Sendable {
         if let response = phone.launch.response { await taps.received(response) }
         let catalogue = CatalogueSource(
             server: server, transport: phone.transport(over: NIOTransport()))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await forms.run(webViews: webViews, catalogue: catalogue) }
-            group.addTask { try await reprise.run() }
+        try await untilOneEnds(
+            { try await forms.run(webViews: webViews, catalogue: catalogue) },
+            { try await reprise.run() },
             // Reconnects at once when the network is back.
-            group.addTask {
-                for await path in phone.network.paths where path.isUsable { forms.refresh() }
-            }
-            group.addTask {
-                for await link in forms.deepLinks { await phone.report("deepLink", link.url) }
-            }
-            group.addTask { await phone.run(life: reprise, notifications: taps) }
-            try await group.next()
-            group.cancelAll()
-        }
+            { for await path in phone.network.paths where path.isUsable { forms.refresh() } },
+            { for await link in forms.deepLinks { await phone.report("deepLink", link.url) } },
+            { await phone.run(life: reprise, notifications: taps) })
     }
 
     private var configuration: AccountClient.Configuration {

@@ -1,11 +1,9 @@
-import ArgumentParser
 import Foundation
 import Goals
-import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-/// A change of the goals in the demo's app: by a person in the app, or by a process outside of it.
+/// A change of the goals in the demo's app, by a person who uses it.
 struct GoalsCommand: Codable, Hashable, Sendable {
     enum Action: String, Codable, Sendable {
         /// Goals are made, or edited.
@@ -62,7 +60,6 @@ struct GoalsFolder: Sendable {
     /// Leaves a command for the app, which reports `did` with its name.
     ///
     /// - Returns: its name.
-    @discardableResult
     func leave(_ command: GoalsCommand) throws -> String {
         try make()
         let nanoseconds = UInt64(Date().timeIntervalSince1970 * 1e9)
@@ -98,28 +95,5 @@ struct GoalsFolder: Sendable {
             }
             try? await Task.sleep(for: .milliseconds(10))
         }
-    }
-}
-
-/// `reprise-lab app goals`: changes the goals of an app of the demo.
-struct GoalsAppCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "goals", shouldDisplay: false)
-
-    /// The app's data folder.
-    @Option var folder: String
-    /// Has the app do it, which runs; else it is done in its database, behind its back.
-    @Flag var send = false
-    /// The command as JSON.
-    @Argument var command: String
-
-    func run() async throws {
-        let command = try JSONDecoder().decode(GoalsCommand.self, from: Data(command.utf8))
-        let folder = GoalsFolder(of: URL(fileURLWithPath: folder, isDirectory: true))
-        try folder.make()
-        if send { return try StandardOutput.write(try folder.leave(command)) }
-        let store = GoalStore(at: folder.database)
-        try await store.load()
-        let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-        try await command.perform(on: store, at: now)
     }
 }

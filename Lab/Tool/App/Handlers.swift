@@ -2,6 +2,15 @@ import Reprise
 import RepriseCore
 import ReprisePhone
 
+/// Runs all until one of them ends, by itself or by an error, and cancels the others.
+func untilOneEnds(_ works: @Sendable () async throws -> Void...) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for work in works { group.addTask { try await work() } }
+        try await group.next()
+        group.cancelAll()
+    }
+}
+
 /// Records taps, and reports each; the system's completion handler is called when that is durable.
 struct RecordedTaps: NotificationHandler {
     let phone: PhoneApp

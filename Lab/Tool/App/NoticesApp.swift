@@ -85,29 +85,20 @@ struct NoticesApp: Sendable {
         let system: any UserNotifications =
             diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
             ?? phone.notifications
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await reprise.run() }
-            group.addTask { try await notices.run(notifications: system) }
-            group.addTask { try await follow(notices, screen) }
-            group.addTask { [phone, channels] in
-                try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
-            }
-            group.addTask { [phone] in
-                for await badge in notices.badges { await phone.report("badge", "\(badge.count)") }
-            }
-            group.addTask { [phone] in
+        let signs = LiveSigns(phone: phone, reprise: reprise, channels: channels)
+        let life = ScreenLife(reprise: reprise) { try? await screen.closes() }
+        try await untilOneEnds(
+            { try await reprise.run() },
+            { try await notices.run(notifications: system) },
+            { try await follow(notices, screen) },
+            { try await signs.report() },
+            { for await badge in notices.badges { await phone.report("badge", "\(badge.count)") } },
+            {
                 for await settings in notices.settingsChanges where settings.push == .told {
                     await phone.report("registered")
                 }
-            }
-            group.addTask { [phone] in
-                await phone.run(
-                    life: ScreenLife(reprise: reprise) { try? await screen.closes() },
-                    notifications: handler)
-            }
-            try await group.next()
-            group.cancelAll()
-        }
+            },
+            { await phone.run(life: life, notifications: handler) })
     }
 
     /// A tap opens its conversation, and is finished when that is on the screen.

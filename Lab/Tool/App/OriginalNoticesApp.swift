@@ -29,9 +29,9 @@ struct OriginalNoticesCommand: AsyncParsableCommand {
             return await phone.run(
                 life: OriginalNoticesApp.life(phone), notifications: OriginalTaps())
         }
-        let access = try AccessToken(token)
         try await OriginalNoticesApp(
-            phone: phone, server: server, user: try UserID(user), token: access,
+            phone: phone, user: try UserID(user),
+            caller: NoticesCaller(server: server, token: try AccessToken(token)),
             channels: channel,
             notifications: dieAfterChanges.map {
                 DyingNotifications(phone.notifications, after: $0)
@@ -50,9 +50,8 @@ struct OriginalNoticesCommand: AsyncParsableCommand {
 /// server; in the background it runs for as long as the system lets it.
 actor OriginalNoticesApp {
     private let phone: PhoneApp
-    private let server: String
     private let user: UserID
-    private let token: AccessToken
+    private let caller: NoticesCaller
     private let channels: [String]
     private let notifications: any UserNotifications
     /// Earlier messages are caught up.
@@ -63,15 +62,11 @@ actor OriginalNoticesApp {
     private var counted: [String: (count: Int64, head: Int64)] = [:]
 
     init(
-        phone: PhoneApp, server: String, user: UserID, token: AccessToken, channels: [String],
+        phone: PhoneApp, user: UserID, caller: NoticesCaller, channels: [String],
         notifications: any UserNotifications
     ) {
-        self.phone = phone
-        self.server = server
-        self.user = user
-        self.token = token
-        self.channels = channels
-        self.notifications = notifications
+        (self.phone, self.user, self.caller) = (phone, user, caller)
+        (self.channels, self.notifications) = (channels, notifications)
     }
 
     /// "Background … WebSocket: Still connected (for ~30 seconds)" (app states, 2).
@@ -83,9 +78,9 @@ actor OriginalNoticesApp {
     }
 
     func run() async throws {
-        let (user, token) = (user, token)
+        let (phone, token) = (phone, caller.token)
         let reprise = try await AccountClient.open(
-            at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
+            at: phone.folder, server: caller.server, dialer: phone.dialer(over: NIODialer()),
             identity: Identity(user: user) { _ in token })
         await phone.report("journal")
         // "Banner appears immediately" in the foreground (test 1).
@@ -98,20 +93,12 @@ actor OriginalNoticesApp {
         for channel in channels {
             try await reprise.channel(channel).read("seed") { [self] in try await came($0) }
         }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await reprise.run() }
-            // "Typing indicators, read receipts" (WebSocket real-time delivery).
-            group.addTask { [phone, channels] in
-                try await LiveSigns(phone: phone, reprise: reprise, channels: channels).report()
-            }
-            group.addTask { [phone] in
-                await phone.run(
-                    life: OriginalNoticesApp.life(phone) { [self] in await opened() },
-                    notifications: taps)
-            }
-            try await group.next()
-            group.cancelAll()
-        }
+        // "Typing indicators, read receipts" (WebSocket real-time delivery).
+        let signs = LiveSigns(phone: phone, reprise: reprise, channels: channels)
+        let life = OriginalNoticesApp.life(phone) { [self] in await opened() }
+        try await untilOneEnds(
+            { try await reprise.run() }, { try await signs.report() },
+            { await phone.run(life: life, notifications: taps) })
     }
 
     // MARK: Messages
@@ -148,8 +135,8 @@ actor OriginalNoticesApp {
         await phone.report("route", channel)
         unread[channel] = nil
         counted[channel] = nil
-        if let head = try? await ask("GET", channel)?.integer("head") {
-            _ = try? await ask("PUT", channel, body: #"{"read":\#(head)}"#)
+        if let head = try? await positions(channel)?.integer("head") {
+            try? await caller.read(channel, through: head)
             counted[channel] = (0, head)
         }
         try? await showBadge()
@@ -167,7 +154,7 @@ actor OriginalNoticesApp {
 
     private func opened() async {
         for channel in channels {
-            guard let answer = try? await ask("GET", channel) else { continue }
+            guard let answer = try? await positions(channel) else { continue }
             let head = answer.integer("head") ?? 0
             counted[channel] = (answer.integer("unread") ?? 0, head)
             unread[channel] = unread[channel]?.filter { $0 > head }
@@ -175,11 +162,7 @@ actor OriginalNoticesApp {
         try? await showBadge()
     }
 
-    private func ask(_ method: String, _ channel: String, body: String? = nil) async throws
-        -> HTTPMembers?
-    {
-        try await ServerAPI(server: server, caller: Caller(server: server, source: .token(token)))
-            .send(
-                method, ["v1", "channels", channel, "positions"], body: body.map { Array($0.utf8) })
+    private func positions(_ channel: String) async throws -> HTTPMembers? {
+        try await caller.send("GET", ["channels", channel, "positions"])
     }
 }

@@ -91,26 +91,23 @@ struct RemindersApp: Sendable {
         let notifications: any UserNotifications =
             diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
             ?? phone.notifications
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
+        try await untilOneEnds(
+            {
                 try await reminders.run(
                     store: store, notifications: notifications, scheduler: phone.scheduler)
-            }
-            group.addTask { for await tap in reminders.routes { await screen.show(tap) } }
-            group.addTask { [phone, goals] in
+            },
+            { for await tap in reminders.routes { await screen.show(tap) } },
+            {
                 try await store.loaded()
-                await folder.obey(phone: phone) { command in
+                await folder.obey(phone: phone) { [phone, goals] command in
                     try await command.perform(on: goals, at: phone.timekeeper.wall())
                 }
-            }
-            group.addTask {
+            },
+            {
                 await phone.run(
                     life: ScreenLife(reprise: reprise), notifications: taps,
                     tasks: { await reminders.slot($0) })
-            }
-            try await group.next()
-            group.cancelAll()
-        }
+            })
     }
 
     private var configuration: AccountClient.Configuration {

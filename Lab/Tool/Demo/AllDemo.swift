@@ -35,6 +35,7 @@ struct AllDemo: Sendable {
         let broken = played.filter { !$0.report.hasPassed }.map(\.name)
         let accounts = played.flatMap(\.report.accounts)
         return TableReport(
+            name: "all", took: took,
             head: TableRow("what was expected", ["before", "repaired", "reprise"]),
             rows: accounts.map { account in
                 TableRow(
@@ -56,10 +57,7 @@ struct AllDemo: Sendable {
                 Each part alone, with every scenario: reprise-lab demo forms, and so on.
                 Took \(took.shown).
                 """,
-            members: [
-                "scenario": "all", "passed": !played.isEmpty && broken.isEmpty,
-                "accounts": accounts, "parts": played.map(\.report.members),
-                "milliseconds": took.milliseconds,
-            ], accounts: accounts)
+            figures: ["accounts": accounts, "parts": played.map(\.report.members)],
+            accounts: accounts)
     }
 }

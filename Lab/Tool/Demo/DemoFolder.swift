@@ -3,69 +3,33 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-/// A folder for a play with processes of this same program, gone when the play is over.
+/// A folder for a play with processes of this same program; what was started in it ends with it.
 struct DemoFolder: Sendable {
     let url: URL
     /// This program.
     let program: URL
+    private let endings = Shared<[@Sendable () async -> Void]>([])
 
-    /// Creates a folder, calls `body` with it, and removes it.
+    /// Creates a folder, calls `body` with it, ends what was started in it, and removes it.
     ///
     /// - Throws: ``CommandFailure``; what `body` throws.
-    static func with<T>(_ body: (DemoFolder) async throws -> T) async throws -> T {
+    static func with<T: Sendable>(_ body: (DemoFolder) async throws -> T) async throws -> T {
         let folder = DemoFolder(url: try make(), program: try LabProgram.lab.url())
         defer { try? FileManager.default.removeItem(at: folder.url) }
-        return try await body(folder)
-    }
-
-    /// Runs `body` beside a server that is ready, and ends it.
-    ///
-    /// The options are those of `reprise serve`, beside port and data.
-    func withServer<T: Sendable>(
-        _ options: [String] = [], _ body: (DemoServer) async throws -> T
-    ) async throws -> T {
-        let place = url.appendingPathComponent("server")
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-        let server = DemoServer(in: place, options)
-        return try await ending {
-            try await server.start()
-            return try await body(server)
-        } _: {
-            await server.end()
-        }
-    }
-
-    /// Runs `body` with a phone, and ends it.
-    ///
-    /// - Throws: ``RepriseError``; what `body` throws.
-    func withPhone<T: Sendable>(_ body: (DemoPhone) async throws -> T) async throws -> T {
-        let phone = try await Phone.start(
-            in: url.appendingPathComponent("phone"), supervisor: .tool(program))
-        return try await ending {
-            try await body(DemoPhone(phone: phone, program: program.path))
-        } _: {
-            await phone.end()
-        }
-    }
-
-    /// Runs `body`, and `end` however it ends.
-    func ending<T: Sendable>(
-        _ body: () async throws -> T, _ end: () async -> Void
-    ) async throws -> T {
         do {
-            let result = try await body()
-            await end()
+            let result = try await body(folder)
+            await folder.end()
             return result
         } catch {
-            await end()
+            await folder.end()
             throw error
         }
     }
 
+    private init(url: URL, program: URL) { (self.url, self.program) = (url, program) }
+
     /// A new folder with a short path, because there may be a socket in it.
-    ///
-    /// - Throws: ``CommandFailure`` `.cannotCreate`.
-    static func make() throws -> URL {
+    private static func make() throws -> URL {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent(
             "reprise-demo-\(EntryID.random().text.prefix(8))")
         do {
@@ -75,5 +39,32 @@ struct DemoFolder: Sendable {
                 .cannotCreate, "The folder \(url.path) cannot be created. Set TMPDIR to another.")
         }
         return url
+    }
+
+    /// Calls `ending` when the play is over, however it ends; the newest is called first.
+    func atEnd(_ ending: @escaping @Sendable () async -> Void) {
+        endings.update { $0.append(ending) }
+    }
+
+    private func end() async {
+        for ending in endings.value.reversed() { await ending() }
+    }
+
+    /// Starts a server; the options are those of `reprise serve`, beside port and data.
+    func server(_ options: [String] = []) async throws -> DemoServer {
+        let place = url.appendingPathComponent("server")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        let server = DemoServer(in: place, options)
+        atEnd { await server.end() }
+        try await server.start()
+        return server
+    }
+
+    /// Starts a phone.
+    func phone() async throws -> DemoPhone {
+        let phone = try await Phone.start(
+            in: url.appendingPathComponent("phone"), supervisor: .tool(program))
+        atEnd { await phone.end() }
+        return DemoPhone(phone: phone, program: program.path)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCommandLine
+import RepriseCore
 
 /// A process of a demo.
 ///
@@ -43,11 +44,11 @@ final class DemoProcess: @unchecked Sendable {
     ///
     /// - Throws: ``CommandFailure`` if it ends or takes too long.
     func line(within limit: Duration = .seconds(20)) async throws -> String {
-        let line = try await Waiting.result(within: limit) { try await self.reader.next() }
-        guard let line = line ?? nil else {
-            throw CommandFailure(.internal, "A process of the demo failed: \(lastWords)")
-        }
-        return String(decoding: line, as: UTF8.self)
+        do {
+            let line = try await withTimeout(limit, for: "A line") { try await self.reader.next() }
+            if let line { return String(decoding: line, as: UTF8.self) }
+        } catch let error as RepriseError where error.code == .timedOut {}
+        throw CommandFailure(.internal, "A process of the demo failed: \(lastWords)")
     }
 
     /// The address of a server, which is its first line.
@@ -83,7 +84,7 @@ final class DemoProcess: @unchecked Sendable {
     func terminate() async {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGTERM)
-        _ = try? await Waiting.result(within: .seconds(6)) { await self.waitUntilEnd() }
+        try? await withTimeout(.seconds(6), for: "Its end") { await self.waitUntilEnd() }
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
     }
 

@@ -117,6 +117,7 @@ struct ProofDemo: Sendable {
                 ])
         }
         return TableReport(
+            name: "proof", seed: seed, took: took,
             head: TableRow("who", ["schedules", "kills", "invariants"]), rows: ours + theirs,
             faults: faults, verdict: "The proof holds, and it can fail.",
             failure: "Something is wrong. Please report it with the seed.",
@@ -124,11 +125,10 @@ struct ProofDemo: Sendable {
                 "kills": for each kind of kill, the schedules in which it struck.
                 Took \(took.shown). Again: reprise-lab demo proof --seed \(seed)
                 """,
-            members: [
-                "scenario": "proof", "seed": seed, "passed": faults.isEmpty,
+            figures: [
                 "workloads": SimulationSummary(evidence.results).workloads,
-                "baselines": evidence.judgements, "milliseconds": took.milliseconds,
-            ], accounts: [])
+                "baselines": evidence.judgements,
+            ])
     }
 }
 

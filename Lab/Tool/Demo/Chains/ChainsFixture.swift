@@ -8,21 +8,12 @@ extension ChainsDemo {
         let folder: URL
         let phone: DemoPhone
         let server: ChainsServer
-        let url: String
     }
 
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            let server = ChainsServer(bytes: ChainsScenario.downloadBytes(settings))
-            return try await server.run { url in
-                try await folder.withPhone { phone in
-                    try await body(
-                        Fixture(folder: folder.url, phone: phone, server: server, url: url))
-                }
-            }
-        }
+    static func fixture(in folder: DemoFolder, _ settings: DemoSettings) async throws -> Fixture {
+        let server = try await ChainsServer(
+            bytes: ChainsScenario.downloadBytes(settings), in: folder)
+        return Fixture(folder: folder.url, phone: try await folder.phone(), server: server)
     }
 
     static func begin(
@@ -31,13 +22,11 @@ extension ChainsDemo {
         let place = fixture.folder.appendingPathComponent("\(number)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
         let file = place.appendingPathComponent("effects").path
-        var rules = PhoneRules()
-        rules.backgroundSeconds = scenario.backgroundSeconds
         var app = try await fixture.phone.begin(
-            scenario, as: algorithm, number: number, rules: rules,
+            scenario, as: algorithm, number: number,
             [
                 "chains", "--as", algorithm.rawValue, "--plan", scenario.plan, "--chains",
-                "\(scenario.chains)", "--effects", file, "--server", fixture.url,
+                "\(scenario.chains)", "--effects", file, "--server", fixture.server.url,
             ])
         app.spec.backgroundTasks = [ChainsSession.slotID]
         try await app.install()

@@ -22,8 +22,7 @@ struct ChainsScenario: Scenario {
     var isInCaseStudy = true
     /// Whether the app's data is on a small disk of its own, where that is possible.
     var isOnSmallDisk = false
-    /// How long the app may run in the background.
-    var backgroundSeconds = 30
+    var rules = PhoneRules()
     /// Bytes of files that the tasks write, beside the bookkeeping; nil: not distinguishable.
     var fileBytes: Int? = 0
     let steps: [Step<ChainsSession>]
@@ -142,11 +141,11 @@ extension ChainsScenario {
     private static let background = [
         ChainsScenario(
             name: "slots", title: "opened once, then slots only", plan: "slots", again: 6,
-            backgroundSeconds: 1,
+            rules: PhoneRules(backgroundSeconds: 1),
             steps: [.launch, .does(1), .home, .backgroundTimePasses, .kill, .slots(tasks: 3)]),
         ChainsScenario(
             name: "force-quit", title: "force-quit: none until opened", plan: "slots", again: 1,
-            backgroundSeconds: 1,
+            rules: PhoneRules(backgroundSeconds: 1),
             steps: [
                 .launch, .does(1), .home, .backgroundTimePasses, .forceQuit, .noSlot, .launch,
                 .settle,

@@ -21,31 +21,21 @@ final class ChainsServer: Sendable {
     /// What a download has to bring: bytes that do not repeat, so that a piece in the wrong place
     /// is seen.
     let film: [UInt8]
+    let url: String
     private let tally = Shared(Tally())
 
-    /// - Parameter bytes: of the film; a multiple of 8.
-    init(bytes: Int) {
+    /// Serves until the play in the folder is over; the bytes of the film are a multiple of 8.
+    init(bytes: Int, in folder: DemoFolder) async throws {
         film = (0..<UInt64(bytes / 8)).map { ($0 &* 0x9E37_79B9_7F4A_7C15).littleEndian }
             .withUnsafeBytes { Array($0) }
-    }
-
-    /// The position of the newest download.
-    var position: Int { tally.value.position }
-    /// All that was sent since the last ``reset()``.
-    var sent: Int { tally.value.sent }
-
-    func reset() { tally.update { $0 = Tally() } }
-
-    /// Serves while `body` runs, which gets the server's URL.
-    func run<T>(_ body: (String) async throws -> T) async throws -> T {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try Peer(wrappingChannelSynchronously: channel)
                 }
             }
-        let port = server.channel.localAddress?.port ?? 0
-        let serving = Task {
+        url = "http://127.0.0.1:\(server.channel.localAddress?.port ?? 0)"
+        let serving = Task { [self] in
             try await server.executeThenClose { connections in
                 try await withThrowingDiscardingTaskGroup { group in
                     for try await peer in connections {
@@ -56,9 +46,15 @@ final class ChainsServer: Sendable {
                 }
             }
         }
-        defer { serving.cancel() }
-        return try await body("http://127.0.0.1:\(port)")
+        folder.atEnd { serving.cancel() }
     }
+
+    /// The position of the newest download.
+    var position: Int { tally.value.position }
+    /// All that was sent since the last ``reset()``.
+    var sent: Int { tally.value.sent }
+
+    func reset() { tally.update { $0 = Tally() } }
 
     private func serve(_ peer: Peer) async throws {
         try await peer.executeThenClose { inbound, outbound in
@@ -102,19 +98,12 @@ final class ChainsServer: Sendable {
 
     /// - Returns: nil until all of it is there.
     private static func request(_ bytes: [UInt8]) -> (target: String, from: Int)? {
-        guard bytes.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return nil }
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n")
-        let words = lines.first?.split(separator: " ") ?? []
-        var headers: [String: String] = [:]
-        for line in lines.dropFirst() {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2 else { continue }
-            headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
-        }
-        // A range of the version that there is: `bytes=1000-`.
-        let from =
-            headers["if-range"] == tag
-            ? headers["range"]?.dropFirst("bytes=".count).dropLast() : nil
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.hasSuffix("\r\n\r\n") else { return nil }
+        let words = text.split(separator: " ", maxSplits: 2)
+        // A range of the version that there is.
+        let isOfVersion = text.contains(/(?i)if-range: *"v1"/)
+        let from = isOfVersion ? text.firstMatch(of: /(?i)range: *bytes=(\d+)-/)?.output.1 : nil
         return (words.count == 3 ? String(words[1]) : "/", from.flatMap { Int($0) } ?? 0)
     }
 }

@@ -104,6 +104,7 @@ struct CatchUpDemo: Sendable {
         }
         let objects = evidence.devices.map { ($0.rawValue, $1.members) }
         return TableReport(
+            name: "catch-up", seed: seed, took: took,
             head: TableRow("", ["first", "repaired", "+ signal", "reprise"]),
             rows: [
                 row("acknowledged by the server") { _ in (evidence.acknowledged.grouped, nil) },
@@ -121,11 +122,9 @@ struct CatchUpDemo: Sendable {
             ],
             faults: faults, verdict: "Nothing lost, nothing twice, and complete when it said so.",
             explanation: explanation,
-            members: ReportObject([
-                "scenario": "catch-up", "seed": seed, "speed": speed, "passed": faults.isEmpty,
-                "acknowledged": evidence.acknowledged, "live": evidence.live,
-                "milliseconds": took.milliseconds,
-            ]).merging(ReportObject(Dictionary(uniqueKeysWithValues: objects))),
+            figures: ReportObject(Dictionary(uniqueKeysWithValues: objects)).merging([
+                "speed": speed, "acknowledged": evidence.acknowledged, "live": evidence.live,
+            ]),
             accounts: [
                 DemoAccount(
                     feature: "channels", promise: "complete when it says so", before: word(.first),

@@ -70,29 +70,24 @@ struct DeviceCommand: AsyncParsableCommand {
         let device = self
         let go = WakeUp()
         _ = try await Interruption.cancelling {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
+            try await untilOneEnds(
+                {
                     let reader = InputLineReader(descriptor: STDIN_FILENO)
                     while try await reader.next() != nil { go.ring() }
-                }
-                group.addTask {
+                },
+                {
                     if device.role == .reprise {
                         try await device.listen(names, after: go)
                     } else {
                         try await device.listenAsOriginal(names, after: go)
                     }
-                }
-                try await group.next()
-                group.cancelAll()
-            }
+                })
         }
     }
 
     private func listenAsOriginal(_ names: [ChannelName], after go: WakeUp) async throws {
-        let files = try names.map { ($0, try OriginalFile(role.effects(of: $0.text, in: place))) }
-        let device = OriginalDevice(
-            role, files: Dictionary(uniqueKeysWithValues: files), server: server, dialer: dialer,
-            speed: speed)
+        let device = try OriginalDevice(
+            role, names, in: place, server: server, dialer: dialer, speed: speed)
         DeviceWord.ready.say()
         await go.wait()
         try await device.run()

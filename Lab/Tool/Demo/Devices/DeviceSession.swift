@@ -74,18 +74,12 @@ actor DeviceSession: ScenarioSession {
         let timeline = Timeline(settings, columns)
         try timeline.title(["Reprise demo: \(title)", headline])
         return try await DemoFolder.with { folder in
-            try await folder.withServer { server in
-                let session = await DeviceSession(
-                    in: folder.url, server, roles, channels: channels, options: options,
-                    timeline)
-                return try await folder.ending {
-                    try await Step.perform(
-                        steps, on: session, limit: .seconds(300), of: title)
-                    return try await report(session)
-                } _: {
-                    await session.end()
-                }
-            }
+            let session = await DeviceSession(
+                in: folder.url, try await folder.server(), roles, channels: channels,
+                options: options, timeline)
+            folder.atEnd { await session.end() }
+            try await Step.perform(steps, on: session, limit: .seconds(300), of: title)
+            return try await report(session)
         }
     }
 

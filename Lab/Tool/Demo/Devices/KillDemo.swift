@@ -107,6 +107,7 @@ struct KillDemo: Sendable {
             TableRow(title, [cell(ours), cell(naive)])
         }
         return TableReport(
+            name: "kill", seed: seed, took: took,
             head: TableRow("", ["reprise", "naive"]),
             rows: [
                 both("published") { _ in evidence.published.grouped },
@@ -128,20 +129,18 @@ struct KillDemo: Sendable {
             explanation: """
                 A file cannot share a transaction with the journal. A device that is killed
                 between writing its line and recording that it did gets the message again,
-                marked as such: at most 128 of them at each kill. That is what "delivered a
+                marked as such: at most 128 of them at each kill. That is what "dispatched a
                 second time" counts.
                 A burst went out at about \(perSecond.grouped) messages/s, by the median.
                 Run it again: reprise-lab demo kill --seed \(seed)
                 """,
-            members: [
-                "scenario": "kill", "seed": seed, "passed": faults.isEmpty,
+            figures: [
                 "published": evidence.published, "acknowledged": evidence.acknowledged,
                 "deviceKills": kills, "serverKills": 1, "reprise": ours.members,
                 "naive": naive.members,
                 "transaction": [
                     "applied": sink.applied, "repeated": sink.again, "lost": sink.lost,
                 ] as ReportObject,
-                "milliseconds": took.milliseconds,
             ],
             accounts: [
                 DemoAccount(

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCommandLine
 import RepriseCore
 import RepriseSimulator
@@ -10,9 +11,37 @@ import RepriseWire
 /// every second, and never checks its queue too early by itself. Only the naive one has its
 /// position in memory, as apps often do, and checks its queue whenever that is empty.
 actor OriginalDevice {
+    /// One channel: its client, and its effects in a file outside of any journal.
+    ///
+    /// The highest sequence in the file is the position, so effect and position are one write:
+    /// safer than any store of the original.
     private struct Line {
         var client: OriginalChannelClient
-        var file: OriginalFile
+        private let effects: CheckerFile
+        private let epochFile: URL
+        /// The log epoch of the position.
+        private(set) var epoch: Epoch?
+
+        init(_ role: DemoDeviceRole, _ path: String) throws {
+            effects = try CheckerFile(path)
+            epochFile = URL(fileURLWithPath: path + ".epoch")
+            epoch = try? Epoch(String(contentsOf: epochFile, encoding: .utf8))
+            var log = EffectLog(path)
+            try log.update()
+            client = OriginalChannelClient(
+                role == .naive || role == .first ? .first : .repaired,
+                highest: role == .naive ? 0 : log.highest)
+        }
+
+        mutating func keep(_ new: Epoch) throws {
+            guard epoch != new else { return }
+            epoch = new
+            try Data(new.text.utf8).write(to: epochFile, options: .atomic)
+        }
+
+        func append(_ event: ServerFrame.Event) throws {
+            try effects.append(seq: event.seq, id: event.id, attempt: 1)
+        }
     }
 
     private let role: DemoDeviceRole
@@ -25,17 +54,14 @@ actor OriginalDevice {
     private var hasAnswer = false
     private var hasClaimed = false
 
+    /// The folder is for the files of its effects.
     init(
-        _ role: DemoDeviceRole, files: [ChannelName: OriginalFile], server: String,
+        _ role: DemoDeviceRole, _ channels: [ChannelName], in folder: URL, server: String,
         dialer: any SocketDialer, speed: Double
-    ) {
+    ) throws {
         (self.role, self.server, self.dialer, self.speed) = (role, server, dialer, speed)
-        let version: OriginalChannelClient.Version =
-            role == .naive || role == .first ? .first : .repaired
-        lines = files.mapValues { file in
-            let highest = role == .naive ? 0 : file.highest
-            return Line(client: OriginalChannelClient(version, highest: highest), file: file)
-        }
+        let lines = try channels.map { ($0, try Line(role, role.effects(of: $0.text, in: folder))) }
+        self.lines = Dictionary(uniqueKeysWithValues: lines)
     }
 
     /// Listens until the task is cancelled, or it freezes.
@@ -74,7 +100,7 @@ actor OriginalDevice {
                 case .subscribe(let highest):
                     subscriptions.append(
                         .init(
-                            channel: name, epoch: lines[name]?.file.epoch,
+                            channel: name, epoch: lines[name]?.epoch,
                             coverage: Coverage(through: highest)))
                 case .check(let interval): looks[name] = interval
                 case .apply, .reconnect: continue
@@ -120,7 +146,7 @@ actor OriginalDevice {
         for frame in frames {
             switch frame {
             case .subscribed(let subscribed):
-                try lines[subscribed.channel]?.file.keep(subscribed)
+                try lines[subscribed.channel]?.keep(subscribed.epoch)
                 if !hasAnswer { DeviceWord.catchingUp.say() }
                 hasAnswer = true
             case .event(let event): try received(event)
@@ -138,7 +164,7 @@ actor OriginalDevice {
 
     private func received(_ event: ServerFrame.Event) throws {
         let actions = lines[event.channel]?.client.eventReceived(event.seq, at: now) ?? []
-        for case .apply(_) in actions { try lines[event.channel]?.file.append(event) }
+        for case .apply(_) in actions { try lines[event.channel]?.append(event) }
     }
 
     /// Reports once when no channel considers itself catching up any more.

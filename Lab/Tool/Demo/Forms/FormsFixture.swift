@@ -13,25 +13,17 @@ extension FormsDemo {
         let hasPicture = Shared(false)
     }
 
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            try await folder.withServer { server in
-                let url = await server.url
-                let file = folder.url.appendingPathComponent("forms.json")
-                try Data(FormsDemoCatalogue.json.utf8).write(to: file)
-                let push = try DemoProcess(
-                    .reprise, ["forms", "push", file.path, "--server", url, "--json"],
-                    log: folder.url.appendingPathComponent("push.log"))
-                _ = try await push.line()
-                await push.terminate()
-                return try await folder.withPhone { phone in
-                    let browser = try await warmUp(phone)
-                    return try await body(Fixture(url: url, phone: phone, browser: browser))
-                }
-            }
-        }
+    static func fixture(in folder: DemoFolder, _: DemoSettings) async throws -> Fixture {
+        let url = try await folder.server().url
+        let file = folder.url.appendingPathComponent("forms.json")
+        try Data(FormsDemoCatalogue.json.utf8).write(to: file)
+        let push = try DemoProcess(
+            .reprise, ["forms", "push", file.path, "--server", url, "--json"],
+            log: folder.url.appendingPathComponent("push.log"))
+        _ = try await push.line()
+        await push.terminate()
+        let phone = try await folder.phone()
+        return Fixture(url: url, phone: phone, browser: try await warmUp(phone))
     }
 
     /// The system's part of a web view is there before any app: no launch pays for the browser's
@@ -52,7 +44,7 @@ extension FormsDemo {
         _ scenario: FormsScenario, as algorithm: App, on fixture: Fixture, number: Int
     ) async throws -> FormsSession {
         let app = try await fixture.phone.begin(
-            scenario, as: algorithm, number: number, rules: scenario.rules,
+            scenario, as: algorithm, number: number,
             ["forms", "--as", algorithm.rawValue, "--server", fixture.url])
         try await app.install(scenario.arguments)
         try await app.phone.permit(app: app.id)

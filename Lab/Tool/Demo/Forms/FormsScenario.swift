@@ -25,7 +25,6 @@ struct FormsScenario: Scenario {
     var action = FormsAction.close
     /// The app's further expected reports.
     var says: [String] = []
-    /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     /// The app's additional arguments.
     var arguments: [String] = []

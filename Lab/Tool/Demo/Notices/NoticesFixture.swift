@@ -14,25 +14,15 @@ extension NoticesDemo {
         let address: PushEndpoint.Address
     }
 
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { folder in
-            let apple = try await NoticesApple(in: folder.url)
-            return try await folder.ending {
-                try await folder.withServer(["--dev"] + apple.options) { server in
-                    try await folder.withPhone { phone in
-                        let address = try await address(of: phone.phone)
-                        let delivering = Task { await apple.deliver(to: address) }
-                        defer { delivering.cancel() }
-                        return try await body(
-                            Fixture(phone: phone, server: server, apple: apple, address: address))
-                    }
-                }
-            } _: {
-                await apple.end()
-            }
-        }
+    static func fixture(in folder: DemoFolder, _: DemoSettings) async throws -> Fixture {
+        let apple = try await NoticesApple(in: folder.url)
+        folder.atEnd { await apple.end() }
+        let server = try await folder.server(["--dev"] + apple.options)
+        let phone = try await folder.phone()
+        let address = try await address(of: phone.phone)
+        let delivering = Task { await apple.deliver(to: address) }
+        folder.atEnd { delivering.cancel() }
+        return Fixture(phone: phone, server: server, apple: apple, address: address)
     }
 
     /// The phone's push address, once it listens.
@@ -61,7 +51,7 @@ extension NoticesDemo {
             try await ada.send("PUT", ["channels", channel, "members", person])
         }
         var app = try await fixture.phone.begin(
-            scenario, as: algorithm, number: number, rules: scenario.rules,
+            scenario, as: algorithm, number: number,
             [
                 isReprise ? "notices" : "notices-seed", "--server", url, "--user", person,
                 "--token", elsewhere.token.secret,

@@ -13,7 +13,6 @@ struct NoticesScenario: Scenario {
     var isAlone = false
     /// Whether two alerts may race, so that a second one counted by the app is no violation.
     var mayRace = false
-    /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     let steps: [Step<NoticesSession>]
 

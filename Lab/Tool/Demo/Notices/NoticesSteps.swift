@@ -63,11 +63,10 @@ extension Step<NoticesSession> {
     /// Ada types, with an app of her own, and removes it; the person sees both.
     static var adaTypes: Step {
         Step { session in
-            let folder = try DemoFolder.make()
-            defer { try? FileManager.default.removeItem(at: folder) }
             let token = session.sender.token
             let ada = try await AccountClient.open(
-                at: folder, server: await session.fixture.server.url, dialer: NIODialer(),
+                at: session.phone.folder.url.appendingPathComponent("ada-\(session.id)"),
+                server: await session.fixture.server.url, dialer: NIODialer(),
                 identity: Identity(user: try UserID("ada")) { _ in token })
             let running = Task { try await ada.run() }
             defer { running.cancel() }

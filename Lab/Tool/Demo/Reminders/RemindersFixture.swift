@@ -3,17 +3,15 @@ import RepriseCore
 import ReprisePhone
 
 extension RemindersDemo {
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (DemoPhone) async throws -> T
-    ) async throws -> T {
-        try await DemoFolder.with { try await $0.withPhone(body) }
+    static func fixture(in folder: DemoFolder, _: DemoSettings) async throws -> DemoPhone {
+        try await folder.phone()
     }
 
     static func begin(
         _ scenario: RemindersScenario, as algorithm: App, on fixture: DemoPhone, number: Int
     ) async throws -> RemindersSession {
         var app = try await fixture.begin(
-            scenario, as: algorithm, number: number, rules: scenario.rules,
+            scenario, as: algorithm, number: number,
             ["reminders", "--as", algorithm.rawValue])
         app.spec.backgroundTasks = [RemindersApp.refresh]
         try await app.phone.ask(.zone("UTC"))

@@ -24,7 +24,6 @@ struct RemindersScenario: Scenario {
     var takesLong = false
     /// Whether time is counted from a second launch by the person.
     var startsAtLaunch = false
-    /// How the phone behaves where Apple's documentation leaves it open.
     var rules = PhoneRules()
     let steps: [Step<RemindersSession>]
 

@@ -25,6 +25,9 @@ struct TableRow: Sendable {
 
 /// The report of a demo that ends in one table: a column for each app, a row for each measure.
 struct TableReport: DemoReport {
+    let name: String
+    var seed: UInt64?
+    let took: Duration
     let head: TableRow
     let rows: [TableRow]
     /// What was violated.
@@ -33,11 +36,19 @@ struct TableReport: DemoReport {
     let verdict: String
     var failure = "An invariant was violated. Please report it with the seed."
     let explanation: String
-    let members: ReportObject
-    let accounts: [DemoAccount]
+    /// For programs, beside what every report says.
+    let figures: ReportObject
+    var accounts: [DemoAccount] = []
 
     /// Whether all expectations were met.
     var hasPassed: Bool { faults.isEmpty }
+
+    var members: ReportObject {
+        figures.merging([
+            "scenario": name, "seed": seed, "passed": hasPassed,
+            "milliseconds": took.milliseconds,
+        ])
+    }
 
     func rest(_ terminal: Terminal) -> String {
         let verdict =

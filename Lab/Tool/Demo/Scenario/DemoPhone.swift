@@ -13,12 +13,11 @@ struct DemoPhone: Sendable {
     ///
     /// The arguments follow `reprise-lab app`.
     func begin<Algorithm>(
-        _ scenario: some Scenario, as algorithm: Algorithm, number: Int, rules: PhoneRules,
-        _ arguments: [String]
+        _ scenario: some Scenario, as algorithm: Algorithm, number: Int, _ arguments: [String]
     ) async throws -> PlayedApp<Algorithm> {
         let since = try await phone.status().lastEvent
         try await phone.online()
-        try await phone.ask(.rules(rules))
+        try await phone.ask(.rules(scenario.rules))
         return PlayedApp(
             spec: PhoneAppSpec(
                 id: "p\(number)-\(scenario.name)", executable: program,
@@ -62,6 +61,12 @@ extension PhoneRules {
     init(launchingTap: LaunchingTap) {
         self.init()
         self.launchingTap = launchingTap
+    }
+
+    /// How long an app may run in the background.
+    init(backgroundSeconds: Int) {
+        self.init()
+        self.backgroundSeconds = backgroundSeconds
     }
 }
 

@@ -1,5 +1,6 @@
 import RepriseCommandLine
 import RepriseCore
+import ReprisePhone
 
 /// A scenario of a demo: what happens to an app, step by step, and what has to come of it.
 protocol Scenario: Sendable {
@@ -10,6 +11,8 @@ protocol Scenario: Sendable {
     var title: String { get }
     /// Whether the case study covers it, so that its original apps play it, too.
     var isInCaseStudy: Bool { get }
+    /// How the phone behaves where Apple's documentation leaves it open.
+    var rules: PhoneRules { get }
     /// Which queue it waits in; each queue has fixtures of its own.
     var queue: Int { get }
     /// Whether it has a fixture of its own, because it breaks what others share.
@@ -21,6 +24,8 @@ protocol Scenario: Sendable {
 extension Scenario {
     var queue: Int { 0 }
     var isAlone: Bool { false }
+
+    func isPlayed(by app: some ScenarioApp) -> Bool { isInCaseStudy || app == .reprise }
 }
 
 /// One action; it returns once its effect has happened.
@@ -60,15 +65,12 @@ struct Step<Session: ScenarioSession>: Sendable {
         for (index, step) in steps.enumerated() {
             try Task.checkCancellation()
             do {
-                let done: Void? = try await Waiting.result(within: limit) {
-                    try await step.perform(session)
-                }
-                if done == nil {
-                    throw CommandFailure(.incomplete, "It takes more than \(limit.shown).")
-                }
+                try await withTimeout(limit, for: "It") { try await step.perform(session) }
             } catch {
                 try Task.checkCancellation()
-                let reason = (error as? CommandFailure)?.message ?? "\(error)"
+                let reason =
+                    (error as? CommandFailure)?.message ?? (error as? RepriseError)?.message
+                    ?? "\(error)"
                 throw CommandFailure(
                     .incomplete,
                     "The demo got stuck in \(title), step \(index + 1) of \(steps.count), "

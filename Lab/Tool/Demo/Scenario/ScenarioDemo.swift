@@ -29,10 +29,8 @@ protocol ScenarioDemo: Sendable {
     /// Whether this run begins before others, because it waits the most.
     static func isLong(_ scenario: Script, _ app: App) -> Bool
 
-    /// Sets up a fixture, calls `body` with it, and removes it.
-    static func withFixture<T: Sendable>(
-        _ settings: DemoSettings, _ body: (Fixture) async throws -> T
-    ) async throws -> T
+    /// Starts what scenarios share; it ends with the folder.
+    static func fixture(in folder: DemoFolder, _ settings: DemoSettings) async throws -> Fixture
     /// Installs an app, in whatever state the scenario begins; each run has another number.
     static func begin(_ scenario: Script, as app: App, on fixture: Fixture, number: Int)
         async throws -> Script.Session

@@ -42,7 +42,7 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
     }
 
     private func work(through queue: Int, _ score: ScenarioScore<Demo>) async throws {
-        try await Demo.withFixture(settings) { fixture in
+        try await withFixture { fixture in
             while let work = await score.next(in: queue) {
                 try Task.checkCancellation()
                 let scenario = scenarios[work.index]
@@ -50,11 +50,17 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
                     "  \(work.index + 1) of \(scenarios.count): \(scenario.title)")
                 let run =
                     scenario.isAlone
-                    ? try await Demo.withFixture(settings) { try await play(work, on: $0) }
+                    ? try await withFixture { try await play(work, on: $0) }
                     : try await play(work, on: fixture)
                 try await score.note(run, work.index)
             }
         }
+    }
+
+    private func withFixture<T: Sendable>(
+        _ body: (Demo.Fixture) async throws -> T
+    ) async throws -> T {
+        try await DemoFolder.with { try await body(Demo.fixture(in: $0, settings)) }
     }
 
     private func play(_ work: ScenarioScore<Demo>.Work, on fixture: Demo.Fixture) async throws
@@ -82,24 +88,22 @@ private actor ScenarioScore<Demo: ScenarioDemo> {
         let app: Demo.App
     }
 
-    private var todo: [Work] = []
-    /// How many runs of each scenario are not over.
-    private var due: [Int]
-    private(set) var results: [ScenarioResult<Demo>]
-    private var told = 0
+    private let apps: [Demo.App]
     private let tell: @Sendable (ScenarioResult<Demo>) throws -> Void
+    private var todo: [Work] = []
+    private(set) var results: [ScenarioResult<Demo>]
+    /// How many scenarios have been told.
+    private var told = 0
 
     init(
         _ scenarios: [Demo.Script], _ apps: [Demo.App],
         tell: @escaping @Sendable (ScenarioResult<Demo>) throws -> Void
     ) {
-        self.tell = tell
+        (self.apps, self.tell) = (apps, tell)
         results = scenarios.map { ScenarioResult(scenario: $0, runs: []) }
-        due = scenarios.map { _ in 0 }
         for (index, scenario) in scenarios.enumerated() {
-            for app in apps where scenario.isInCaseStudy || app == .reprise {
+            for app in apps where scenario.isPlayed(by: app) {
                 todo.append(Work(number: todo.count + 1, index: index, app: app))
-                due[index] += 1
             }
         }
         let isLong = { (work: Work) in Demo.isLong(scenarios[work.index], work.app) }
@@ -119,11 +123,14 @@ private actor ScenarioScore<Demo: ScenarioDemo> {
     /// Tells all results up to the first that is not complete.
     func note(_ run: ScenarioRun<Demo>, _ index: Int) throws {
         results[index].runs.append(run)
-        due[index] -= 1
-        while told < due.count, due[told] == 0 {
+        while told < results.count, isComplete(results[told]) {
             try tell(results[told])
             told += 1
         }
+    }
+
+    private func isComplete(_ result: ScenarioResult<Demo>) -> Bool {
+        result.runs.count == apps.count(where: result.scenario.isPlayed)
     }
 }
 

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
@@ -48,8 +49,7 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
 
     private func seconds(_ microseconds: Int64) -> String {
         let milliseconds = (max(microseconds, 0) + 500) / 1_000
-        let rest = String(milliseconds % 1_000)
-        return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)s"
+        return String(format: "%lld.%03llds", milliseconds / 1_000, milliseconds % 1_000)
     }
 
     /// In order of time, from the first of the demo's beginnings on.

@@ -14,19 +14,4 @@ enum Waiting {
         }
         return true
     }
-
-    /// What `body` returns, or nil if that takes too long.
-    static func result<T: Sendable>(
-        within limit: Duration, of body: @escaping @Sendable () async throws -> T
-    ) async throws -> T? {
-        try await withThrowingTaskGroup(of: T?.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
-    }
 }
