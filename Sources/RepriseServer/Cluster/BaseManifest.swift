@@ -35,7 +35,7 @@ package struct BaseManifest: Hashable, Sendable {
         return writer.bytes
     }
 
-    init(position: JournalPosition, time: WallTime, content: [UInt8]) {
+    package init(position: JournalPosition, time: WallTime, content: [UInt8]) {
         (self.position, self.time, self.content) = (position, time, content)
         rules = ClusterEntry.rules
     }
