@@ -25,7 +25,7 @@
             defer {
                 for observer in observers { NotificationCenter.default.removeObserver(observer) }
             }
-            return try await Arrival.first(after: arrivals) { keyInFront }
+            return try await EventWait.first(after: arrivals) { keyInFront }
         }
 
         private static var keyInFront: UIWindow? {

@@ -59,7 +59,7 @@ struct PendingCallsTests {
         let scene = Scene()
         try await withThrowingTaskGroup(of: String.self) { group in
             group.addTask {
-                try await Arrival.first(after: events) { scene.keyWindow }
+                try await EventWait.first(after: events) { scene.keyWindow }
             }
             try await eventually("it has looked") { scene.looks == 1 }
             event.yield()  // active

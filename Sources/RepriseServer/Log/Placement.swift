@@ -35,7 +35,8 @@ enum Placement {
         }
     }
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file, or a folder with content.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file, or a folder with
+    ///   content.
     static func expectEmpty(_ path: String) throws {
         let files = FileManager.default
         guard files.fileExists(atPath: path) else { return }

@@ -110,8 +110,9 @@ struct FanOutScanOrder: Sendable {
         if earlyTarget[channel] != nil { earlyReady.append(channel) }
     }
 
-    /// A step of an early scan has ended; nil if it goes on. One that has failed is done: the other
-    /// scan follows.
+    /// A step of an early scan has ended; nil if it goes on.
+    ///
+    /// One that has failed is done: the other scan follows.
     mutating func endedEarly(_ channel: ChannelName, through: Int64?) {
         earlyWalking = nil
         if let wanted = earlyTarget[channel], let through, through >= wanted {

@@ -1,7 +1,7 @@
 import RepriseCore
 
 /// Waits for what one of several events brings, and not each of them.
-package enum Arrival {
+package enum EventWait {
     /// Looks now, and after each event.
     ///
     /// - Parameters:
