@@ -66,7 +66,6 @@ struct CourierOnThePhoneTests {
         try await CourierStage.play(daily: true) { stage in
             try await eventually("it is planned") { try await !stage.phone.app().pending.isEmpty }
             try await stage.refreshIsDue()
-            try await stage.dies()
             try await stage.phone.runBackground(CourierStage.refresh)
             try await stage.phone.expects(.phone(.connected, "task \(CourierStage.refresh)"))
             try await stage.phone.expects(.phone(.taskCompleted, "\(CourierStage.refresh) success"))

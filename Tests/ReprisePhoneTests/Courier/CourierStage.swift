@@ -136,11 +136,13 @@ final class CourierStage: Sendable {
         try await phone.log().filter { $0.what == "app.screen" }.map(\.detail)
     }
 
-    /// The earliest time of the app's refresh task comes.
+    /// The earliest time of the app's refresh task comes while the app is dead: it asks for no
+    /// later one.
     func refreshIsDue() async throws {
         try await eventually("it is asked for") {
             try await phone.app().tasks.contains { $0.id == Self.refresh }
         }
+        try await dies()
         let task = try await phone.app().tasks.first { $0.id == Self.refresh }
         let earliest = task?.earliest ?? WallTime(milliseconds: 0)
         let wait = try await phone.status().now.duration(to: earliest)
