@@ -62,11 +62,12 @@ struct ClusterExportCommand: AsyncParsableCommand {
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
             let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
             let report: Backup.Report
+            func seal() async throws -> Int64 { try await journal.seal() }
             do {
                 let lines = ProgressLines()
                 report = try await ClusterExport.run(
                     journal, to: data, implicitChannels: journal.implicitChannels,
-                    seal: move ? { try await journal.seal() } : nil
+                    seal: move ? seal : nil
                 ) { lines.tell("\($0.applied.grouped) of \($0.last.grouped) entries are applied") }
                 await journal.close()
             } catch {
