@@ -119,22 +119,25 @@
         public func setCategories(_ categories: [NotificationCategory]) async throws {
             await Self.categories.set(categories) { [center] in
                 await withCheckedContinuation { continuation in
-                    center.getNotificationCategories { present in
-                        // Made for this call: nothing else touches them.
-                        nonisolated(unsafe) let present = Array(present)
-                        continuation.resume(returning: present)
+                    center.getNotificationCategories {
+                        continuation.resume(returning: $0.map(PresentCategory.init))
                     }
                 }
             } id: {
-                $0.identifier
+                $0.category.identifier
             } write: { [center] kept, new in
                 center.setNotificationCategories(
-                    Set(kept + new.map(UNNotificationCategory.init)))
+                    Set(kept.map(\.category) + new.map { UNNotificationCategory($0) }))
             }
         }
 
         private static func refused(_ error: any Error) -> RepriseError {
             RepriseError(.refused, "The notification centre refuses it.", cause: error)
         }
+    }
+
+    /// A category that the system has told; nobody changes it.
+    private struct PresentCategory: @unchecked Sendable {
+        let category: UNNotificationCategory
     }
 #endif

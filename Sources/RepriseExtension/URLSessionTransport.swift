@@ -1,6 +1,12 @@
 // Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
-    import Foundation
+    // Where it is in a module of its own, as for scripts/check-apple, nothing public is
+    // Foundation's.
+    #if canImport(FoundationNetworking)
+        import Foundation
+    #else
+        public import Foundation
+    #endif
     public import RepriseCore
 
     /// Speaks HTTP by `URLSession` with bodies of any size.
@@ -163,8 +169,10 @@
     }
 
     extension HTTPHead {
+        /// Takes the head of the system's response.
+        ///
         /// - Returns: nil for a response that is not HTTP.
-        init?(_ response: URLResponse?) {
+        package init?(_ response: URLResponse?) {
             guard let response = response as? HTTPURLResponse else { return nil }
             let fields = response.allHeaderFields.compactMap { name, value in
                 (name as? String).map { ($0.lowercased(), "\(value)") }
