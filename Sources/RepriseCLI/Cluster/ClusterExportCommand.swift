@@ -4,7 +4,6 @@ import Logging
 import RepriseCommandLine
 import RepriseCore
 import RepriseServer
-import RepriseWire
 
 #if Cluster
     import RepriseCluster
@@ -63,17 +62,11 @@ struct ClusterExportCommand: AsyncParsableCommand {
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
             let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
             let report: Backup.Report
-            let epoch: Epoch
             do {
-                try ClusterExport.expectEmpty(data)
-                let status = try await journal.status()
-                let last = move ? try await journal.seal() : status.last
-                // A second copy of a sealed journal has the same epoch: nothing else goes on.
-                epoch = move ? journal.epoch : .random()
                 let lines = ProgressLines()
                 report = try await ClusterExport.run(
-                    journal, to: data, implicitChannels: journal.implicitChannels, through: last,
-                    epoch: epoch
+                    journal, to: data, implicitChannels: journal.implicitChannels,
+                    seal: move ? { try await journal.seal() } : nil
                 ) { lines.tell("\($0.applied.grouped) of \($0.last.grouped) entries are applied") }
                 await journal.close()
             } catch {
@@ -83,7 +76,7 @@ struct ClusterExportCommand: AsyncParsableCommand {
             if json {
                 return try StandardOutput.write(
                     json: Answer(
-                        epoch: epoch.text, channels: report.channels, messages: report.messages,
+                        channels: report.channels, messages: report.messages,
                         bytes: report.bytes, isMoved: move))
             }
             try StandardOutput.write(
@@ -95,7 +88,6 @@ struct ClusterExportCommand: AsyncParsableCommand {
     }
 
     private struct Answer: Encodable {
-        let epoch: String
         let channels: Int
         let messages: Int64
         let bytes: Int64

@@ -15,9 +15,6 @@ package enum ClusterExport {
     /// How often an answer without entries is asked for again.
     private static let attempts = 20
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
-    package static func expectEmpty(_ data: String) throws { try Placement.expectEmpty(data) }
-
     /// Reads a journal up to an entry, and makes a data folder of it.
     ///
     /// - Parameters:
@@ -25,30 +22,35 @@ package enum ClusterExport {
     ///   - data: the folder: empty or missing. Meanwhile a view is made beside it, in
     ///     `<data>.view`: a former one is removed.
     ///   - implicitChannels: as the cluster has it.
-    ///   - last: the last entry; more is read where a base has it.
-    ///   - epoch: of the log: the journal's only if nobody writes to it any more.
+    ///   - seal: ends the journal, and returns its last entry: called when all before can be
+    ///     applied. Then the epoch stays, since nothing else goes on with it.
     ///   - progress: is told how far it has come.
     /// - Returns: what the folder holds.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
     ///   `.unavailable`, `.corrupt`, `.diskFull`; what an entry that cannot be applied has.
     package static func run(
         _ journal: any ClusterJournal, to data: String, implicitChannels: Bool,
-        through last: Int64, epoch: Epoch, _ progress: @Sendable (Progress) -> Void
+        seal: (() async throws -> Int64)? = nil, _ progress: @Sendable (Progress) -> Void
     ) async throws -> Backup.Report {
         try Placement.expectEmpty(data)
         let folder = data + ".view"
         try? FileManager.default.removeItem(atPath: folder)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let view = try await follow(
-            journal, in: folder, implicitChannels: implicitChannels, through: last, progress)
-        // Its files are one then.
-        await view.close()
+        var last = try await journal.status().last
+        for isSealed in seal == nil ? [true] : [false, true] {
+            if isSealed, let seal { last = try await seal() }
+            let view = try await follow(
+                journal, in: folder, implicitChannels: implicitChannels, through: last, progress)
+            // Its files are one then.
+            await view.close()
+        }
+        let epoch = seal == nil ? Epoch.random() : journal.epoch
         return try Placement.fill(data) { place in
             try ViewCopy.makeData(in: place, of: folder, epoch: epoch)
         }
     }
 
-    /// Makes a view of a journal up to an entry.
+    /// Makes a view of a journal up to an entry, or brings one up to it.
     package static func follow(
         _ journal: any ClusterJournal, in folder: String, implicitChannels: Bool,
         through last: Int64, _ progress: @Sendable (Progress) -> Void

@@ -6,18 +6,22 @@ package final class ClusterLog: MessageLog {
     private let view: ClusterView
     private let submit: CommandSubmission
     private let housekeeping: (@Sendable () -> Int64?)?
+    private let skipped: SkippedCommands?
 
     /// Makes a log.
     ///
     /// - Parameters:
     ///   - view: what is read.
-    ///   - housekeeping: the grant by which this gateway keeps the retention now, nil in it while
-    ///     another does; without it all do.
     ///   - submit: ``ClusterReplica/submit(_:)``.
-    package init(
-        _ view: ClusterView, housekeeping: (@Sendable () -> Int64?)? = nil,
+    package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
+        self.init(view, housekeeping: nil, skipped: nil, submit: submit)
+    }
+
+    init(
+        _ view: ClusterView, housekeeping: (@Sendable () -> Int64?)?, skipped: SkippedCommands?,
         submit: @escaping CommandSubmission
     ) {
+        self.skipped = skipped
         self.view = view
         self.housekeeping = housekeeping
         self.submit = submit
@@ -27,6 +31,15 @@ package final class ClusterLog: MessageLog {
     /// ``NewMessage/mayChangeOthers``; who has no name is an admin.
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
+        if let skipped, !skipped.isEmpty {
+            var refused: [Bool] = []
+            for message in batch { refused.append(await skipped.has(message)) }
+            if refused.contains(true) {
+                let rest = zip(batch, refused).filter { !$1 }.map(\.0)
+                var results = try await append(rest)[...]
+                return refused.map { $0 ? Self.skippedBefore : results.removeFirst() }
+            }
+        }
         let commands = Self.commands(for: batch)
         return try zip(commands, await submit(commands)).flatMap { command, outcome in
             // An operator has them skipped: sent again, they would stop the cluster again.
@@ -36,6 +49,9 @@ package final class ClusterLog: MessageLog {
             return try Self.results(of: [outcome])
         }
     }
+
+    private static let skippedBefore = AppendResult.refused(
+        .forbidden, SkippedCommands.refusal.message)
 
     /// What brings messages into the journal.
     package static func commands(for batch: [NewMessage]) -> [ClusterCommand] {

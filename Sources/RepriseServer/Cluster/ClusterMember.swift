@@ -74,8 +74,14 @@ package struct ClusterMember: Sendable {
         let replica = ClusterReplica(view: view, journal: journal, name: name, clock: clock)
         let health = ClusterHealth(clock: clock)
         self.health = health
+        let skipped = SkippedCommands(journal)
         let submit: CommandSubmission = { commands in
             try health.admit(commands)
+            if !skipped.isEmpty {
+                for command in commands {
+                    guard await !skipped.has(command) else { throw SkippedCommands.refusal }
+                }
+            }
             return try await replica.submit(commands)
         }
         self.journal = journal
@@ -85,7 +91,8 @@ package struct ClusterMember: Sendable {
         self.leases = leases
         self.submit = submit
         log = ClusterLog(
-            view, housekeeping: { leases.grant(of: .housekeeping) }, submit: submit)
+            view, housekeeping: { leases.grant(of: .housekeeping) }, skipped: skipped,
+            submit: submit)
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()
@@ -105,7 +112,7 @@ package struct ClusterMember: Sendable {
     package func arrive(_ device: ConnectingDevice) async throws -> Generation {
         try hellos.enter()
         defer { hellos.leave() }
-        let outcome = try await replica.submit([.hello(device)]).first
+        let outcome = try await submit([.hello(device)]).first
         if case .refused(let error)? = outcome { throw error }
         guard case .arrived(let arrival, _)? = outcome else {
             throw RepriseError(.internal, "A hello has another outcome than its own.")

@@ -93,9 +93,7 @@ struct CommandApplier {
     }
 
     /// What each command of a skipped entry comes to.
-    static let skipped = CommandOutcome.refused(
-        RepriseError(
-            .refused, "No server of the cluster could do this, and its operator has it skipped."))
+    static let skipped = CommandOutcome.refused(SkippedCommands.refusal)
 
     private static let outdated = CommandOutcome.refused(
         RepriseError(.refused, "Another gateway does this now."))
