@@ -1,6 +1,6 @@
 import Foundation
 import RepriseCore
-package import RepriseWire
+import RepriseWire
 
 /// A cluster's data on its way into the data folder of a single server.
 ///
