@@ -63,10 +63,12 @@ struct ClusterExportCommand: AsyncParsableCommand {
             let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
             let report: Backup.Report
             do {
+                var seal: (() async throws -> Int64)?
+                if move { seal = { try await journal.seal() } }
                 let lines = ProgressLines()
                 report = try await ClusterExport.run(
                     journal, to: data, implicitChannels: journal.implicitChannels,
-                    seal: move ? { try await journal.seal() } : nil
+                    seal: seal
                 ) { lines.tell("\($0.applied.grouped) of \($0.last.grouped) entries are applied") }
                 await journal.close()
             } catch {
