@@ -32,10 +32,11 @@ extension ServerConnection {
             let code: CloseCode = error.code == .full ? .overloaded : .unavailable
             perform(machine.violated(code, error.message, now: life.now))
         case .success(var generation):
-            if life.mutation == .clusterTiesGenerations { generation.place = 0 }
             guard case .newest(let older) = life.roster.arrived(id, as: entered, generation) else {
                 return replaced()
             }
+            // Only here: the roster would end a connection that seems older than its own hello.
+            if life.mutation == .clusterTiesGenerations { generation.place = 0 }
             if life.mutation != .clusterForgetsFences {
                 fence = FencingToken(device: entered.device, generation: generation)
             }

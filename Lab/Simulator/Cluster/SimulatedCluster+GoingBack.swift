@@ -45,11 +45,16 @@ extension SimulatedCluster {
         receipts?.switchOff()
     }
 
+    /// It finds what others have stored meanwhile, and stores at once.
     private func restartOne(_ random: inout SeededRandom) {
         guard random.chance(0.3) else { return }
-        let process = servers[random.index(servers.count)].process
+        let number = random.index(servers.count)
+        let process = servers[number].process
+        var own = simulation.random("restart of one")
+        let outage = own.spread(.seconds(1), .seconds(9))
         process.kill()
-        simulation.after(.seconds(1)) { process.start() }
+        simulation.after(outage) { process.start() }
+        write(by: number, at: outage + .milliseconds(1), &own)
     }
 
     /// A gateway publishes a few messages; what it answers must be in the journal then.

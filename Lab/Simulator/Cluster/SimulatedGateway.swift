@@ -114,8 +114,9 @@ final class SimulatedGateway: JournaledStore {
     /// Entries have come, live or read.
     func heard(_ entries: [StoredEntry]) {
         for entry in entries where process.state == .running && disputed == nil && isVerified {
-            if simulation.mutation == .clusterSkipsNoise, (try? ClusterEntry(entry.bytes)) == nil {
-                continue
+            let isNoise = (try? ClusterEntry(entry.bytes)) == nil
+            if isNoise, simulation.mutation == .clusterStopsAtNoise {
+                return stop("entry \(entry.sequence) is no entry")
             }
             var order = view.order(of: entry)
             if simulation.mutation == .clusterForgetsPast, order == .changed { order = .applied }

@@ -20,7 +20,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // A cluster.
     case clusterAnswersBeforeApplied, clusterNeverResends, clusterWelcomesEarly
     case clusterTiesGenerations, clusterForgetsFences, clusterDecidesRights, clusterFlagsDiffer
-    case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterSkipsNoise
+    case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterStopsAtNoise
     case clusterForgetsPast, clusterStopsForOthers, clusterUnfencedHolder, clusterLeaseFromAnswer
     case clusterStartsBlindly
     // People.
@@ -94,7 +94,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .clusterRenumbers: "entries count whatever their number in the session is"
         case .clusterReadsEarly: "a gateway tells positions before it is up to date"
         case .clusterEchoesEarly: "a gateway echoes a receipt before it is applied"
-        case .clusterSkipsNoise: "a gateway passes over what is no entry"
+        case .clusterStopsAtNoise: "a gateway stops at what is no entry"
         case .clusterForgetsPast: "a gateway goes on when the journal has gone back"
         case .clusterStopsForOthers: "a gateway stops for another's past, and does not compare"
         case .clusterStartsBlindly: "a gateway that starts does not compare its view"
@@ -165,7 +165,7 @@ extension Mutation {
         case .clusterAnswersBeforeApplied, .clusterNeverResends, .clusterWelcomesEarly,
             .clusterTiesGenerations, .clusterForgetsFences, .clusterDecidesRights,
             .clusterFlagsDiffer, .clusterRenumbers, .clusterReadsEarly, .clusterEchoesEarly,
-            .clusterSkipsNoise, .clusterForgetsPast, .clusterStopsForOthers,
+            .clusterStopsAtNoise, .clusterForgetsPast, .clusterStopsForOthers,
             .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly:
             "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,

@@ -501,9 +501,10 @@ struct ClusterReplicaTests {
             await #expect(throws: RepriseError.self) {
                 try await gateway.log.append([message(room)])
             }
-            let error = await gateway.stop() as? RepriseError
+            let error = await gateway.ended() as? RepriseError
             #expect(error?.code == .corrupt && error?.remedy?.isEmpty == false)
             #expect(gateway.view.position.sequence == last)
+            await gateway.stop()
         }
     }
 
