@@ -69,7 +69,7 @@ extension SimulatedCluster {
                     [.init(channel: channel, id: id, body: Array("null".utf8))],
                     by: Principal(user: nil, isAdmin: true))
                 let wasBack = journal.hasGoneBack
-                gateways[number].submit([.publish(publish)]) { [self] result in
+                gateways[number].submit([.publish(publish)]) { [unowned self] result in
                     guard wasBack, case .success = result else { return }
                     expectStored(id, in: channel, by: number)
                 }

@@ -39,6 +39,7 @@ struct ChannelsTests {
             .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
             .centreRefuses, .permissionRevoked, .travels, .journalLoses, .journalRepeats,
             .journalDelays, .journalLeaderless, .gatewayCutOff, .gatewayStops, .viewLost,
+            .deviceMoves, .gatewayReturns, .journalStrangers,
             // Where an app loads a snapshot, which few runs have: `snapshotUnwritten` is convicted
             // by it.
             .killLoading,

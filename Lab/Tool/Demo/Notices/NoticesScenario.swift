@@ -57,9 +57,9 @@ extension NoticesScenario {
                 .isKnownAsRead("m1"), .badge,
             ]),
         NoticesScenario(
-            name: "granted", title: "25 of 30 s in the background, then back",
+            name: "granted", title: "20 of 30 s in the background, then back",
             steps: [
-                .launch, .home, .advance(by: .seconds(25)), .write("m1"), .seen("m1"), .open,
+                .launch, .home, .advance(by: .seconds(20)), .write("m1"), .seen("m1"), .open,
                 .badge,
             ]),
     ]
