@@ -51,10 +51,14 @@ final class ReceiptsGateway {
     private func accept(_ socket: SimulatedSocket, _ user: UserID) {
         let connection = Connection(socket, user)
         connections.append(connection)
-        socket.received = { [unowned self] frames in
+        // The connection holds its socket.
+        socket.received = { [unowned self, weak connection] frames in
+            guard let connection else { return }
             for frame in frames { received(frame, connection) }
         }
-        socket.closed = { [unowned self] _ in ended(connection) }
+        socket.closed = { [unowned self, weak connection] _ in
+            if let connection { ended(connection) }
+        }
         beat(connection)
     }
 
