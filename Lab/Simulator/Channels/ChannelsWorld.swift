@@ -11,7 +11,7 @@ final class ChannelsWorld {
     private let network: SimulatedNetwork
     /// In a cluster, what stands for it.
     private let server: SimulatedServer
-    let cluster: SimulatedCluster?
+    private let cluster: SimulatedCluster?
     private let serverChecker: ServerChecker
     private let order: OrderChecker
     private let producers: Producers

@@ -34,7 +34,6 @@ package struct ClusterWorkload: Workload {
                 .appendingPathComponent("reprise-cluster-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
             let world = try ChannelsWorld(simulation, tier, cluster: folder)
-            defer { world.cluster?.forget() }
             ChannelsWorkload.play(world, simulation)
             guard simulation.violation == nil else { return }
             if ClusterMix(simulation.schedule).goesBack { world.goBack() }

@@ -137,7 +137,7 @@ final class ReceiptsGateway {
             delivered: receipt.delivered)
         gateway.submit([.account(command)]) { [unowned self] result in
             guard !connection.hasEnded else { return }
-            // It is sent again to whoever is dialled next.
+            // The device sends it again to the next gateway.
             guard case .changed? = (try? result.get())?.first else { return close(connection) }
             if let next = connection.coalescer.moved(in: receipt.channel) {
                 move(next, connection)

@@ -119,13 +119,6 @@ final class SimulatedCluster {
         gateways[Self.gateway(of: connection)].applied(through: moment)
     }
 
-    /// The run is over: see ``SimulatedGateway/forget()``.
-    func forget() {
-        for gateway in gateways { gateway.forget() }
-        for server in servers { server.observer = { _ in } }
-        (truth.observer, truth.moved, truth.membersChanged) = ({ _ in }, { _ in }, { _ in })
-    }
-
     /// More than a gateway has connections in a run.
     private static let connections = 1_000_000
 

@@ -47,6 +47,8 @@ final class SimulatedGateway: JournaledStore {
         self.files = files
         view = try files.open()
         nonces = Nonces(number)
+        // Who waits for an answer may hold this.
+        simulation.whenEnded { [weak self] in self?.replies = [:] }
     }
 
     var process: SimulatedProcess { server.process }
@@ -110,9 +112,6 @@ final class SimulatedGateway: JournaledStore {
             reply(.failure(error))
         }
     }
-
-    /// The run is over: whoever waits for an answer holds what holds this.
-    func forget() { (replies, keeper, receipts) = ([:], nil, nil) }
 
     /// Entries have come, live or read.
     func heard(_ entries: [StoredEntry]) {

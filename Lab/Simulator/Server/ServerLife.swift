@@ -88,6 +88,9 @@ final class ServerLife {
         unflushed = []
     }
 
+    /// The run is over: what waits for an answer holds this.
+    func forget() { queue = Queue(limits: server.settings.commits) }
+
     func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
         simulation.after(server.random.latency(from, to), on: process, work)
     }

@@ -111,6 +111,10 @@ package final class SimulatedServer {
         random = simulation.random("server \(name)")
         process.started = { [unowned self] in started() }
         process.ended = { [unowned self] in ended() }
+        simulation.whenEnded { [weak self] in
+            guard let self else { return }
+            for life in former + [life].compactMap(\.self) { life.forget() }
+        }
     }
 
     /// For the injector of faults.

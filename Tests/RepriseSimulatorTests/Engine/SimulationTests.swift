@@ -115,11 +115,7 @@ struct SimulationTests {
         // that ships ends on threads of its own.
         let deadline = ContinuousClock.now + .seconds(10)
         while left != nil, ContinuousClock.now < deadline { await Task.yield() }
-        withKnownIssue("A run of a cluster holds itself; where is not found yet.") {
-            #expect(left == nil)
-        } when: {
-            name == "cluster"
-        }
+        #expect(left == nil)
     }
 
     @Test("a loop in which no time passes is a violated invariant, not a hang")
