@@ -6,15 +6,6 @@ import Testing
 /// What an operator does with a cluster, by the real tool on a real nats-server.
 @Suite("reprise cluster")
 struct ClusterToolTests {
-    private func withServer(
-        _ body: (NatsServer, TemporaryFolder) async throws -> Void
-    ) async throws {
-        let folder = try TemporaryFolder()
-        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
-        defer { server.kill() }
-        try await body(server, folder)
-    }
-
     @discardableResult
     private func tool(_ arguments: String..., input: String = "") async throws -> Tool.Result {
         try await Tool.run(arguments, input: Data(input.utf8))
@@ -67,7 +58,7 @@ struct ClusterToolTests {
 
     @Test("A server's data goes into a cluster, and back: a device goes on where it was")
     func thereAndBack() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let (data, device) = (folder.path("data"), folder.path("device"))
             let single = try await ToolServer(data: data)
             try await tool("publish", "general", "one", "two", "--server", single.url)
@@ -132,7 +123,7 @@ struct ClusterToolTests {
 
     @Test("A seed that is killed at any time leaves nothing half moved, and is made again")
     func killedSeed() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let data = folder.path("data")
             let single = try await ToolServer(
                 data: data, options: ["--publishes-per-second", "100000"])
@@ -171,7 +162,7 @@ struct ClusterToolTests {
 
     @Test("An entry that no gateway can apply stops all; skipped, they go on, and new ones too")
     func poison() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let data = folder.path("data")
             let single = try await ToolServer(data: data)
             try await tool("publish", "full", "one", "--server", single.url)
@@ -228,7 +219,7 @@ struct ClusterToolTests {
 
     @Test("A restored journal gets a new epoch: gateways begin anew, those that run end")
     func restored() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let view = folder.path("view")
             let gateway = try await gateway(nats, view)
             try await tool("publish", "general", "one", "--server", gateway.url)

@@ -6,15 +6,6 @@ import Testing
 /// Gateways as processes, over a real nats-server.
 @Suite("serve --log")
 struct ServeClusterTests {
-    private func withServer(
-        _ body: (NatsServer, TemporaryFolder) async throws -> Void
-    ) async throws {
-        let folder = try TemporaryFolder()
-        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
-        defer { server.kill() }
-        try await body(server, folder)
-    }
-
     private func publish(_ text: String, to server: ToolServer) async throws {
         let result = try await Tool.run(["publish", "general", text, "--server", server.url])
         #expect(result.status == 0, "\(result.error)")
@@ -26,7 +17,7 @@ struct ServeClusterTests {
 
     @Test("What goes in at one server comes out at the other, also where its view is removed")
     func two() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let views = ["1", "2"].map { folder.url.path + "/view" + $0 }
             let options = ["--log", nats.url]
             let first = try await ToolServer(data: views[0], options: options)
@@ -50,7 +41,7 @@ struct ServeClusterTests {
 
     @Test("SIGTERM ends it within 5 s, though nobody takes what it has accepted")
     func ending() async throws {
-        try await withServer { nats, folder in
+        try await NatsServer.run { nats, folder in
             let server = try await ToolServer(
                 data: folder.url.path + "/view", options: ["--log", nats.url])
             nats.kill()

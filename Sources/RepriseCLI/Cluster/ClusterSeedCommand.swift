@@ -79,7 +79,7 @@ struct ClusterSeedCommand: AsyncParsableCommand {
             }
             guard !moved.wasThere else {
                 return try StandardOutput.write(
-                    "\(moved.report.content) are in \(moved.stream) already")
+                    "\(moved.stream) has \(moved.report.content) already")
             }
             try StandardOutput.write(
                 "moved \(moved.report.content) into \(moved.stream), with their epoch")

@@ -79,7 +79,8 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             guard let reason = try await reason() else {
                 throw RepriseError(
                     .refused, "Entry \(sequence) can be applied.",
-                    remedy: "Look at the gateways that say otherwise: their version, their disk.")
+                    remedy: "Look at the gateways that say otherwise: their version, their disk. "
+                        + "With their --data removed they try it again.")
             }
             // One that can do more may have begun meanwhile.
             _ = try await journal.unapplied(sequence)
