@@ -110,7 +110,8 @@ let package = Package(
     targets: [
         // The device: no NIO, no Hummingbird (scripts/check-consumer).
         .target(name: "RepriseCore", dependencies: [deque, logging], swiftSettings: strict),
-        .target(name: "RepriseWire", dependencies: ["RepriseCore"], swiftSettings: strict),
+        .target(
+            name: "RepriseWire", dependencies: ["RepriseCore", crypto], swiftSettings: strict),
         .target(
             name: "RepriseJournal", dependencies: ["RepriseCore", deque, grdb, sqlite, logging],
             swiftSettings: strict),

@@ -52,7 +52,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
         // Opening would make a journal where there is none.
         _ = try AccountClient.ledger(at: folder)
         let reprise = try await AccountClient.open(
-            at: folder, server: "http://127.0.0.1:1", dialer: NIODialer())
+            at: folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
+            configuration: .ofNamedChannels)
         do { try await work(reprise) } catch let error as RepriseError
             where error.code == .noSuchEntry
         {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Reprise
 import RepriseJournal
 
 /// Which journal, for every command that looks at one.
@@ -11,4 +12,13 @@ struct JournalOption: ParsableArguments {
     var journal: String
 
     var url: URL { AccountFolders.currentJournal(in: URL(fileURLWithPath: journal)) }
+}
+
+extension AccountClient.Configuration {
+    /// For a command that names its channels: no others are followed.
+    static var ofNamedChannels: Self {
+        var configuration = Self()
+        configuration.channels.followsConversations = false
+        return configuration
+    }
 }

@@ -75,7 +75,8 @@ struct ListenCommand: AsyncParsableCommand {
         let reprise: AccountClient
         do {
             reprise = try await AccountClient.open(
-                at: folder, server: server.url, dialer: server.dialer, identity: identity)
+                at: folder, server: server.url, dialer: server.dialer, identity: identity,
+                configuration: .ofNamedChannels)
         } catch let error as RepriseError where debug && error.code == .journalOwned {
             return try await watch(.journal(folder))
         }

@@ -9,7 +9,7 @@ import Synchronization
 /// `RepriseClient` makes one for each account.
 public final class Channels: AppLifeFollower, Sendable {
     /// The kinds of entries that this feature records, for `Journal.open`.
-    public static let kinds = [OutboxMachine.kind]
+    public static let kinds = [OutboxMachine.kind, conversationKind]
 
     let journal: Journal
     let configuration: Configuration
@@ -19,7 +19,13 @@ public final class Channels: AppLifeFollower, Sendable {
     private let connection: StateBroadcaster<ConnectionState>
     /// The running task, and whether it was told to end.
     private let running = Mutex<(task: Task<Void, any Error>?, isStopped: Bool)>((nil, false))
+    let followed = Mutex(FollowedChannels())
+    /// Raised when the directory has another name, or other conversations.
+    let directoryChanged = Signal()
     private let announcers = Mutex<[ChannelName: StateBroadcaster<ChannelState>]>([:])
+
+    /// The signed-in user; nil: nobody.
+    package var identity: Identity? { configuration.identity }
 
     /// Makes the feature.
     ///
@@ -89,8 +95,12 @@ public final class Channels: AppLifeFollower, Sendable {
     private static let closed = RepriseError(.closed, "The journal is closed.")
 
     private func runUntilEnded() async throws {
+        await driver.onWelcome { [weak self] in self?.welcomed(directory: $0) }
         try await withThrowingTaskGroup(of: Void.self) { [driver, readers, journal] group in
             if configuration.dials { group.addTask { try await driver.run() } }
+            if configuration.followsConversations {
+                group.addTask { try await self.followConversations() }
+            }
             group.addTask { try await readers.run() }
             group.addTask { try await journal.watchOwnership() }
             defer { group.cancelAll() }
@@ -169,10 +179,18 @@ public final class Channels: AppLifeFollower, Sendable {
 /// The requests of a ``Channel``.
 extension Channels {
     func subscribe(_ name: ChannelName) async throws {
+        followed.withLock { followed in
+            followed.channels.remove(name)
+            followed.declined.remove(name)
+        }
         try await driver.subscribe(name, states: broadcaster(of: name))
     }
 
     func unsubscribe(_ name: ChannelName) async {
+        followed.withLock { followed in
+            followed.channels.remove(name)
+            followed.declined.insert(name)
+        }
         await driver.unsubscribe(name)
         readers.changeNotifier.observerList.tell(.left(name))
     }
@@ -226,7 +244,7 @@ extension Channels {
         readers.store(.init(channel: name, name: reader))
     }
 
-    private func broadcaster(of name: ChannelName) -> StateBroadcaster<ChannelState> {
+    func broadcaster(of name: ChannelName) -> StateBroadcaster<ChannelState> {
         announcers.withLock { announcers in
             if let broadcaster = announcers[name] { return broadcaster }
             let broadcaster = StateBroadcaster(ChannelState.closed)

@@ -30,6 +30,11 @@ extension Channels {
         public var receiptStep: Int64 = 100
         /// How many messages may wait to be sent; beyond it publishing throws `.full`.
         public var outboxLimit = 10_000
+        /// Whether the device follows every channel of which the user is a member, as the server
+        /// tells them: subscribed to, also where the app has never named it.
+        ///
+        /// At most 900 channels, those joined last.
+        public var followsConversations = true
         /// Name and version of the app, for the server's log; at most 256 bytes.
         public var client = "reprise-swift"
 

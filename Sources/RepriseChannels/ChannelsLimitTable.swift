@@ -28,6 +28,17 @@ extension LimitTable {
                 "channels.listsAhead", "lists read ahead of the screen",
                 "none: the newest is read on demand", "lists between are skipped"),
             Limit(
+                "channels.followed", "conversations that are followed by themselves",
+                "\(ConversationLimits.followed)",
+                "those joined last; others are followed when the app subscribes to them"),
+            Limit(
+                "channels.conversations", "conversations on the device; in a list; members named",
+                """
+                \(ConversationLimits.kept); \(ConversationLimits.listed); \
+                \(ConversationLimits.named)
+                """,
+                "further ones are not kept; the newest are listed; no names"),
+            Limit(
                 "channels.epochs", "epochs of a channel that an ordered reader counts",
                 "\(OrderedPosition.epochs)",
                 "messages of later epochs stay pending for it; other readers continue"),

@@ -23,6 +23,11 @@ package enum ForeignJSON {
         return try JSONDecoder().decode(type, from: Data(bytes))
     }
 
+    /// - Throws: the encoder's errors.
+    package static func encode(_ value: some Encodable) throws -> [UInt8] {
+        [UInt8](try JSONEncoder().encode(value))
+    }
+
     /// Counts brackets outside strings; the decoder checks whether they match.
     package static func isShallow(_ bytes: [UInt8], most levels: Int) -> Bool {
         var depth = 0

@@ -39,6 +39,15 @@ extension LimitTable {
                 """,
                 "`.malformed`"),
             Limit(
+                "accounts.directory",
+                "entries of a directory beyond twice its user's conversations",
+                "\(DirectoryLimits.superseded)",
+                "it is told anew, and what was before is removed"),
+            Limit(
+                "accounts.named", "members that a directory's entry names",
+                "\(DirectoryLimits.namedMembers)",
+                "where there are more it has their number, and is not told again when it changes"),
+            Limit(
                 "accounts.catalogues", "catalogues of forms of a company",
                 "the current one and \(AccountLimits.formsVersions) earlier ones",
                 "the oldest is removed"),

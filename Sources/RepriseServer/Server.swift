@@ -259,6 +259,7 @@ public struct Server: Service {
         async let _: Void? = gateway.cluster?.bases?.run()
         async let _: Void? = gateway.cluster?.hearTyping { gateway.hub.typing($0) }
         async let _: Void? = gateway.cluster?.watchJournal()
+        async let _: Void = tellDirectories(of: accounts, gateway, log)
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
@@ -267,6 +268,16 @@ public struct Server: Service {
         } catch {
             throw Self.explain(error, configuration)
         }
+    }
+
+    private func tellDirectories(
+        of accounts: Accounts, _ gateway: Gateway, _ log: any MessageLog
+    ) async {
+        guard accounts.tellsDirectories, gateway.asksWho else { return }
+        await DirectoryPublisher(
+            accounts: accounts, log: log, committer: gateway.committer, clock: gateway.clock,
+            logger: logger
+        ).run()
     }
 
     /// Reloads keys and certificate without closing connections; an unusable file is logged and the

@@ -247,7 +247,9 @@ public struct FrameDecoder: Sendable {
             version: try envelope.integer("version"), time: try envelope.time("timestamp"),
             heartbeat: try envelope.duration("heartbeat"),
             server: envelope.optional("server") == nil ? "" : short(try envelope.string("server")),
-            session: envelope.optional("user") == nil ? nil : try session(envelope))
+            session: envelope.optional("user") == nil ? nil : try session(envelope),
+            directory: envelope.optional("directory") == nil
+                ? nil : try envelope.channel("directory"))
     }
 
     private func session(_ envelope: Envelope) throws -> ServerFrame.Session {

@@ -174,6 +174,10 @@ extension ServerFrame {
         json.key("server")
         json.string(welcome.server)
         if let session = welcome.session { write(session, to: &json) }
+        if let directory = welcome.directory {
+            json.key("directory")
+            json.plain(directory.text)
+        }
     }
 
     private static func write(_ session: Session, to json: inout JSONWriter) {

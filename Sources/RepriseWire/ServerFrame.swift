@@ -16,17 +16,21 @@ public enum ServerFrame: Hashable, Sendable {
         public var server: String
         /// The user that the server takes the client for; nil on a server without users.
         public var session: Session?
+        /// The channel that tells the user's conversations; nil on a server without users, or one
+        /// that does not tell them.
+        public var directory: ChannelName?
 
         /// Makes a welcome.
         public init(
             version: Int64, time: WallTime, heartbeat: Duration, server: String,
-            session: Session? = nil
+            session: Session? = nil, directory: ChannelName? = nil
         ) {
             self.version = version
             self.time = time
             self.heartbeat = heartbeat
             self.server = server
             self.session = session
+            self.directory = directory
         }
     }
 

@@ -18,6 +18,11 @@ struct FrameTests {
         return try [
             .welcome(
                 .init(version: 1, time: time, heartbeat: .seconds(25), server: "a\"\\\n\u{1}é")),
+            .welcome(
+                .init(
+                    version: 1, time: time, heartbeat: .seconds(25), server: "",
+                    session: .init(user: UserID("ada"), expires: time),
+                    directory: .directory(of: UserID("ada")))),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2)),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2, reset: true)),
             .subscribed(.init(channel: channel, epoch: epoch, head: 9, floor: 2, request: 7)),

@@ -40,6 +40,8 @@ package final class AccountClient: Sendable {
         package var notices: Notices.Configuration?
         /// How long messages stay on the device after their readers have finished them.
         package var messages = MessageRetention()
+        /// Performs changes of conversations; nil: they wait.
+        package var transport: (any HTTPTransport)?
         /// The app's own kinds of entries.
         package var kinds: [EntryKind] = []
         /// The app's own tables in the journal.
@@ -163,7 +165,7 @@ package final class AccountClient: Sendable {
                 try channels.channel(forms.answers).publish(json, id: id, in: db)
             }
         }
-        return AccountClient(
+        let client = AccountClient(
             journal: journal, channels: channels, forms: forms,
             reminders: configuration.reminders.map {
                 Reminders(journal: journal, configuration: $0)
@@ -177,6 +179,19 @@ package final class AccountClient: Sendable {
             noticeServer: configuration.notices?.transport.map {
                 NoticeServer(server, $0, journal: journal, identity: settings.identity)
             })
+        if let transport = configuration.transport {
+            await client.handleConversations(at: server, by: transport)
+        }
+        return client
+    }
+
+    /// Has the server do the changes of conversations that wait in the journal.
+    func handleConversations(at server: String, by transport: any HTTPTransport) async {
+        let calls = ConversationCalls(
+            server: NoticeServer(
+                server, transport, journal: journal, identity: channels.identity),
+            channels: channels)
+        await journal.handle(Channels.conversationKind.name) { try await calls.perform($0) }
     }
 
     /// A handle on a channel.

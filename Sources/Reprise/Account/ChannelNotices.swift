@@ -9,7 +9,11 @@ struct ChannelNotices: NoticeMessages {
     let channels: Channels
 
     func observe(_ observer: @escaping @Sendable (NoticeFeedEvent) -> Void) {
-        channels.observe(observer)
+        channels.observe { event in
+            // A directory rings for nobody.
+            if case .changed(let channel) = event, channel.isDirectory { return }
+            observer(event)
+        }
     }
 
     func flows(of names: [ChannelName]) async -> [ChannelName: NoticeFlow] {

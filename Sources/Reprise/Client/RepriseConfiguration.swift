@@ -142,6 +142,7 @@ public struct RepriseConfiguration: Sendable {
         account.notices = notices
         account.notices?.transport = notices?.transport ?? transport
         account.messages = messages
+        account.transport = transport
         account.kinds = kinds
         account.schemas = schemas
         account.journal.logger = logger.of("journal")

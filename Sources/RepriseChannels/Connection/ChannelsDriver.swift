@@ -43,6 +43,8 @@ actor ChannelsDriver {
     var isReadingPendingSubscriptions = false
     var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
     var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
+    /// Called after each welcome, with the channel that tells the user's conversations.
+    private var welcomed: (@Sendable (ChannelName?) -> Void)?
     /// Callers that wait for the machine to change.
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
@@ -189,7 +191,11 @@ actor ChannelsDriver {
         }
     }
 
+    func onWelcome(_ body: @escaping @Sendable (ChannelName?) -> Void) { welcomed = body }
+
     // MARK: Subscriptions
+
+    func isSubscribed(_ channel: ChannelName) -> Bool { machine.isSubscribed(channel) }
 
     func unsubscribe(_ channel: ChannelName) async {
         stopLoadingSnapshot(of: channel)
@@ -215,7 +221,9 @@ actor ChannelsDriver {
             case .reload(let channels): Task { await reload(channels) }
             case .wake(let moment): setAlarm(at: moment)
             case .announce, .enter: announce(action)
-            case .openSession(let time, let user): await openSession(serverTime: time, user: user)
+            case .openSession(let time, let user, let directory):
+                await openSession(serverTime: time, user: user)
+                welcomed?(directory)
             case .closeSession:
                 frameSender = nil
                 await store.journal.setNotReady(.session)

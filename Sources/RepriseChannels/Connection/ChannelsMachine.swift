@@ -59,7 +59,7 @@ package struct ChannelsMachine: Sendable {
         case announce(ConnectionState)
         case enter(ChannelName, ChannelState)
         /// The outbox may send.
-        case openSession(serverTime: WallTime, user: UserID?)
+        case openSession(serverTime: WallTime, user: UserID?, directory: ChannelName?)
         case closeSession
         /// The server reports positions, or typing users.
         case heard(ServerFrame)
@@ -446,7 +446,10 @@ package struct ChannelsMachine: Sendable {
         output.emit(.announce(.connected))
         channels.connected(at: now, &output)
         flush()
-        output.emit(.openSession(serverTime: welcome.time, user: welcome.session?.user))
+        output.emit(
+            .openSession(
+                serverTime: welcome.time, user: welcome.session?.user,
+                directory: welcome.directory))
     }
 
     // MARK: The disk

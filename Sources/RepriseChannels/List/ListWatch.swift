@@ -7,6 +7,8 @@ final class ChannelChangeNotifier: Sendable {
     private struct State {
         var nextID = 0
         var signals: [ChannelName: [Int: Signal]] = [:]
+        /// Of those who look at every channel.
+        var all: [Int: Signal] = [:]
     }
 
     /// The observers of all channels.
@@ -16,22 +18,32 @@ final class ChannelChangeNotifier: Sendable {
     /// Notifies the channel's observers; a busy one is notified afterwards, once.
     func ring(_ channel: ChannelName) {
         state.withLock { state in
+            for signal in state.all.values { signal.raise() }
             guard let signals = state.signals[channel] else { return }
             for signal in signals.values { signal.raise() }
         }
         observerList.tell(.changed(channel))
     }
 
-    func listen(to channel: ChannelName, with signal: Signal) -> Int {
+    /// Notifies the observers of every channel.
+    func ringAll() { state.withLock { for signal in $0.all.values { signal.raise() } } }
+
+    /// For nil to every channel.
+    func listen(to channel: ChannelName?, with signal: Signal) -> Int {
         state.withLock { state in
             state.nextID += 1
+            guard let channel else {
+                state.all[state.nextID] = signal
+                return state.nextID
+            }
             state.signals[channel, default: [:]][state.nextID] = signal
             return state.nextID
         }
     }
 
-    func leave(_ channel: ChannelName, _ id: Int) {
+    func leave(_ channel: ChannelName?, _ id: Int) {
         state.withLock { state in
+            guard let channel else { return state.all[id] = nil }
             state.signals[channel]?[id] = nil
             if state.signals[channel]?.isEmpty == true { state.signals[channel] = nil }
         }
@@ -44,7 +56,7 @@ final class ChannelChangeNotifier: Sendable {
 actor ListWatch<Value: Equatable & Sendable> {
     private static var pause: Duration { .seconds(1) }
 
-    private let channel: ChannelName
+    private let channel: ChannelName?
     private let changeNotifier: ChannelChangeNotifier
     private let signal = Signal()
     private let id: Int
@@ -53,7 +65,7 @@ actor ListWatch<Value: Equatable & Sendable> {
     private var shown: Value?
 
     init(
-        _ channel: ChannelName, changeNotifier: ChannelChangeNotifier, timekeeper: any Timekeeper,
+        _ channel: ChannelName?, changeNotifier: ChannelChangeNotifier, timekeeper: any Timekeeper,
         read: @escaping @Sendable () async throws -> Value
     ) {
         self.channel = channel

@@ -16,6 +16,7 @@ package enum ChannelReading {
                 FROM channelsLog AS g LEFT JOIN channelsReceipt AS r
                     ON r.channel = g.channel AND r.epoch = g.epoch
                 WHERE g.id = (SELECT MAX(id) FROM channelsLog WHERE channel = g.channel)
+                    AND g.channel NOT LIKE 'directory:%'
                 """
         ).map { row in (try row.text(0), try row.text(1)) }
     }

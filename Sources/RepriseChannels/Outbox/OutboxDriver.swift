@@ -26,6 +26,7 @@ final class OutboxDriver: Sendable {
 
     private let configuration: Channels.Configuration
     private let state: Mutex<State>
+    private let awaited = Mutex<Set<ChannelName>>([])
     private let alarm: Alarm
 
     private let changeNotifier: ChannelChangeNotifier
@@ -65,6 +66,9 @@ final class OutboxDriver: Sendable {
         change { state in state.machine.refused(refused).map { [$0] } ?? [] }
     }
 
+    /// The channels that are being made: a refusal there is no last word.
+    func awaits(_ channels: Set<ChannelName>) { awaited.withLock { $0 = channels } }
+
     /// Ends the answered entries.
     private func change(
         isSubscribed: Bool = false, _ body: (inout State) -> [EntryID]
@@ -83,6 +87,11 @@ final class OutboxDriver: Sendable {
                         changeNotifier.ring(delivery.entry, after: db)
                     }
                 } catch {
+                    if let refusal, refusal.code == .forbidden, isAwaited(delivery.entry) {
+                        let failure = DispatchFailure.retry(
+                            after: .milliseconds(200), "Its channel is being made.")
+                        return Ending(delivery: delivery, error: failure)
+                    }
                     return Ending(delivery: delivery, error: error) { [changeNotifier] db in
                         if let refusal {
                             try OutboxRows.refused(delivery.entry.id, refusal, at: wall, db)
@@ -93,6 +102,13 @@ final class OutboxDriver: Sendable {
             }
         }
         for ending in endings { ending.delivery.end(ending.error, alongside: ending.alongside) }
+    }
+
+    private func isAwaited(_ entry: Entry) -> Bool {
+        guard let channel = entry.partitionKey.flatMap({ try? ChannelName($0) }) else {
+            return false
+        }
+        return awaited.withLock { $0.contains(channel) }
     }
 
     // MARK: From the journal

@@ -24,6 +24,7 @@ extension Channels {
                     try db.execute(sql: ReceiptRows.schema)
                 },
                 { db in try db.execute(sql: ChannelsTables.third) },
+                { db in try db.execute(sql: ConversationRows.schema) },
             ],
             ledger: { db in try ChannelsLedger.sum(db) },
             prune: { db, now in

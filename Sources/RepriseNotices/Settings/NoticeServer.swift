@@ -26,7 +26,7 @@ package struct NoticeServer: Sendable {
     }
 
     /// The server's answer.
-    enum Answer: Hashable, Sendable {
+    package enum Answer: Hashable, Sendable {
         /// Done, with this content.
         case done([UInt8])
         /// It will never do it.
@@ -36,7 +36,7 @@ package struct NoticeServer: Sendable {
     /// Sends a request, with a fresh token if the first is refused.
     ///
     /// - Throws: ``Unreached`` for any failure that may be temporary.
-    func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
+    package func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
         do {
             let first = try await exchange(method, path, body, isRefused: false)
             guard first.status == 401, token != nil else { return try judge(first) }
@@ -102,13 +102,13 @@ package struct NoticeServer: Sendable {
 }
 
 /// The server was unreachable or failed: try again.
-struct Unreached: Error, Hashable, Sendable {
-    var words: String
-    var code: RepriseError.Code
+package struct Unreached: Error, Hashable, Sendable {
+    package var words: String
+    package var code: RepriseError.Code
     /// The wait that the server asks for.
-    var wait: Duration?
+    package var wait: Duration?
 
-    init(_ words: String, code: RepriseError.Code, wait: Duration? = nil) {
+    package init(_ words: String, code: RepriseError.Code, wait: Duration? = nil) {
         self.words = words
         self.code = code
         self.wait = wait

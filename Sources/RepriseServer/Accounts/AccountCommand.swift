@@ -53,6 +53,8 @@ package struct AccountEffects: Hashable, Sendable {
     package var moved: Move?
     /// The number of pushes that were queued for a user's other devices.
     package var dismissals = 0
+    /// Whether directories have something to tell.
+    package var isTold = false
 
     package struct Move: Hashable, Sendable {
         package var channel: ChannelName
@@ -78,12 +80,15 @@ package struct AccountsView {
     let heads: (ChannelName) throws -> Int64
     /// Queues dismissals after a read, in the same transaction.
     let pushes: PushQueue
+    /// Whether users' directories are told of changes: see ``DirectoryPublisher``.
+    let tellsDirectories: Bool
 
     package func head(of channel: ChannelName) throws -> Int64 { try heads(channel) }
 
     /// See ``Accounts/grant(_:in:)``.
     func grant(_ who: Principal, in channel: ChannelName) throws -> Grant {
-        try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
+        if tellsDirectories, channel.isDirectory { return .inDirectory(channel, who) }
+        return try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
     }
 }
 

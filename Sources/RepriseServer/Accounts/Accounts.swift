@@ -20,6 +20,8 @@ package final class Accounts: Sendable {
     package let positions: PositionStore
     package let mutes: MuteStore
     package let forms: CatalogueStore
+    /// What users' directories have to tell; nothing in a cluster.
+    package let directories: DirectoryStore
     /// In the same database, because one transaction covers a read and the dismissals it queues.
     package let pushQueue: PushQueue
     private let implicitChannels: Bool
@@ -29,6 +31,7 @@ package final class Accounts: Sendable {
     private let database: AccountsDatabase
     private let clock: any Timekeeper
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
+    private let directoryChanged = Mutex<(@Sendable () -> Void)?>(nil)
     private let unreadMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
 
     /// Opens the accounts in a folder, or creates them.
@@ -63,6 +66,7 @@ package final class Accounts: Sendable {
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
         forms = CatalogueStore(database)
+        directories = DirectoryStore(database)
         pushQueue = pushes ?? PushQueue(database)
         positions = PositionStore(database)
     }
@@ -89,6 +93,14 @@ package final class Accounts: Sendable {
     package func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void) {
         accessChanged.withLock { $0 = body }
     }
+
+    /// Calls `body` when directories have something to tell; it must not block.
+    package func onDirectoryChanged(_ body: @escaping @Sendable () -> Void) {
+        directoryChanged.withLock { $0 = body }
+    }
+
+    /// Whether users' directories are told: by a server that is alone.
+    package var tellsDirectories: Bool { submit == nil }
 
     /// Calls `body` when a user's position or membership in a channel has changed; it must not
     /// block.
@@ -128,10 +140,12 @@ package final class Accounts: Sendable {
     /// | a user, public channel | yes | as an owner |
     /// | a user, private channel | as a member | as an owner |
     /// | a user, channel that nobody made | if such channels are public here | no |
+    /// | a user, own directory | reads only | no |
     ///
     /// A user without read access cannot distinguish a channel from a missing one.
     package func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
         if who.user == nil { return who.isAdmin ? .everything : .nothing }
+        if tellsDirectories, channel.isDirectory { return .inDirectory(channel, who) }
         return try await database.read { [implicitChannels] db in
             try Grant.fetch(who, in: channel, implicitChannels: implicitChannels, db)
         }
@@ -219,6 +233,18 @@ package final class Accounts: Sendable {
         }
     }
 
+    /// The number of a user's conversations of two.
+    package func directCount(of user: UserID) async throws -> Int {
+        try await database.read { db in
+            try Int.fetchOne(
+                db,
+                sql: """
+                    SELECT count(*) FROM members
+                    WHERE user = ? AND channel >= 'direct:' AND channel < 'direct;'
+                    """, arguments: [user.text]) ?? 0
+        }
+    }
+
     // MARK: Changes
 
     /// Decides and writes a change, durably.
@@ -242,7 +268,7 @@ package final class Accounts: Sendable {
         ) { [implicitChannels, pushQueue] db in
             let view = AccountsView(
                 db: db, time: time, implicitChannels: implicitChannels, heads: heads,
-                pushes: pushQueue)
+                pushes: pushQueue, tellsDirectories: true)
             var outcome: Command.Outcome?
             try db.inSavepoint {
                 outcome = try command.apply(in: view)
@@ -277,5 +303,6 @@ package final class Accounts: Sendable {
             unreadMoved.withLock { $0 }?(unread.user, unread.channel)
         }
         pushQueue.queuedDismissals(effects.dismissals)
+        if effects.isTold { directoryChanged.withLock { $0 }?() }
     }
 }

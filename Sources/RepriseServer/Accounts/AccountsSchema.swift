@@ -10,6 +10,8 @@ import GRDB
 ///   messages, and, while `target` is set, the last member scanned on the way there. `push_early`:
 ///   up to which message a device was scanned before that, because it was not connected.
 ///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
+/// - `directory_changes`: who is to be told of which channel, or with '' of all; in a view empty.
+///   `directories`: the users who were told of all. `directory_key` makes ids that nobody guesses.
 /// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
 ///   beside one.
 /// - `mutes`, `quiet_hours`: the users' mutes and quiet hours; a device's own quiet hours precede
@@ -69,6 +71,26 @@ enum AccountsSchema {
                     ) WITHOUT ROWID;
                     """)
         }
+        migrator.registerMigration("7 directories", migrate: addDirectories)
+    }
+
+    @Sendable
+    private static func addDirectories(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE directory_changes (
+                  n INTEGER PRIMARY KEY AUTOINCREMENT,
+                  user TEXT NOT NULL,
+                  channel TEXT NOT NULL,
+                  UNIQUE (user, channel)
+                );
+                CREATE TABLE directories (user TEXT PRIMARY KEY) WITHOUT ROWID;
+                CREATE TABLE directory_key (
+                  one INTEGER PRIMARY KEY CHECK (one = 1),
+                  key BLOB NOT NULL
+                );
+                INSERT INTO directory_key VALUES (1, randomblob(32));
+                """)
     }
 
     @Sendable

@@ -27,7 +27,10 @@ package struct SetMute: AccountCommand {
                 INSERT INTO mutes (user, kind, name, until) VALUES (?, ?, ?, ?)
                 ON CONFLICT DO UPDATE SET until = excluded.until
                 """, arguments: [user.text, kind, name, mute.until?.milliseconds])
+        try view.tell(mute.subject, of: user)
     }
+
+    package func effects(of outcome: Void) -> AccountEffects { AccountEffects(mute.subject) }
 }
 
 /// Ends a mute; a missing one is ignored.
@@ -44,6 +47,23 @@ package struct RemoveMute: AccountCommand {
         try view.db.execute(
             sql: "DELETE FROM mutes WHERE user = ? AND kind = ? AND name = ?",
             arguments: [user.text, kind, name])
+        try view.tell(subject, of: user)
+    }
+
+    package func effects(of outcome: Void) -> AccountEffects { AccountEffects(subject) }
+}
+
+extension AccountsView {
+    fileprivate func tell(_ subject: Mute.Subject, of user: UserID) throws {
+        guard case .channel(let channel) = subject else { return }
+        let isMember = try Member.fetch(user, of: channel, db) != nil
+        if isMember { try tell(user, of: channel) }
+    }
+}
+
+extension AccountEffects {
+    fileprivate init(_ muted: Mute.Subject) {
+        if case .channel = muted { isTold = true }
     }
 }
 

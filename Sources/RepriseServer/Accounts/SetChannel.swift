@@ -18,6 +18,7 @@ package struct SetChannel: AccountCommand {
         package let record: ChannelRecord
         package let isNew: Bool
         fileprivate let affectsAccess: Bool
+        fileprivate let isTold: Bool
     }
 
     package init(_ name: ChannelName, _ settings: ChannelSettings, by who: Principal) {
@@ -34,7 +35,7 @@ package struct SetChannel: AccountCommand {
         let member = try who.user.flatMap { try Member.fetch($0, of: name, view.db) }
         let head = former == nil ? try view.head(of: name) : 0
         let mayChange = former == nil ? who.user != nil && head == 0 : member?.role == .owner
-        guard who.isAdmin || mayChange else {
+        guard !(view.tellsDirectories && name.isDirectory), who.isAdmin || mayChange else {
             throw RepriseError(.refused, "Only its owners and admins may change this channel.")
         }
         if settings.visibility == .inbox { try expectOwnersAlone(view.db) }
@@ -49,10 +50,15 @@ package struct SetChannel: AccountCommand {
             try Member(user: maker, role: .owner, joined: head, since: view.time)
                 .save(in: name, view.db)
         }
+        let isTold =
+            former?.settings.title != settings.title
+            || former?.settings.visibility != settings.visibility
+        if isTold { try view.tellMembers(of: name) }
         let affectsAccess =
             former?.settings.visibility != settings.visibility
             || former?.settings.history != settings.history
-        return Outcome(record: record, isNew: former == nil, affectsAccess: affectsAccess)
+        return Outcome(
+            record: record, isNew: former == nil, affectsAccess: affectsAccess, isTold: isTold)
     }
 
     /// A member without the right to read would still get pushes and unread counts.
@@ -71,6 +77,7 @@ package struct SetChannel: AccountCommand {
     package func effects(of outcome: Outcome) -> AccountEffects {
         var effects = AccountEffects()
         if outcome.affectsAccess { effects.access = .init(channel: name, user: nil) }
+        effects.isTold = outcome.isTold
         if outcome.isNew, let user = who.user {
             effects.unread = .init(user: user, channel: name)
         }

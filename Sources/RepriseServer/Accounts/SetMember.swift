@@ -46,7 +46,10 @@ package struct SetMember: AccountCommand {
         guard let former else { return try add(in: view) }
         var member = former
         member.role = role
-        if former != member { try member.save(in: channel, view.db) }
+        if former != member {
+            try member.save(in: channel, view.db)
+            try view.tell(user, of: channel)
+        }
         return Outcome(member: member, isNew: false, affectsAccess: former != member)
     }
 
@@ -66,6 +69,8 @@ package struct SetMember: AccountCommand {
         let member = Member(
             user: user, role: role, joined: try view.head(of: channel), since: view.time)
         try member.save(in: channel, view.db)
+        try view.tell(user, of: channel)
+        try view.tellNamedMembers(of: channel)
         return Outcome(member: member, isNew: true, affectsAccess: true)
     }
 
@@ -98,6 +103,8 @@ package struct RemoveMember: AccountCommand {
         try view.db.execute(
             sql: "UPDATE channels SET members = members - 1 WHERE name = ?",
             arguments: [channel.text])
+        try view.tell(user, of: channel)
+        try view.tellNamedMembers(of: channel)
         return true
     }
 
@@ -110,6 +117,7 @@ extension AccountEffects {
     fileprivate init(membershipOf user: UserID, in channel: ChannelName) {
         access = AccessChange(channel: channel, user: user)
         unread = Reader(user: user, channel: channel)
+        isTold = true
     }
 }
 

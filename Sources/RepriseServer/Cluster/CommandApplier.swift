@@ -103,7 +103,7 @@ struct CommandApplier {
     ) throws -> CommandOutcome {
         let view = AccountsView(
             db: db, time: time, implicitChannels: implicitChannels,
-            heads: { try Self.head(of: $0, db) }, pushes: pushes)
+            heads: { try Self.head(of: $0, db) }, pushes: pushes, tellsDirectories: false)
         do {
             try command.validate()
             var outcome = CommandOutcome.nothing

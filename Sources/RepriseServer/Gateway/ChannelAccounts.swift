@@ -16,6 +16,9 @@ package protocol ChannelAccounts: Sendable {
 
     func memberCount(of channel: ChannelName) async throws -> Int
 
+    /// Whether users' directories are told here.
+    var tellsDirectories: Bool { get }
+
     /// Calls `body` after each durable change of grants: with a user if only that user's access
     /// changed.
     func onAccessChanged(_ body: @escaping @Sendable (ChannelName, UserID?) -> Void)

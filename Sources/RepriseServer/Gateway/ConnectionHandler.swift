@@ -284,7 +284,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             .welcome(
                 .init(
                     version: ClientFrame.Hello.currentVersion, time: gateway.clock.wall(),
-                    heartbeat: gateway.limits.heartbeat, server: "reprise", session: session)))
+                    heartbeat: gateway.limits.heartbeat, server: "reprise", session: session,
+                    directory: session.flatMap { gateway.directory(of: $0.user) })))
         lookLater()
     }
 

@@ -146,6 +146,11 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// The channel that tells a user's conversations; nil where nothing does.
+    func directory(of user: UserID) -> ChannelName? {
+        accounts?.tellsDirectories == true ? .directory(of: user) : nil
+    }
+
     /// Whether connections are authenticated.
     var asksWho: Bool { authenticator != nil }
 

@@ -42,6 +42,11 @@ extension HTTPRoutes {
 
     private func setChannel(_ call: HTTPRouteCall) async throws -> Response {
         let name = try call.channel()
+        guard !name.isDirect || call.who.isAdmin else {
+            throw RepriseError(
+                .refused, "A channel of this name is a conversation of two.",
+                remedy: "PUT /v1/direct/USER makes it.")
+        }
         return try await withObject(call) {
             try ChannelSettings($0)
         } _: { settings in

@@ -12,6 +12,35 @@ extension HTTPRoutes {
         on(.get, Self.members, in: router) { try await members($0) }
         on(.put, Self.member, in: router) { try await setMember($0) }
         on(.delete, Self.member, in: router) { try await removeMember($0) }
+        on(.put, "/v1/direct/:user", in: router) { try await makeDirect($0) }
+    }
+
+    /// The conversation of the caller and another user, made if it is not there.
+    ///
+    /// Without an owner: neither of them adds others. Both may leave, and come back by this.
+    private func makeDirect(_ call: HTTPRouteCall) async throws -> Response {
+        let (me, other) = (try call.me(), try call.user())
+        guard me != other else {
+            throw RepriseError(.malformed, "A conversation has another user.")
+        }
+        let channel = ChannelName.direct(me, other)
+        let accounts = services.accounts
+        let isNew = try await accounts.channel(channel) == nil
+        if isNew {
+            guard try await accounts.directCount(of: me) < AccountLimits.channelsMade else {
+                throw RepriseError(
+                    .full,
+                    "A user has at most \(AccountLimits.channelsMade) conversations of two.")
+            }
+            try await accounts.perform(
+                SetChannel(channel, ChannelSettings(visibility: .private), by: .open))
+        }
+        for user in [me, other] where try await accounts.member(user, in: channel) == nil {
+            try await accounts.perform(SetMember(user, .member, in: channel, by: .open))
+        }
+        return try Response(
+            DirectAnswer(channelId: channel.text, user: other.text),
+            status: isNew ? .created : .ok)
     }
 
     private func members(_ call: HTTPRouteCall) async throws -> Response {
@@ -50,6 +79,11 @@ extension HTTPRoutes {
         try await services.accounts.perform(RemoveMember(user, from: channel, by: call.who))
         return Response(status: .noContent)
     }
+}
+
+private struct DirectAnswer: Encodable {
+    let channelId: String
+    let user: String
 }
 
 private struct MembersAnswer: Encodable {

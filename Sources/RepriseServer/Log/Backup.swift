@@ -165,6 +165,12 @@ package enum Backup {
                     DELETE FROM main.push_queue WHERE seq > \(head);
                     DELETE FROM main.push_early WHERE through > \(head);
                     """)
+            // Directories are told anew, under ids that the log cannot have.
+            try db.execute(
+                sql: """
+                    DELETE FROM directories;
+                    UPDATE directory_key SET key = randomblob(32);
+                    """)
             try db.execute(sql: "DELETE FROM its_log; DETACH DATABASE log")
         }
     }

@@ -41,7 +41,10 @@ struct LogReading {
             let nothing = LogChannelState(epoch: epoch, head: 0, floor: 0)
             return LogPage(events: [], gone: [], state: nothing, through: 0)
         }
-        var tiling = Tiling(state: state, limit: max(limit, 1), byteLimit: byteLimit)
+        var tiling = Tiling(
+            state: state, limit: max(limit, 1), byteLimit: byteLimit,
+            // What a directory told earlier was told again since.
+            floorReason: channel.isDirectory ? .erased : .retention)
         var rows = try MessageRows(of: key, head: state.head, arrivals, db)
         defer { rows.reset() }
         for range in missing where tiling.begin(range) {

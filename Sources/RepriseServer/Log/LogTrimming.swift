@@ -93,6 +93,8 @@ enum LogTrimming {
         _ now: WallTime, _ db: Database
     ) throws -> [(name: ChannelName, through: Int64)] {
         try kept.compactMap { channel in
+            // A directory is shortened by whoever tells it.
+            if channel.name.isDirectory { return nil }
             let policy = own[channel.name]?.over(policy) ?? policy
             let cut = policy.age.map { now.advanced(by: .zero - $0).milliseconds }
             let excess = policy.count.map { channel.count - max($0, 0) } ?? 0

@@ -12,10 +12,16 @@ package struct Tiling {
     package private(set) var isFull = false
     private var target: Int64 = 0
     private var bytes = 0
+    /// Why what lies below the floor is gone.
+    private let floorReason: Gone.Reason
     private let limit: Int
     private let byteLimit: Int
 
-    package init(state: LogChannelState, limit: Int, byteLimit: Int) {
+    package init(
+        state: LogChannelState, limit: Int, byteLimit: Int,
+        floorReason: Gone.Reason = .retention
+    ) {
+        self.floorReason = floorReason
         page = LogPage(events: [], gone: [], state: state, through: 0)
         self.limit = limit
         self.byteLimit = byteLimit
@@ -31,7 +37,7 @@ package struct Tiling {
         target = min(range.through, page.state.head)
         guard !isFull, range.after < target else { return false }
         position = max(position, range.after)
-        answer(through: min(target, page.state.floor), as: .retention)
+        answer(through: min(target, page.state.floor), as: floorReason)
         page.through = max(page.through, position)
         return needsRow
     }

@@ -83,8 +83,8 @@ extension MemoryServer {
                     .init(
                         version: ClientFrame.Hello.currentVersion, time: time,
                         heartbeat: state.faults.heartbeat, server: "memory",
-                        session: session(of: id, state)
-                    ))
+                        session: session(of: id, state),
+                        directory: state.users[id].map { .directory(of: $0) }))
             ], to: id, &state)
     }
 

@@ -104,6 +104,9 @@ extension MemoryServer: HTTPTransport {
                 ? .failure(403, "forbidden", "This server asks nobody who he is.")
                 : .failure(401, "unauthorized", "The token is not one that is known here.")
         }
+        if path[1] == "channels" || path[1] == "direct" {
+            return conversations(request, path, by: user, &state)
+        }
         var settings = state.settings[user] ?? MemorySettings()
         defer { state.settings[user] = settings }
         let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
@@ -126,6 +129,58 @@ extension MemoryServer: HTTPTransport {
         case ("PUT", "devices", 3): return settings.register(path[2], body)
         case ("DELETE", "devices", 3):
             settings.pushTokens[path[2]] = nil
+            return Answer(status: 204)
+        default: return .notFound
+        }
+    }
+
+    /// Makes and titles private channels, and changes their members, for any member of them.
+    private func conversations(
+        _ request: HTTPCall, _ path: [String], by user: UserID, _ state: inout State
+    ) -> Answer {
+        struct Settings: Codable {
+            var visibility = "private"
+            var title: String?
+        }
+        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+        func put(_ users: Set<UserID>, _ channel: ChannelName) {
+            let changed = users.symmetricDifference(state.members[channel] ?? [])
+            state.members[channel] = users
+            for user in changed.sorted(by: { $0.text < $1.text }) {
+                tell(user, of: channel, &state)
+            }
+        }
+        if path[1] == "direct", path.count == 3, request.method == "PUT",
+            let other = try? UserID(path[2])
+        {
+            let channel = ChannelName.direct(user, other)
+            put([user, other], channel)
+            return MemorySettings.write(["channelId": channel.text, "user": other.text])
+        }
+        guard path.count > 2, let channel = try? ChannelName(path[2]) else { return .notFound }
+        let members = state.members[channel]
+        let isIn = members?.contains(user) ?? (request.method == "PUT" && path.count == 3)
+        guard isIn else { return .failure(403, "forbidden", Self.forbidden) }
+        switch (request.method, path.count) {
+        case ("GET", 3):
+            return MemorySettings.write(Settings(title: state.titles[channel]))
+        case ("PUT", 3):
+            guard let settings = MemorySettings.read(Settings.self, body) else {
+                return MemorySettings.malformed
+            }
+            state.titles[channel] = settings.title
+            if members == nil { put([user], channel) }
+            for member in (members ?? []).sorted(by: { $0.text < $1.text }) {
+                tell(member, of: channel, &state)
+            }
+            return MemorySettings.write(settings)
+        case ("PUT", 5):
+            guard let other = try? UserID(path[4]) else { return .notFound }
+            put((members ?? []).union([other]), channel)
+            return MemorySettings.write(["user": other.text, "role": "member"])
+        case ("DELETE", 5):
+            guard let other = try? UserID(path[4]) else { return .notFound }
+            put((members ?? []).subtracting([other]), channel)
             return Answer(status: 204)
         default: return .notFound
         }
@@ -171,17 +226,17 @@ extension MemorySettings {
         var hasWebPush: Bool?
     }
 
-    private static func write(_ value: some Encodable) -> Answer {
+    fileprivate static func write(_ value: some Encodable) -> Answer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         return Answer(body: String(decoding: (try? encoder.encode(value)) ?? Data(), as: UTF8.self))
     }
 
-    private static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) -> Value? {
+    fileprivate static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) -> Value? {
         try? JSONDecoder().decode(type, from: Data(body))
     }
 
-    private static let malformed = Answer.failure(
+    fileprivate static let malformed = Answer.failure(
         400, "malformed", "The body is not what docs/openapi.json asks for.")
 
     fileprivate var mutes: Answer {

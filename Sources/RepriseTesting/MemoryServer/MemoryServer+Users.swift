@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 public import RepriseWire
 import Synchronization
@@ -57,7 +58,11 @@ extension MemoryServer {
         let channel = try ChannelName(channel)
         let users = Set(try users.map { try UserID($0) })
         state.withLock { state in
+            let changed = users.symmetricDifference(state.members[channel] ?? [])
             state.members[channel] = users
+            for user in changed.sorted(by: { $0.text < $1.text }) {
+                tell(user, of: channel, &state)
+            }
             for (id, channels) in state.subscriptions
             where channels.contains(channel) && !mayUse(channel, state.users[id], state) {
                 state.subscriptions[id]?.remove(channel)
@@ -68,7 +73,47 @@ extension MemoryServer {
 
     static var forbidden: String { "This channel is not there, or not for this user." }
 
+    /// Gives a channel a title, and tells its members.
+    ///
+    /// - Parameters:
+    ///   - title: nil: none.
+    ///   - channel: the channel.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func setTitle(_ title: String?, of channel: String) throws {
+        let channel = try ChannelName(channel)
+        state.withLock { state in
+            state.titles[channel] = title
+            for user in (state.members[channel] ?? []).sorted(by: { $0.text < $1.text }) {
+                tell(user, of: channel, &state)
+            }
+        }
+    }
+
+    /// Tells a user in the directory what a channel is to him, as the real server does.
+    func tell(_ user: UserID, of channel: ChannelName, _ state: inout State) {
+        var entry = DirectoryEntry(conversation: channel)
+        let members = state.members[channel] ?? []
+        if members.contains(user) {
+            entry.role = "member"
+            entry.joined = 0
+            entry.since = state.time
+            entry.visibility = "private"
+            entry.title = state.titles[channel]
+            entry.members = Int64(members.count)
+            entry.others = members.subtracting([user]).map(\.text).sorted()
+            if let mute = state.settings[user]?.mutedChannels[channel.text] {
+                (entry.muted, entry.mutedUntil) = (true, mute)
+            }
+        } else {
+            entry.left = true
+        }
+        let json = String(decoding: (try? JSONEncoder().encode(entry)) ?? Data(), as: UTF8.self)
+        _ = store(
+            json, in: .directory(of: user), id: .random(), from: nil, change: nil, &state)
+    }
+
     func mayUse(_ channel: ChannelName, _ user: UserID?, _ state: State) -> Bool {
+        if channel.isDirectory { return user.map { .directory(of: $0) == channel } ?? false }
         guard let members = state.members[channel] else { return true }
         return user.map(members.contains) ?? false
     }

@@ -53,6 +53,7 @@ public final class MemoryServer: SocketDialer {
         var lifetime: Duration = .seconds(86_400)
         /// Of channels that are for these users alone.
         var members: [ChannelName: Set<UserID>] = [:]
+        var titles: [ChannelName: String] = [:]
         var positions: [ChannelName: [UserID: ServerFrame.Position]] = [:]
         var settings: [UserID: MemorySettings] = [:]
         var catalogue: String?

@@ -101,6 +101,8 @@ final class ScriptedAccounts: ChannelAccounts {
         return found
     }
 
+    var tellsDirectories: Bool { false }
+
     func memberCount(of channel: ChannelName) async throws -> Int {
         state.withLock { $0.members[channel] ?? 2 }
     }

@@ -130,6 +130,9 @@ final class OpenAPIExchanges {
             (ask(delete, as: "eve", user: "grace"), 403), (ask(delete, user: "eve"), 204),
             (ask(delete, user: "eve"), 204), (ask(delete, as: "grace", user: "grace"), 204),
             (ask(delete, channel: "den", user: "a%2Fb%25@x%7C1"), 204),
+            (ask("PUT /v1/direct/{user}"), 201), (ask("PUT /v1/direct/{user}"), 200),
+            (ask("PUT /v1/direct/{user}", as: "grace", user: "ada"), 200),
+            (ask("PUT /v1/direct/{user}", user: "ada"), 400),
         ]
     }
 
@@ -239,6 +242,7 @@ final class OpenAPIExchanges {
             + [
                 ask("PUT /v1/channels/{channel}/members/{user}", user: "a%20b"),
                 ask("DELETE /v1/channels/{channel}/members/{user}", user: "%C3%A4"),
+                ask("PUT /v1/direct/{user}", user: "a%20b"),
                 ask("POST /v1/channels/{channel}/messages", channel: "%20"),
                 ask("PATCH /v1/channels/{channel}/messages/{id}", id: "%22"),
                 ask("DELETE /v1/channels/{channel}/messages/{id}", query: [("id", "")]),
@@ -327,7 +331,7 @@ final class OpenAPIExchanges {
     private func whereNobodyIsAsked() async throws {
         try await withServer({ $0.authenticator = nil }) { port in
             try await expect(200, ask("GET /v1/me", as: nil), port)
-            let own = ["/v1/devices", "/v1/mutes", "/v1/quiet-hours"]
+            let own = ["/v1/devices", "/v1/direct", "/v1/mutes", "/v1/quiet-hours"]
             for operation in operations where own.contains(where: operation.name.contains) {
                 try await expect(403, ask(operation.name, as: nil), port)
             }

@@ -137,6 +137,7 @@ package final class ToolServer: Sendable {
     package let tool: RunningTool
     package let url: String
     package let data: String
+    private let options: [String]
 
     /// Starts one, or starts it again with the data and the port of an earlier one.
     package init(data: String, url earlier: String? = nil, options: [String] = []) async throws {
@@ -147,12 +148,13 @@ package final class ToolServer: Sendable {
         let line = try JSONSerialization.jsonObject(with: Data(tool.output.utf8)) as? [String: Any]
         url = try #require(line?["url"] as? String)
         self.data = data
+        self.options = options
     }
 
-    /// A new one in the place of this one, once it has ended.
+    /// A new one in the place of this one, with its options, once it has ended.
     package func restarted() async throws -> ToolServer {
         _ = await tool.end()
-        return try await ToolServer(data: data, url: url)
+        return try await ToolServer(data: data, url: url, options: options)
     }
 }
 

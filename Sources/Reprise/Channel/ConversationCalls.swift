@@ -1,0 +1,110 @@
+import Foundation
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseNotices
+import RepriseWire
+
+/// The HTTP requests by which the server does changes of conversations.
+///
+/// Each can be repeated: a change that was interrupted is done again from its beginning.
+struct ConversationCalls: Sendable {
+    let server: NoticeServer
+    let channels: Channels
+
+    func perform(_ entry: Entry) async throws {
+        let change: ConversationChange
+        do {
+            change = try ForeignJSON.decode(ConversationChange.self, from: entry.payload)
+        } catch {
+            throw DispatchFailure.permanent("It cannot be read.")
+        }
+        do {
+            for call in try calls(of: change) { try await ask(call) }
+            if change.verb == .rename { try await rename(change) }
+        } catch let error as Unreached {
+            throw error.wait.map { DispatchFailure.retry(after: $0, error.words) }
+                ?? DispatchFailure.notReady(error.words)
+        } catch let error as Refusal {
+            try await channels.refused(change)
+            throw DispatchFailure.permanent(error.words)
+        }
+        try await channels.done(change)
+    }
+
+    private struct Refusal: Error {
+        let words: String
+    }
+
+    private struct Call {
+        let method: String
+        let path: String
+        var body: [UInt8]?
+    }
+
+    /// What the server knows of a channel that is to be renamed; all of it is written back.
+    private struct Settings: Codable {
+        struct Retention: Codable {
+            var messages: Int64?
+            var seconds: Int64?
+            var bytes: Int64?
+        }
+
+        var visibility: String
+        var history: String?
+        var retention: Retention?
+        var title: String?
+    }
+
+    private func calls(of change: ConversationChange) throws -> [Call] {
+        let channel = "/v1/channels/" + change.channel
+        func member(_ method: String, _ user: String) -> Call {
+            Call(
+                method: method, path: channel + "/members/" + Self.escaped(user),
+                body: method == "PUT" ? Array("{}".utf8) : nil)
+        }
+        let me = channels.identity.map { [$0.user.text] } ?? []
+        switch change.verb {
+        case .make:
+            let settings = Settings(visibility: "private", title: change.title)
+            return [Call(method: "PUT", path: channel, body: try ForeignJSON.encode(settings))]
+                + change.users.map { member("PUT", $0) }
+        case .direct:
+            return change.users.map {
+                Call(method: "PUT", path: "/v1/direct/" + Self.escaped($0))
+            }
+        case .invite: return change.users.map { member("PUT", $0) }
+        case .remove: return change.users.map { member("DELETE", $0) }
+        case .join: return me.map { member("PUT", $0) }
+        case .leave: return me.map { member("DELETE", $0) }
+        case .rename: return []
+        }
+    }
+
+    @discardableResult
+    private func ask(_ call: Call) async throws -> [UInt8] {
+        switch try await server.ask(call.method, call.path, call.body) {
+        case .done(let body): return body
+        case .refused(let status, let words):
+            throw Refusal(words: "The server has refused it (\(status)): \(words)")
+        }
+    }
+
+    private func rename(_ change: ConversationChange) async throws {
+        let path = "/v1/channels/" + change.channel
+        let body = try await ask(Call(method: "GET", path: path))
+        guard var settings = try? ForeignJSON.decode(Settings.self, from: body) else {
+            throw Unreached("The server describes the channel in another way.", code: .notReprise)
+        }
+        settings.title = change.title
+        _ = try await ask(
+            Call(method: "PUT", path: path, body: try ForeignJSON.encode(settings)))
+    }
+
+    /// A part of a path (RFC 3986 §3.3).
+    private static func escaped(_ user: String) -> String {
+        user.addingPercentEncoding(
+            withAllowedCharacters: .alphanumerics.intersection(.init(charactersIn: "\u{0}"..."\u{7f}"))
+                .union(.init(charactersIn: "-._~"))) ?? user
+    }
+}

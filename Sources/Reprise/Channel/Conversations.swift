@@ -1,0 +1,134 @@
+public import RepriseChannels
+import RepriseCore
+import RepriseWire
+
+/// The user's conversations: every channel of which the user is a member.
+///
+/// ```swift
+/// for await list in client.conversations.newest(50) { show(list) }
+///
+/// let team = try await client.conversations.make(title: "Team", with: ["ben", "eve"])
+/// let ben = try await client.conversations.direct(with: "ben")
+/// try await client.channel(ben, of: Note.self).publish(Note(text: "hello"))
+/// ```
+///
+/// One that somebody else begins appears by itself, and is followed; see
+/// `Channels.Configuration.followsConversations`. Every change is durable when its function returns
+/// and shows in the list at once; the server does it when it can be reached. One that the server
+/// refuses is a dead letter, and the list is as before.
+public struct Conversations: Sendable {
+    let client: RepriseClient
+
+    /// Those with the newest messages, newest first: the current list, then one after each change,
+    /// over every account.
+    ///
+    /// A list is read only on demand: a slow consumer gets the newest, and skips those between.
+    ///
+    /// - Parameter count: the most conversations, 1 to 1,000.
+    public func newest(_ count: Int = 100) -> AsyncStream<[Conversation]> {
+        client.follow { $0.channels.observeConversations(newest: count) }
+    }
+
+    /// Makes a private channel, of which the user is the owner and others are members.
+    ///
+    /// Messages may be published to it at once: they follow when the server has made it.
+    ///
+    /// - Parameters:
+    ///   - name: the channel's; nil: a random one.
+    ///   - title: at most 256 bytes; nil: none.
+    ///   - users: the other members.
+    /// - Returns: the channel's name.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without
+    ///   `configuration.transport`, `.unauthorized` if nobody is signed in, `.badChannelName`,
+    ///   `.malformed`, `.full`, and the journal's errors.
+    @discardableResult
+    public func make(
+        _ name: String? = nil, title: String? = nil, with users: [String] = []
+    ) async throws -> String {
+        let channel = try ChannelName(name ?? EntryID.random().text)
+        try await record(
+            ConversationChange(
+                .make, channel, title: title, users: try users.map { try UserID($0) }))
+        return channel.text
+    }
+
+    /// Finds or makes the one conversation with another user: both of them, on however many
+    /// devices, get the same.
+    ///
+    /// - Parameter user: the other.
+    /// - Returns: the channel's name.
+    /// - Throws: as ``make(_:title:with:)``.
+    @discardableResult
+    public func direct(with user: String) async throws -> String {
+        let other = try UserID(user)
+        let account = try await account()
+        guard let me = account.channels.identity?.user else { throw Self.nobody }
+        let channel = ChannelName.direct(me, other)
+        _ = try await account.channels.record(
+            ConversationChange(.direct, channel, users: [other]))
+        return channel.text
+    }
+
+    /// Makes the user a member of a public channel.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func join(_ channel: String) async throws {
+        try await record(ConversationChange(.join, try ChannelName(channel)))
+    }
+
+    /// Ends the user's membership.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func leave(_ channel: String) async throws {
+        try await record(ConversationChange(.leave, try ChannelName(channel)))
+    }
+
+    /// Makes another user a member; its owners may.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func invite(_ user: String, to channel: String) async throws {
+        try await record(
+            ConversationChange(.invite, try ChannelName(channel), users: [try UserID(user)]))
+    }
+
+    /// Ends another user's membership; its owners may.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func remove(_ user: String, from channel: String) async throws {
+        try await record(
+            ConversationChange(.remove, try ChannelName(channel), users: [try UserID(user)]))
+    }
+
+    /// Gives a channel another title; its owners may.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel.
+    ///   - title: at most 256 bytes; nil: none.
+    /// - Throws: as ``make(_:title:with:)``.
+    public func rename(_ channel: String, to title: String?) async throws {
+        try await record(ConversationChange(.rename, try ChannelName(channel), title: title))
+    }
+
+    private func record(_ change: ConversationChange) async throws {
+        let account = try await account()
+        guard account.channels.identity != nil else { throw Self.nobody }
+        _ = try await account.channels.record(change)
+    }
+
+    private func account() async throws -> AccountClient {
+        guard client.configuration.transport != nil else {
+            throw RepriseError(
+                .badConfiguration, "Nothing performs HTTP requests.",
+                remedy: "Write configuration.transport = NIOTransport().")
+        }
+        return try await client.accounts.opened().current
+    }
+
+    private static let nobody = RepriseError(
+        .unauthorized, "Nobody is signed in.", remedy: "Call signIn(_:token:) first.")
+}
+
+extension RepriseClient {
+    /// The user's conversations, and their changes.
+    public var conversations: Conversations { Conversations(client: self) }
+}

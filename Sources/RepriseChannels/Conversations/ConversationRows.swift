@@ -1,0 +1,186 @@
+import GRDB
+import RepriseCore
+import RepriseJournal
+import RepriseWire
+
+/// The journal's rows of the user's conversations, as the directory told them.
+enum ConversationRows {
+    static let schema = """
+        CREATE TABLE channelsConversation (
+            channel TEXT PRIMARY KEY,
+            title TEXT,
+            role TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            members INTEGER NOT NULL,
+            others TEXT,  -- names, separated by spaces, which no name has; NULL: too many
+            muted INTEGER NOT NULL,
+            mutedUntil INTEGER,
+            -- It was told before the list that is being told now.
+            old INTEGER NOT NULL DEFAULT 0,
+            -- This device has begun it, and the server has not told it yet.
+            pending INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+
+        -- The channel that tells the conversations.
+        CREATE TABLE channelsDirectory (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            channel TEXT NOT NULL
+        ) STRICT;
+        """
+
+    static func directory(_ db: Database) throws -> ChannelName? {
+        try String.fetchOne(db, sql: "SELECT channel FROM channelsDirectory")
+            .flatMap { try? ChannelName($0) }
+    }
+
+    static func set(directory: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO channelsDirectory (one, channel) VALUES (1, ?)",
+            arguments: [directory.text])
+    }
+
+    /// Takes entries in order; one that it cannot read is of a later server, and changes nothing.
+    static func apply(_ messages: [Message], _ db: Database) throws {
+        for message in messages where message.change == nil && !message.isDeleted {
+            guard
+                let entry = try? ForeignJSON.decode(DirectoryEntry.self, from: message.body)
+            else { continue }
+            try apply(entry, db)
+        }
+    }
+
+    private static func apply(_ entry: DirectoryEntry, _ db: Database) throws {
+        switch entry.list {
+        case .begin: return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
+        case .end: return try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
+        case nil: break
+        }
+        guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
+        if entry.left == true {
+            return try db.execute(
+                sql: "DELETE FROM channelsConversation WHERE channel = ?",
+                arguments: [channel.text])
+        }
+        guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
+        let others = entry.others.flatMap { names in
+            names.count <= ConversationLimits.named && names.allSatisfy { (try? UserID($0)) != nil }
+                ? names.joined(separator: " ") : nil
+        }
+        // At the limit what is new is not kept: a dishonest server cannot fill the disk.
+        try db.execute(
+            sql: """
+                INSERT INTO channelsConversation
+                    (channel, title, role, since, members, others, muted, mutedUntil)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+                WHERE (SELECT COUNT(*) FROM channelsConversation) < ?9
+                    OR EXISTS (SELECT 1 FROM channelsConversation WHERE channel = ?1)
+                ON CONFLICT (channel) DO UPDATE SET title = ?2, role = ?3, since = ?4,
+                    members = ?5, others = ?6, muted = ?7, mutedUntil = ?8, old = 0, pending = 0
+                """,
+            arguments: [
+                channel.text, entry.title, role.rawValue, entry.since ?? 0, entry.members ?? 0,
+                others, entry.muted == true, entry.mutedUntil, ConversationLimits.kept,
+            ])
+    }
+
+    /// The user begins one here, which the server does not know yet.
+    static func begin(
+        _ channel: ChannelName, title: String?, role: Conversation.Role, others: [UserID],
+        at now: WallTime, _ db: Database
+    ) throws {
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO channelsConversation
+                    (channel, title, role, since, members, others, muted, pending)
+                VALUES (?, ?, ?, ?, ?, ?, 0, 1)
+                """,
+            arguments: [
+                channel.text, title, role.rawValue, now.milliseconds, others.count + 1,
+                others.count < ConversationLimits.named
+                    ? others.map(\.text).sorted().joined(separator: " ") : nil,
+            ])
+    }
+
+    /// The server has it.
+    static func begun(_ channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE channelsConversation SET pending = 0 WHERE channel = ?",
+            arguments: [channel.text])
+    }
+
+    /// It ends here: one that the server has refused, or that the user has left.
+    static func end(_ channel: ChannelName, onlyPending: Bool, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM channelsConversation
+                WHERE channel = ? \(onlyPending ? "AND pending = 1" : "")
+                """, arguments: [channel.text])
+    }
+
+    static func title(of channel: ChannelName, _ db: Database) throws -> String? {
+        try String.fetchOne(
+            db, sql: "SELECT title FROM channelsConversation WHERE channel = ?",
+            arguments: [channel.text])
+    }
+
+    static func set(title: String?, of channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE channelsConversation SET title = ? WHERE channel = ?",
+            arguments: [title, channel.text])
+    }
+
+    static func pending(_ db: Database) throws -> Set<ChannelName> {
+        Set(
+            try String.fetchAll(
+                db, sql: "SELECT channel FROM channelsConversation WHERE pending = 1"
+            ).compactMap { try? ChannelName($0) })
+    }
+
+    /// The channels to follow: those of which the user became a member last.
+    static func followed(_ db: Database) throws -> [ChannelName] {
+        try String.fetchAll(
+            db,
+            sql: """
+                SELECT channel FROM channelsConversation WHERE pending = 0
+                ORDER BY since DESC, channel LIMIT ?
+                """,
+            arguments: [ConversationLimits.followed]
+        ).compactMap { try? ChannelName($0) }
+    }
+
+    /// The conversations with the newest messages, newest first.
+    static func newest(_ limit: Int, now: WallTime, _ db: Database) throws -> [Conversation] {
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT c.channel, c.title, c.role, c.since, c.members, c.others, c.muted,
+                        c.mutedUntil, c.pending
+                    FROM channelsConversation AS c
+                    ORDER BY COALESCE(
+                        (SELECT m.time FROM channelsLog AS g JOIN channelsMessage AS m
+                            ON m.arrival = (g.id << \(ChannelsTables.arrivalBits)) + g.accepted
+                        WHERE g.channel = c.channel ORDER BY g.id DESC LIMIT 1), c.since) DESC,
+                        c.channel
+                    LIMIT ?
+                    """),
+            arguments: [min(max(limit, 1), ConversationLimits.listed)])
+        return try rows.compactMap { row in
+            guard let channel = try? ChannelName(try row.text(0)),
+                let role = Conversation.Role(rawValue: try row.text(2))
+            else { return nil }
+            let until = Int64.fromDatabaseValue(row[7]).map { WallTime(milliseconds: $0) }
+            let isMuted = try row.integer(6) != 0 && until.map { $0 > now } ?? true
+            return Conversation(
+                channel: channel, title: try row.optionalText(1), role: role,
+                since: WallTime(milliseconds: try row.integer(3)),
+                memberCount: Int(clamping: try row.integer(4)),
+                others: try row.optionalText(5).map { names in
+                    names.split(separator: " ").compactMap { try? UserID(String($0)) }
+                },
+                isMuted: isMuted, mutedUntil: isMuted ? until : nil,
+                last: try ListRows(channel: channel).page(before: nil, limit: 1, db).last,
+                unread: Int(clamping: try ReceiptRows.unread(in: channel, db).count),
+                isPending: try row.integer(8) != 0)
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Crypto
+import Foundation
+import GRDB
+package import RepriseCore
+package import RepriseWire
+
+extension Grant {
+    /// In a directory its user reads, and nobody else but admins.
+    static func inDirectory(_ channel: ChannelName, _ who: Principal) -> Grant {
+        let isOwn = who.user.map { ChannelName.directory(of: $0) == channel } ?? false
+        return Grant(mayRead: isOwn || who.isAdmin, mayPublish: false)
+    }
+}
+
+extension AccountsView {
+    /// Has the user's directory tell what the channel is to him now.
+    func tell(_ user: UserID, of channel: ChannelName) throws {
+        guard tellsDirectories else { return }
+        try db.cachedStatement(
+            sql: "INSERT OR REPLACE INTO directory_changes (user, channel) VALUES (?, ?)"
+        ).execute(arguments: [user.text, channel.text])
+    }
+
+    /// Has the directories of all members tell it.
+    func tellMembers(of channel: ChannelName) throws {
+        guard tellsDirectories else { return }
+        try db.execute(
+            sql: """
+                INSERT OR REPLACE INTO directory_changes (user, channel)
+                SELECT user, channel FROM members WHERE channel = ?
+                """, arguments: [channel.text])
+    }
+
+    /// Has them tell it if the members are named there.
+    func tellNamedMembers(of channel: ChannelName) throws {
+        guard tellsDirectories else { return }
+        let count = try Int.fetchOne(
+            db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+        if (count ?? 0) <= DirectoryLimits.namedMembers { try tellMembers(of: channel) }
+    }
+}
+
+/// The limits of directories; `docs/limits/accounts.md` lists each with its effect.
+package enum DirectoryLimits {
+    /// The most members of a channel that an entry names.
+    package static let namedMembers = 50
+    /// The most entries stored in one commit.
+    package static let entriesPerCommit = 256
+    /// The entries beyond twice the conversations after which a directory is told anew, and what
+    /// was before it is removed.
+    package static let superseded: Int64 = 1_000
+}
+
+/// What the directories have still to tell: rows of the accounts, written with what they tell of.
+package struct DirectoryStore: Sendable {
+    /// A change that waits to be told.
+    package struct Change: Hashable, Sendable {
+        /// Grows, and is never used again.
+        package let number: Int64
+        package let user: UserID
+        /// Nil: all of the user's conversations.
+        package let channel: ChannelName?
+    }
+
+    private let database: AccountsDatabase
+
+    init(_ database: AccountsDatabase) { self.database = database }
+
+    /// The id of an entry: the same at each attempt, and unknown before, or somebody could take it.
+    ///
+    /// Of one entry alone: what begins or ends between two attempts has a change of its own.
+    package func id(_ entry: DirectoryEntry, _ change: Change) async throws -> EntryID {
+        let key = try await database.read { db in
+            try Data.fetchOne(db, sql: "SELECT key FROM directory_key") ?? Data()
+        }
+        let what = "\(change.number) \(entry.list?.rawValue ?? "") \(entry.conversation ?? "")"
+        let code = HMAC<SHA256>.authenticationCode(
+            for: Data(what.utf8), using: SymmetricKey(data: key))
+        let digits = code.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        return try EntryID("d" + digits.joined())
+    }
+
+    /// Has the directories of users told that were never told: of accounts of a former version, or
+    /// after a restore.
+    package func begin() async throws {
+        try await database.write { db in
+            try db.execute(
+                sql: """
+                    INSERT OR IGNORE INTO directory_changes (user, channel)
+                    SELECT DISTINCT user, '' FROM members
+                    WHERE user NOT IN (SELECT user FROM directories)
+                    """)
+        }
+    }
+
+    /// The next changes, in order.
+    package func changes(limit: Int) async throws -> [Change] {
+        try await database.read { db in
+            try Row.fetchAll(
+                db, sql: "SELECT n, user, channel FROM directory_changes ORDER BY n LIMIT ?",
+                arguments: [limit]
+            ).map { row in
+                let channel: String = row["channel"]
+                return Change(
+                    number: row["n"], user: try UserID(row["user"]),
+                    channel: channel.isEmpty ? nil : try ChannelName(channel))
+            }
+        }
+    }
+
+    /// They are told; newer ones of the same channel stay.
+    package func told(_ changes: [Change]) async throws {
+        try await database.write { db in
+            for change in changes {
+                try db.execute(
+                    sql: "DELETE FROM directory_changes WHERE n = ?", arguments: [change.number])
+                try db.execute(
+                    sql: "INSERT OR IGNORE INTO directories (user) VALUES (?)",
+                    arguments: [change.user.text])
+            }
+        }
+    }
+
+    /// Has all of a user's conversations told.
+    package func tellAll(to user: UserID) async throws {
+        try await database.write { db in
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO directory_changes (user, channel) VALUES (?, '')",
+                arguments: [user.text])
+        }
+    }
+
+    /// What a channel is to a user now.
+    package func entry(of channel: ChannelName, for user: UserID) async throws -> DirectoryEntry {
+        try await database.read { try Self.entry(of: channel, for: user, $0) }
+    }
+
+    /// A page of a user's conversations, by name.
+    package func entries(
+        for user: UserID, after: ChannelName?, limit: Int
+    ) async throws -> [(channel: ChannelName, entry: DirectoryEntry)] {
+        try await database.read { db in
+            try String.fetchAll(
+                db,
+                sql: """
+                    SELECT channel FROM members WHERE user = ? AND channel > ?
+                    ORDER BY channel LIMIT ?
+                    """, arguments: [user.text, after?.text ?? "", limit]
+            ).map { name in
+                let channel = try ChannelName(name)
+                return (channel, try Self.entry(of: channel, for: user, db))
+            }
+        }
+    }
+
+    /// The number of a user's conversations.
+    package func count(of user: UserID) async throws -> Int64 {
+        try await database.read { db in
+            try Int64.fetchOne(
+                db, sql: "SELECT count(*) FROM members WHERE user = ?", arguments: [user.text]) ?? 0
+        }
+    }
+
+    private static func entry(
+        of channel: ChannelName, for user: UserID, _ db: Database
+    ) throws -> DirectoryEntry {
+        var entry = DirectoryEntry(conversation: channel)
+        guard let member = try Member.fetch(user, of: channel, db),
+            let record = try ChannelRecord.fetch(channel, db)
+        else {
+            entry.left = true
+            return entry
+        }
+        entry.role = member.role.rawValue
+        entry.joined = member.joined
+        entry.since = member.since.milliseconds
+        entry.visibility = record.settings.visibility.rawValue
+        entry.title = record.settings.title
+        entry.members = try Int64.fetchOne(
+            db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+        if let members = entry.members, members <= DirectoryLimits.namedMembers {
+            entry.others = try String.fetchAll(
+                db,
+                sql: "SELECT user FROM members WHERE channel = ? AND user <> ? ORDER BY user",
+                arguments: [channel.text, user.text])
+        }
+        let mute = try Row.fetchOne(
+            db, sql: "SELECT until FROM mutes WHERE user = ? AND kind = 'channel' AND name = ?",
+            arguments: [user.text, channel.text])
+        if let mute { (entry.muted, entry.mutedUntil) = (true, mute["until"]) }
+        return entry
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+package import Logging
+package import RepriseCore
+import RepriseWire
+
+/// Publishes what has changed of users' conversations into their directories.
+///
+/// A change of the accounts and the row that says whom to tell of it are one transaction. Here the
+/// rows become messages, and are removed when these are durable: after a crash a row is told
+/// again, under the same id, which the log knows. An entry says how things stand when it is
+/// written, so that changes that follow each other quickly become one.
+package struct DirectoryPublisher: Sendable {
+    private let accounts: Accounts
+    private let log: any MessageLog
+    private let committer: Committer
+    private let clock: any Timekeeper
+    private let logger: Logger
+    private let changed = Signal()
+    private static let retry = Backoff(base: .milliseconds(100), longest: .seconds(30))
+
+    package init(
+        accounts: Accounts, log: any MessageLog, committer: Committer, clock: any Timekeeper,
+        logger: Logger
+    ) {
+        self.accounts = accounts
+        self.log = log
+        self.committer = committer
+        self.clock = clock
+        self.logger = logger
+        let changed = changed
+        accounts.onDirectoryChanged { changed.raise() }
+    }
+
+    /// Publishes until it is cancelled; a failure is tried again.
+    package func run() async {
+        var failures = 0
+        var hasBegun = false
+        while !Task.isCancelled {
+            do {
+                if !hasBegun { try await accounts.directories.begin() }
+                hasBegun = true
+                while try await publishNext() {}
+                failures = 0
+                await changed.wait()
+            } catch {
+                guard !Task.isCancelled else { return }
+                failures += 1
+                logger.warning("directories could not be told", metadata: ["error": "\(error)"])
+                let pause = Self.retry.delay(failures: failures, jitter: 0.5)
+                try? await clock.sleep(for: pause)
+            }
+        }
+    }
+
+    /// Publishes the next changes, as many as one commit holds.
+    ///
+    /// - Returns: whether there were any.
+    package func publishNext() async throws -> Bool {
+        let directories = accounts.directories
+        let changes = try await directories.changes(limit: DirectoryLimits.entriesPerCommit)
+        guard let first = changes.first else { return false }
+        if first.channel == nil {
+            try await tellAll(first)
+            return true
+        }
+        let single = changes.prefix { $0.channel != nil }
+        var messages: [NewMessage] = []
+        for change in single {
+            guard let channel = change.channel else { continue }
+            let entry = try await directories.entry(of: channel, for: change.user)
+            messages.append(try await message(entry, change))
+        }
+        try await store(messages)
+        try await directories.told(Array(single))
+        for user in Set(single.map(\.user)).sorted(by: { $0.text < $1.text }) {
+            try await compact(user)
+        }
+        return true
+    }
+
+    /// Tells every conversation of a user, and removes what was told before.
+    private func tellAll(_ change: DirectoryStore.Change) async throws {
+        let directories = accounts.directories
+        let begin = try await store([try await message(DirectoryEntry(.begin), change)])
+        var last: ChannelName?
+        while true {
+            let page = try await directories.entries(
+                for: change.user, after: last, limit: DirectoryLimits.entriesPerCommit)
+            guard !page.isEmpty else { break }
+            var messages: [NewMessage] = []
+            for (_, entry) in page { messages.append(try await message(entry, change)) }
+            try await store(messages)
+            last = page.last?.channel
+        }
+        try await store([try await message(DirectoryEntry(.end), change)])
+        if let begin = begin.first, begin > 1 {
+            _ = try await log.trim(.directory(of: change.user), through: begin - 1)
+        }
+        try await directories.told([change])
+    }
+
+    /// Tells a directory anew that has many entries which later ones have replaced.
+    private func compact(_ user: UserID) async throws {
+        let state = try await log.state(of: .directory(of: user))
+        let count = state.head - state.floor
+        guard count > DirectoryLimits.superseded,
+            count > DirectoryLimits.superseded + 2 * (try await accounts.directories.count(of: user))
+        else { return }
+        try await accounts.directories.tellAll(to: user)
+    }
+
+    /// - Returns: the sequences.
+    @discardableResult
+    private func store(_ messages: [NewMessage]) async throws -> [Int64] {
+        guard !messages.isEmpty else { return [] }
+        return try await committer.commit(messages).map { result in
+            switch result {
+            case .stored(let event): return event.seq
+            case .duplicate(let seq): return seq
+            case .buried, .refused:
+                throw RepriseError(.internal, "A directory's entry was refused: \(result)")
+            }
+        }
+    }
+
+    private func message(
+        _ entry: DirectoryEntry, _ change: DirectoryStore.Change
+    ) async throws -> NewMessage {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return NewMessage(
+            channel: .directory(of: change.user), id: try await accounts.directories.id(entry, change),
+            body: Array(try encoder.encode(entry)))
+    }
+}
