@@ -22,7 +22,8 @@ struct ChatCommand: AsyncParsableCommand {
             connection. What you write is recorded first and sent when possible: …
             waits here, ✓ is on the server, ✓✓ was delivered, ✓✓ read was read. Messages
             are unread until you press a key. /edit and /delete change your messages;
-            /help lists the commands, Ctrl-D ends.
+            /list shows your conversations, /go and /with lead to another one; /help
+            lists the commands, Ctrl-D ends.
 
             The server determines the user: one with --dev issues a token for --as USER,
             any other requires --token. Without authentication (neither --dev nor keys)
@@ -84,7 +85,8 @@ struct ChatCommand: AsyncParsableCommand {
         let folder = folder(of: user)
         try Journal.expectOwnFolder(folder, within: folder.deletingLastPathComponent())
         let reprise = try await AccountClient.open(
-            at: folder, server: server.url, dialer: server.dialer, identity: identity)
+            at: folder, server: server.url, dialer: server.dialer, identity: identity,
+            configuration: configuration)
         let waiting: Int
         do {
             try await JournalUser.expect(identity.user, in: reprise, at: folder.path)
@@ -111,28 +113,28 @@ struct ChatCommand: AsyncParsableCommand {
             .appendingPathComponent(user)
     }
 
+    private var configuration: AccountClient.Configuration {
+        var configuration = AccountClient.Configuration()
+        configuration.transport = NIOTransport(authorities: server.authorities)
+        return configuration
+    }
+
     /// - Returns: how many messages the server does not have yet.
     private func chat(_ reprise: AccountClient, as user: String) async throws -> Int {
-        let bell = WakeUp()
-        let channel = try reprise.channel(channel)
-        let room = ChatRoom(channel, user: user, bell: bell)
         let terminal = RawTerminal()
         defer { terminal?.restore() }
-        let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
-        if terminal == nil { try await lines.listen() } else { try await channel.subscribe() }
         return try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Int?.self) { group in
-                group.addTask {
-                    await room.follow(reprise.channels.connectionStates)
-                    return nil
-                }
                 group.addTask {
                     try await reprise.run()
                     return nil
                 }
                 group.addTask {
-                    guard let terminal else { return try await lines.run() }
-                    try await ChatKeyboard(room: room, terminal: terminal, bell: bell).run()
+                    guard let terminal else { return try await lines(reprise, as: user) }
+                    var next: String? = channel
+                    while let name = next {
+                        next = try await screen(name, reprise, as: user, terminal)
+                    }
                     return 0
                 }
                 defer { group.cancelAll() }
@@ -140,5 +142,48 @@ struct ChatCommand: AsyncParsableCommand {
                 return 0
             }
         }.value
+    }
+
+    /// Shows one channel until the person leaves it.
+    ///
+    /// - Returns: the channel to go on with; nil: none.
+    private func screen(
+        _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal
+    ) async throws -> String? {
+        let bell = WakeUp()
+        let channel = try reprise.channel(name)
+        let room = ChatRoom(channel, of: reprise.channels, user: user, bell: bell)
+        try await channel.subscribe()
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                await room.follow(reprise.channels.connectionStates)
+                return false
+            }
+            group.addTask {
+                try await ChatKeyboard(room: room, terminal: terminal, bell: bell).run()
+                return true
+            }
+            defer { group.cancelAll() }
+            while let isOver = try await group.next(), !isOver {}
+            return await room.next
+        }
+    }
+
+    /// - Returns: how many messages the server does not have yet.
+    private func lines(_ reprise: AccountClient, as user: String) async throws -> Int {
+        let channel = try reprise.channel(channel)
+        let room = ChatRoom(channel, of: reprise.channels, user: user, bell: WakeUp())
+        let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
+        try await lines.listen()
+        return try await withThrowingTaskGroup(of: Int?.self) { group in
+            group.addTask {
+                await room.follow(reprise.channels.connectionStates)
+                return nil
+            }
+            group.addTask { try await lines.run() }
+            defer { group.cancelAll() }
+            while let end = try await group.next() { if let end { return end } }
+            return 0
+        }
     }
 }

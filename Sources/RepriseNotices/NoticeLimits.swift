@@ -38,8 +38,10 @@ public enum NoticeLimits {
     public static let freshMilliseconds = 200
     /// The shortest time between two replacements of the mirror while the app is in the foreground.
     public static let mirrorMilliseconds = 1_000
-    /// The most bytes of a title, and of a text four times as many.
+    /// The most bytes of a banner's title, and of the line below it.
     public static let titleBytes = 256
+    /// The most bytes of a banner's text.
+    public static let bodyBytes = 1_024
     /// The most bytes of a payload that is read.
     public static let payloadBytes = 4_096
     /// The most bytes of a reply that is typed on a notification.

@@ -21,15 +21,12 @@ extension Notices {
             case person(UserID)
         }
 
-        /// Display names; nil: none.
+        /// The app's own display names; nil: of a channel its title, of a person the name that the
+        /// message says, else the id.
         ///
-        /// Called in a transaction; it must not block.
-        public var names: @Sendable (Named) -> String? = { named in
-            switch named {
-            case .channel: nil
-            case .person(let user): user.text
-            }
-        }
+        /// A push is written by the server, which does not know them. Called in a transaction; it
+        /// must not block.
+        public var names: @Sendable (Named) -> String? = { _ in nil }
         /// Whether a message of this author may be time-sensitive, if it asks for that.
         ///
         /// It breaks through a Focus then; by default none may. Called in a transaction; it must

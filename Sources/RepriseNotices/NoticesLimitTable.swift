@@ -40,7 +40,7 @@ extension LimitTable {
                 "\(NoticeLimits.keptDays) days", "removed"),
             Limit(
                 "notices.texts", "the title; the text of a notification",
-                "\(NoticeLimits.titleBytes); \(bytes: 4 * NoticeLimits.titleBytes)",
+                "\(NoticeLimits.titleBytes); \(bytes: NoticeLimits.bodyBytes)",
                 "cut between characters"),
             Limit(
                 "notices.payload", "a payload", "\(bytes: NoticeLimits.payloadBytes)",

@@ -168,7 +168,8 @@ struct ConversationsTests {
         _ = await server.tool.end(within: 10)
     }
 
-    @Test("What is made, written and renamed without a server is there for others when there is one")
+    @Test(
+        "What is made, written and renamed without a server is there for others when there is one")
     func offline() async throws {
         var server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let url = server.url
@@ -250,10 +251,12 @@ struct ConversationsTests {
         let name = try #require(names.first)
         #expect(names.count == 1)
         let members = try await ask("ada", of: server.url, "GET", "v1/channels/\(name)/members")
-        #expect(!members.contains("owner") && members.components(separatedBy: "\"user\"").count == 3)
+        #expect(
+            !members.contains("owner") && members.components(separatedBy: "\"user\"").count == 3)
         // Nobody takes the name of such a conversation, or adds a third.
-        for path in ["v1/channels/direct:x", "v1/channels/\(name)", "v1/channels/\(name)/members/eve"]
-        {
+        for path in [
+            "v1/channels/direct:x", "v1/channels/\(name)", "v1/channels/\(name)/members/eve",
+        ] {
             await expectError(.refused) {
                 try await ask("ada", of: server.url, "PUT", path, #"{"visibility":"public"}"#)
             }

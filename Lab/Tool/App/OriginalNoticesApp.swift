@@ -114,7 +114,7 @@ actor OriginalNoticesApp {
         }
         // "Catch-up delivers missed messages" (what happens if force-quit): no banner is spoken of.
         guard message.time >= started else { return try await showBadge() }
-        let text = NoticeText(message.body)
+        let text = PushContent(message.body)
         var content = NotificationContent(
             title: text?.title ?? message.from?.text ?? channel,
             body: text?.body ?? "")

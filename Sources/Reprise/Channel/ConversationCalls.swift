@@ -104,7 +104,9 @@ struct ConversationCalls: Sendable {
     /// A part of a path (RFC 3986 §3.3).
     private static func escaped(_ user: String) -> String {
         user.addingPercentEncoding(
-            withAllowedCharacters: .alphanumerics.intersection(.init(charactersIn: "\u{0}"..."\u{7f}"))
-                .union(.init(charactersIn: "-._~"))) ?? user
+            withAllowedCharacters: .alphanumerics.intersection(
+                .init(charactersIn: "\u{0}"..."\u{7f}")
+            )
+            .union(.init(charactersIn: "-._~"))) ?? user
     }
 }

@@ -25,6 +25,7 @@ public struct Conversations: Sendable {
     /// A list is read only on demand: a slow consumer gets the newest, and skips those between.
     ///
     /// - Parameter count: the most conversations, 1 to 1,000.
+    /// - Returns: the lists.
     public func newest(_ count: Int = 100) -> AsyncStream<[Conversation]> {
         client.follow { $0.channels.observeConversations(newest: count) }
     }

@@ -6,7 +6,11 @@ enum ChatCommandLine: Hashable, Sendable {
     case say(String)
     case edit(back: Int, String)
     case delete(back: Int)
-    case who, unread, dead, quit, help
+    case who, unread, dead, list, quit, help
+    /// To another conversation, by its channel, its title, or the other user.
+    case go(String)
+    /// To the conversation of two with this user.
+    case with(String)
     case retry(String?)
     case withdraw(String?)
     /// An unknown command, with a hint.
@@ -33,6 +37,9 @@ enum ChatCommandLine: Hashable, Sendable {
             case "dead": .dead
             case "retry": .retry(rest)
             case "withdraw": .withdraw(rest)
+            case "list", "ls": .list
+            case "go": rest.map { .go($0) } ?? .unknown("/go NAME: /list shows where to.")
+            case "with": rest.map { .with($0) } ?? .unknown("/with USER: talk to one alone.")
             case "quit", "q": .quit
             case "help", "?": .help
             default: .unknown("There is no \(line.prefix(20)). /help shows what there is.")
@@ -68,6 +75,7 @@ enum ChatCommandLine: Hashable, Sendable {
         "/delete         deletes it; with #2 the last but one: /edit #2 TEXT, /delete #2",
         "/who            who has read how far       /unread   how much you have not read",
         "/dead           what could not be sent     /retry [ID]   /withdraw [ID]",
+        "/list           your conversations         /go NAME   /with USER   to another one",
         "/quit           ends; what waits is sent next time. // begins a line with /",
     ]
 }

@@ -10,7 +10,10 @@ actor ChatRoom {
     static let shown = 200
 
     private let channel: Channel
+    private let channels: Channels
     private let user: String
+    /// The channel to go on with; nil: the chat ends.
+    private(set) var next: String?
     private let bell: WakeUp
     var snapshot: ChatSnapshot
     /// The others' positions.
@@ -22,10 +25,12 @@ actor ChatRoom {
 
     /// - Parameters:
     ///   - channel: the channel.
+    ///   - channels: all of them.
     ///   - user: the participant.
     ///   - bell: rung when the snapshot has changed.
-    init(_ channel: Channel, user: String, bell: WakeUp) {
+    init(_ channel: Channel, of channels: Channels, user: String, bell: WakeUp) {
         self.channel = channel
+        self.channels = channels
         self.user = user
         self.bell = bell
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
@@ -143,7 +148,7 @@ actor ChatRoom {
 
     /// Performs a command, and shows its result.
     ///
-    /// - Returns: whether the chat continues.
+    /// - Returns: whether it continues here; see ``next``.
     func perform(_ command: ChatCommandLine) async -> Bool {
         snapshot.notice = []
         if command == .quit { return false }
@@ -155,7 +160,7 @@ actor ChatRoom {
             snapshot.notice = ["\(error)".firstLine]
         }
         bell.ring()
-        return true
+        return next == nil
     }
 
     private func answer(to command: ChatCommandLine) async throws -> [String] {
@@ -169,6 +174,9 @@ actor ChatRoom {
         case .delete(let back): try await channel.delete(try own(back))
         case .help: return ChatCommandLine.helpLines
         case .who: return who
+        case .list: return try await list()
+        case .go(let name): next = try await find(name)
+        case .with(let user): next = try await direct(with: user)
         case .unread: return ["\(snapshot.unread.grouped) unread."]
         case .dead: return try await dead()
         case .retry(let id):
@@ -193,6 +201,52 @@ actor ChatRoom {
             throw RepriseError(.noSuchEntry, "You have said nothing here that can be changed so.")
         }
         return own[own.count - back].id
+    }
+}
+
+/// Other conversations.
+extension ChatRoom {
+    /// Those with the newest messages.
+    private func list() async throws -> [String] {
+        let all = try await channels.conversations(newest: 9)
+        guard !all.isEmpty else {
+            return ["You are a member of no channel that this server tells of."]
+        }
+        return all.map { one in
+            let mark = one.channel == channel.name ? "*" : " "
+            let unread = one.unread > 0 ? ", \(Int64(one.unread).grouped) unread" : ""
+            let muted = one.isMuted ? ", muted" : ""
+            return "\(mark) \(one.name): \(one.lastLine)\(unread)\(muted)"
+        }
+    }
+
+    private func find(_ name: String) async throws -> String {
+        let all = try await channels.conversations(newest: ConversationLimits.listed)
+        let found = all.first { $0.id == name || $0.title == name || $0.isWith(name) }
+        return try found?.id ?? ChannelName(name).text
+    }
+
+    private func direct(with name: String) async throws -> String {
+        let (me, other) = (try UserID(user), try UserID(name))
+        let direct = ChannelName.direct(me, other)
+        _ = try await channels.record(ConversationChange(.direct, direct, users: [other]))
+        return direct.text
+    }
+}
+
+extension Conversation {
+    /// What a person calls it, with the name to type if that is another.
+    var name: String {
+        if isDirect { return others?.first?.text ?? id }
+        return title.map { "\($0) (\(id))" } ?? id
+    }
+
+    func isWith(_ user: String) -> Bool { isDirect && others?.map(\.text) == [user] }
+
+    fileprivate var lastLine: String {
+        guard let last, !last.isDeleted else { return "nothing yet" }
+        let text = ChatBody(last.body).text.firstLine
+        return "\(last.from?.text ?? "you"): \(text.prefix(40))"
     }
 }
 

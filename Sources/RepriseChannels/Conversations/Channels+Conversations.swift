@@ -57,7 +57,8 @@ extension Channels {
             do {
                 try await followOnce()
                 await directoryChanged.wait()
-            } catch let error as RepriseError where ![.closed, .ownershipLost].contains(error.code) {
+            } catch let error as RepriseError where ![.closed, .ownershipLost].contains(error.code)
+            {
                 configuration.logger.tell(
                     .error, "Conversations cannot be followed.", ["error": "\(error)"])
                 try? await configuration.timekeeper.sleep(for: ConversationLimits.retry)

@@ -51,7 +51,8 @@ enum ConversationRows {
 
     private static func apply(_ entry: DirectoryEntry, _ db: Database) throws {
         switch entry.list {
-        case .begin: return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
+        case .begin:
+            return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
         case .end: return try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
         case nil: break
         }

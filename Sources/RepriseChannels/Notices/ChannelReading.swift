@@ -73,13 +73,15 @@ package enum ChannelReading {
             arguments: [
                 max(arrival, ChannelsTables.base(of: standing.log)), standing.arrival, limit,
             ])
+        let title =
+            channel.isDirect || rows.isEmpty ? nil : try ConversationRows.title(of: channel, db)
         return try rows.map { row in
             NoticeMessage(
                 id: try EntryID(try row.text(1)), channel: channel, seq: try row.integer(0),
                 from: try row.optionalText(3).map { try UserID($0) },
                 time: WallTime(milliseconds: try row.integer(2)),
                 change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
-                body: try row.bytes(7))
+                body: try row.bytes(7), conversation: title)
         }
     }
 

@@ -14,14 +14,19 @@ enum NoticeContent {
         _ message: NoticeMessage, head: Int64, to me: UserID?, _ presentation: PresentationOptions,
         _ configuration: Notices.Configuration
     ) -> NotificationContent? {
-        guard let text = NoticeText(message.body) else { return nil }
+        guard let text = PushContent(message.body) else { return nil }
         let names = configuration.names
-        let channel = names(.channel(message.channel))
-        let sender = message.from.flatMap { names(.person($0)) }
+        let conversation = names(.channel(message.channel)) ?? message.conversation
+        let banner = Banner(
+            of: text, sender: message.from.flatMap { names(.person($0)) }, from: message.from,
+            in: conversation, message.channel)
+        let shortened = { (text: String) in
+            PushText.title(text, atMost: NoticeLimits.titleBytes)
+        }
         var content = NotificationContent(
-            title: text.title ?? channel ?? sender ?? message.channel.text, body: text.body)
-        // In a group the sender is below its name.
-        if text.title == nil, channel != nil, let sender { content.subtitle = sender }
+            title: shortened(banner.title),
+            body: PushText.body(banner.body, atMost: NoticeLimits.bodyBytes).text)
+        content.subtitle = banner.subtitle.map(shortened) ?? ""
         content.thread = message.channel.text
         content.category = text.category ?? configuration.category ?? ""
         content.info = info(of: message, head: head, to: me)
@@ -30,7 +35,7 @@ enum NoticeContent {
         if let from = message.from, let name = asked.sender {
             content.conversation = NotificationConversation(
                 id: message.channel.text, sender: from.text, name: name, picture: asked.picture,
-                group: channel)
+                group: conversation)
         }
         if asked.isTimeSensitive, configuration.mayInterrupt(message.channel, message.from) {
             content.interruption = .timeSensitive

@@ -36,7 +36,9 @@ package struct NoticeServer: Sendable {
     /// Sends a request, with a fresh token if the first is refused.
     ///
     /// - Throws: ``Unreached`` for any failure that may be temporary.
-    package func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws -> Answer {
+    package func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws
+        -> Answer
+    {
         do {
             let first = try await exchange(method, path, body, isRefused: false)
             guard first.status == 401, token != nil else { return try judge(first) }

@@ -104,7 +104,8 @@ package struct DirectoryPublisher: Sendable {
         let state = try await log.state(of: .directory(of: user))
         let count = state.head - state.floor
         guard count > DirectoryLimits.superseded,
-            count > DirectoryLimits.superseded + 2 * (try await accounts.directories.count(of: user))
+            count > DirectoryLimits.superseded + 2
+                * (try await accounts.directories.count(of: user))
         else { return }
         try await accounts.directories.tellAll(to: user)
     }
@@ -129,7 +130,8 @@ package struct DirectoryPublisher: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return NewMessage(
-            channel: .directory(of: change.user), id: try await accounts.directories.id(entry, change),
+            channel: .directory(of: change.user),
+            id: try await accounts.directories.id(entry, change),
             body: Array(try encoder.encode(entry)))
     }
 }

@@ -51,10 +51,11 @@ actor PushMaker {
         hint.from = entry.from
         hint.time = message.time
         hint.name(content.appearance, in: due.title)
+        let banner = Banner(of: content, from: entry.from, in: due.title, entry.channel)
         return .push(
             Push(
-                address: address, hint: hint,
-                title: content.title ?? due.title ?? entry.channel.text, body: content.body,
+                address: address, hint: hint, title: banner.title, subtitle: banner.subtitle,
+                body: banner.body,
                 isQuiet: isQuiet, category: content.category,
                 isTimeSensitive: content.appearance.isTimeSensitive && due.isFromOwner,
                 relevance: content.appearance.relevance, expires: entry.expires))

@@ -6,6 +6,7 @@ package struct Push: Hashable, Sendable {
     package var address: PushAddress
     package var hint: PushHint
     package var title: String
+    package var subtitle: String?
     package var body: String
     /// Shown in the list, without banner and sound.
     package var isQuiet: Bool
@@ -15,13 +16,15 @@ package struct Push: Hashable, Sendable {
     package var expires: WallTime
 
     package init(
-        address: PushAddress, hint: PushHint, title: String = "", body: String = "",
-        isQuiet: Bool = false, category: String? = nil, isTimeSensitive: Bool = false,
+        address: PushAddress, hint: PushHint, title: String = "", subtitle: String? = nil,
+        body: String = "", isQuiet: Bool = false, category: String? = nil,
+        isTimeSensitive: Bool = false,
         relevance: Double? = nil, expires: WallTime
     ) {
         self.address = address
         self.hint = hint
         self.title = title
+        self.subtitle = subtitle
         self.body = body
         self.isQuiet = isQuiet
         self.category = category

@@ -89,10 +89,13 @@ extension MemoryServer {
             }
             var alert = payload(.alert, event.seq)
             (alert.hint.id, alert.hint.from, alert.hint.time) = (event.id, event.from, event.time)
-            alert.title = content.title ?? channel.text
-            alert.body = content.body
+            let title = channel.isDirect ? nil : state.titles[channel]
+            let banner = Banner(of: content, from: event.from, in: title, channel)
+            (alert.title, alert.subtitle, alert.body) = (
+                banner.title, banner.subtitle, banner.body
+            )
             alert.category = content.category
-            alert.hint.name(content.appearance, in: nil)
+            alert.hint.name(content.appearance, in: title)
             alert.isTimeSensitive = content.appearance.isTimeSensitive
             alert.relevance = content.appearance.relevance
             alert.isQuiet = settings.isQuiet(at: now)

@@ -4,6 +4,7 @@ package import RepriseCore
 package struct APNsPayload: Hashable, Sendable {
     package var hint: PushHint
     package var title: String
+    package var subtitle: String?
     package var body: String
     /// Shown in the list, without banner and sound.
     package var isQuiet: Bool
@@ -13,11 +14,13 @@ package struct APNsPayload: Hashable, Sendable {
     package var relevance: Double?
 
     package init(
-        _ hint: PushHint, title: String = "", body: String = "", isQuiet: Bool = false,
-        category: String? = nil, isTimeSensitive: Bool = false, relevance: Double? = nil
+        _ hint: PushHint, title: String = "", subtitle: String? = nil, body: String = "",
+        isQuiet: Bool = false, category: String? = nil, isTimeSensitive: Bool = false,
+        relevance: Double? = nil
     ) {
         self.hint = hint
         self.title = title
+        self.subtitle = subtitle
         self.body = body
         self.isQuiet = isQuiet
         self.category = category
@@ -59,6 +62,7 @@ package struct APNsPayload: Hashable, Sendable {
         var content = NotificationContent(
             title: PushText.title(title, atMost: PushPayloadLimits.titleBytes), body: body,
             info: json)
+        content.subtitle = shortSubtitle ?? ""
         content.badge = hint.badge.map { Int($0.count) }
         content.sound = !isQuiet
         content.interruption = interruption
@@ -66,6 +70,10 @@ package struct APNsPayload: Hashable, Sendable {
         content.thread = hint.channel.text
         content.category = category.map { PushText.title($0, atMost: 64) } ?? ""
         return content
+    }
+
+    private var shortSubtitle: String? {
+        subtitle.map { PushText.title($0, atMost: PushPayloadLimits.titleBytes) }
     }
 
     /// With as much of the text as fits.
@@ -97,6 +105,10 @@ package struct APNsPayload: Hashable, Sendable {
         aps.object { alert in
             alert.key("title")
             alert.string(PushText.title(title, atMost: PushPayloadLimits.titleBytes))
+            if let subtitle = shortSubtitle {
+                alert.key("subtitle")
+                alert.string(subtitle)
+            }
             alert.key("body")
             alert.string(body)
         }

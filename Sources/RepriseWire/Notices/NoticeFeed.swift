@@ -84,11 +84,15 @@ package struct NoticeMessage: Hashable, Sendable, Identifiable {
     package var change: MessageChange<Int64>?
     package var isDeleted: Bool
     package var body: [UInt8]
+    /// The title of its conversation, as the server told it; nil: none.
+    package var conversation: String?
 
     package init(
         id: EntryID, channel: ChannelName, seq: Int64, from: UserID?, time: WallTime,
-        change: MessageChange<Int64>? = nil, isDeleted: Bool = false, body: [UInt8]
+        change: MessageChange<Int64>? = nil, isDeleted: Bool = false, body: [UInt8],
+        conversation: String? = nil
     ) {
+        self.conversation = conversation
         self.id = id
         self.channel = channel
         self.seq = seq

@@ -153,6 +153,21 @@ private let versions: [(name: String, sql: String)] = [
         ) STRICT, WITHOUT ROWID;
         """
     ),
+    (
+        "channels/3",
+        """
+        CREATE TABLE channelsFormerChange (
+            log INTEGER NOT NULL,
+            change INTEGER NOT NULL,
+            target INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            arrival INTEGER,
+            PRIMARY KEY (log, change, target, seq)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX channelsFormerChangeByArrival ON channelsFormerChange (arrival)
+            WHERE arrival IS NOT NULL;
+        """
+    ),
 ]
 
 @Suite("Migrations of the channels")

@@ -42,11 +42,18 @@ struct NoticeBoundTests {
     }
 
     @Test("a title has 256 bytes, a text 1,024, cut between characters", .limit("notices.texts"))
-    func texts() throws {
+    func texts() async throws {
+        let device = try await open()
         let long = String(repeating: "é", count: 600)
-        let text = try #require(NoticeText(Array(#"{"title":"x\#(long)","text":"\#(long)"}"#.utf8)))
-        #expect(text.title == "x" + String(repeating: "é", count: 127))
-        #expect(text.body == String(repeating: "é", count: 512))
+        let id = EntryID.random()
+        _ = try stage.server.publish(
+            #"{"title":"x\#(long)","text":"\#(long)"}"#, to: "general", id: id,
+            from: NoticeFixture.other)
+        try await eventually("it stands") { device.standing.contains(id.text) }
+        let banner = try #require(system.delivered.first { $0.request.id == id.text })
+        #expect(banner.request.content.title == "x" + String(repeating: "é", count: 126) + "…")
+        #expect(banner.request.content.body == String(repeating: "é", count: 498) + "…")
+        await device.close()
     }
 
     @Test(

@@ -119,7 +119,8 @@ struct DirectoryTests {
         }
         try await scene.publish()
         #expect(try await scene.told("ada").map(\.title) == ["C"])
-        #expect(try await scene.told("ada").first?.others?.count == DirectoryLimits.namedMembers - 1)
+        #expect(
+            try await scene.told("ada").first?.others?.count == DirectoryLimits.namedMembers - 1)
         try await scene.add("late", to: "team", by: "ada")
         try await scene.publish()
         #expect(try await scene.told("ada").count == 1)

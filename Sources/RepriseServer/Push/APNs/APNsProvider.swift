@@ -170,7 +170,8 @@ package final class APNsProvider: PushProvider {
 extension APNsPayload {
     package init(_ push: Push) {
         self.init(
-            push.hint, title: push.title, body: push.body, isQuiet: push.isQuiet,
+            push.hint, title: push.title, subtitle: push.subtitle, body: push.body,
+            isQuiet: push.isQuiet,
             category: push.category, isTimeSensitive: push.isTimeSensitive,
             relevance: push.relevance)
     }

@@ -20,6 +20,10 @@ package enum WebPushPayload {
         json.object { payload in
             payload.key("title")
             payload.string(title)
+            if let subtitle = push.subtitle {
+                payload.key("subtitle")
+                payload.string(PushText.title(subtitle, atMost: PushLimits.titleBytes))
+            }
             payload.key("body")
             payload.string(body)
             if push.isQuiet {

@@ -1,0 +1,75 @@
+import Foundation
+import Reprise
+import RepriseCore
+import RepriseNotices
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// What banners say, on the device's paths; the server's is `ServerBannerTests`.
+@Suite("What banners say", .timeLimit(.minutes(1)))
+struct BannerTests {
+    private func said(_ content: NotificationContent?) -> BannerVector.Said? {
+        content.map { .init(title: $0.title, subtitle: $0.subtitle, body: $0.body) }
+    }
+
+    @Test("by socket, by push, and by the extension that changes the push: the same")
+    func same() async throws {
+        let vectors = try BannerVector.all()
+        #expect(vectors.count >= 10)
+        for vector in vectors {
+            let scene = try NoticeFixture()
+            try scene.server.setMembers(["ada", "grace"], of: "room")
+            try scene.server.setTitle(vector.conversation, of: "room")
+            let system = MemoryNotifications(clock: ManualClock())
+            let device = try await scene.open(system: system, channels: [])
+            try await eventually("the conversation is followed") {
+                try device.reprise.channel("room").state == .live
+            }
+            let id = EntryID.random()
+            try scene.server.publish(
+                vector.body, to: "room", id: id, from: try vector.from.map { try UserID($0) })
+            try await eventually("\(vector.what): it stands") {
+                device.standing.contains(id.text)
+            }
+            #expect(said(content(of: id, in: system)) == vector.banner, "\(vector.what)")
+            await device.close()
+
+            let other = MemoryNotifications(clock: ManualClock())
+            try scene.server.addPhone(other, of: "ada")
+            await scene.server.push()
+            let pushed = try #require(content(of: id, in: other))
+            #expect(said(pushed) == vector.banner, "\(vector.what): pushed")
+            let judge = PushJudge(mirror: nil, now: WallTime(milliseconds: 1))
+            let changed = judge.judge(NotificationRequest(id: id.text, content: pushed))
+            #expect(changed.record != nil)
+            #expect(said(changed.content) == vector.banner, "\(vector.what): extension")
+        }
+    }
+
+    @Test("names that the app has itself come before")
+    func names() async throws {
+        let scene = try NoticeFixture()
+        let system = MemoryNotifications(clock: ManualClock())
+        let device = try await scene.open(system: system) { configuration in
+            configuration.names = { named in
+                switch named {
+                case .channel: "Everybody"
+                case .person: "Grace H."
+                }
+            }
+        }
+        try await device.live(through: 0)
+        let (_, id) = try scene.publish()
+        try await eventually("it stands") { device.standing.contains(id.text) }
+        #expect(
+            said(content(of: id, in: system))
+                == .init(title: "Everybody", subtitle: "Grace H.", body: "hello"))
+        await device.close()
+    }
+
+    private func content(of id: EntryID, in system: MemoryNotifications) -> NotificationContent? {
+        system.delivered.first { $0.request.id == id.text }?.request.content
+    }
+}
