@@ -48,6 +48,10 @@ extension LimitTable {
                 "\(DirectoryLimits.namedMembers)",
                 "where there are more it has their number, and is not told again when it changes"),
             Limit(
+                "accounts.telling",
+                "changes of a channel's title that more members are told",
+                "one in \(DirectoryLimits.betweenTellings)", "the newest later"),
+            Limit(
                 "accounts.catalogues", "catalogues of forms of a company",
                 "the current one and \(AccountLimits.formsVersions) earlier ones",
                 "the oldest is removed"),

@@ -28,6 +28,15 @@ extension ExamplesFixture {
         }
     }
 
+    func conversations(_ client: RepriseClient, show: ([Conversation]) -> Void) async throws {
+        for await list in client.conversations.newest(50) { show(list) }
+
+        let ben = try await client.conversations.direct(with: "ben")  // one, however many devices ask
+        try await client.channel(ben, of: Note.self).publish(Note(text: "hello"))
+        let team = try await client.conversations.make(title: "Team", with: ["ben", "eve"])
+        try await client.conversations.rename(team, to: "The team")
+    }
+
     func lifecycle(_ client: RepriseClient) async {
         await client.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.

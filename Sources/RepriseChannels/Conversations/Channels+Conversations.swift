@@ -89,10 +89,7 @@ extension Channels {
     }
 
     private func read(directory: ChannelName) async throws {
-        let former = followed.withLock { followed in
-            defer { followed.reading = directory }
-            return followed.reading
-        }
+        let former = followed.withLock(\.reading)
         guard former != directory else { return }
         if let former { try await forget(Self.directoryReader, in: former) }
         try await readers.add(
@@ -102,6 +99,7 @@ extension Channels {
                 try ConversationRows.apply(messages, db)
                 db.afterNextTransaction { _ in directoryChanged.raise() }
             })
+        followed.withLock { $0.reading = directory }
         try await driver.subscribe(directory, states: broadcaster(of: directory))
     }
 

@@ -21,22 +21,32 @@ extension AccountsView {
         ).execute(arguments: [user.text, channel.text])
     }
 
-    /// Has the directories of all members tell it.
+    /// Has the directories of all members tell it; of more members than an entry names by a single
+    /// row: a title is changed with one small request.
     func tellMembers(of channel: ChannelName) throws {
         guard tellsDirectories else { return }
+        if try !tellNamedMembers(of: channel) {
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO directory_changes (user, channel) VALUES ('', ?)",
+                arguments: [channel.text])
+        }
+    }
+
+    /// Has them tell it if the members are named there.
+    ///
+    /// - Returns: whether they are.
+    @discardableResult
+    func tellNamedMembers(of channel: ChannelName) throws -> Bool {
+        guard tellsDirectories else { return false }
+        let count = try Int.fetchOne(
+            db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
+        guard (count ?? 0) <= DirectoryLimits.namedMembers else { return false }
         try db.execute(
             sql: """
                 INSERT OR REPLACE INTO directory_changes (user, channel)
                 SELECT user, channel FROM members WHERE channel = ?
                 """, arguments: [channel.text])
-    }
-
-    /// Has them tell it if the members are named there.
-    func tellNamedMembers(of channel: ChannelName) throws {
-        guard tellsDirectories else { return }
-        let count = try Int.fetchOne(
-            db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
-        if (count ?? 0) <= DirectoryLimits.namedMembers { try tellMembers(of: channel) }
+        return true
     }
 }
 
@@ -46,6 +56,8 @@ package enum DirectoryLimits {
     package static let namedMembers = 50
     /// The most entries stored in one commit.
     package static let entriesPerCommit = 256
+    /// The shortest time between two changes of a channel that all of more members are told.
+    package static let betweenTellings: Duration = .seconds(60)
     /// The entries beyond twice the conversations after which a directory is told anew, and what
     /// was before it is removed.
     package static let superseded: Int64 = 1_000
@@ -62,6 +74,12 @@ package struct DirectoryStore: Sendable {
         package let channel: ChannelName?
     }
 
+    /// A change of a channel that all of its many members are to be told.
+    package struct Telling: Hashable, Sendable {
+        package let number: Int64
+        package let channel: ChannelName
+    }
+
     private let database: AccountsDatabase
 
     init(_ database: AccountsDatabase) { self.database = database }
@@ -73,7 +91,8 @@ package struct DirectoryStore: Sendable {
         let key = try await database.read { db in
             try Data.fetchOne(db, sql: "SELECT key FROM directory_key") ?? Data()
         }
-        let what = "\(change.number) \(entry.list?.rawValue ?? "") \(entry.conversation ?? "")"
+        let what =
+            "\(change.number) \(change.user) \(entry.list?.rawValue ?? "") \(entry.conversation ?? "")"
         let code = HMAC<SHA256>.authenticationCode(
             for: Data(what.utf8), using: SymmetricKey(data: key))
         let digits = code.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
@@ -97,8 +116,11 @@ package struct DirectoryStore: Sendable {
     package func changes(limit: Int) async throws -> [Change] {
         try await database.read { db in
             try Row.fetchAll(
-                db, sql: "SELECT n, user, channel FROM directory_changes ORDER BY n LIMIT ?",
-                arguments: [limit]
+                db,
+                sql: """
+                    SELECT n, user, channel FROM directory_changes
+                    WHERE user <> '' ORDER BY n LIMIT ?
+                    """, arguments: [limit]
             ).map { row in
                 let channel: String = row["channel"]
                 return Change(
@@ -118,6 +140,23 @@ package struct DirectoryStore: Sendable {
                     sql: "INSERT OR IGNORE INTO directories (user) VALUES (?)",
                     arguments: [change.user.text])
             }
+        }
+    }
+
+    /// What all members of channels are to be told.
+    package func tellings() async throws -> [Telling] {
+        try await database.read { db in
+            try Row.fetchAll(
+                db, sql: "SELECT n, channel FROM directory_changes WHERE user = '' ORDER BY n"
+            ).map { Telling(number: $0["n"], channel: try ChannelName($0["channel"])) }
+        }
+    }
+
+    /// All members are told, unless the channel has changed again.
+    package func told(_ telling: Telling) async throws {
+        try await database.write { db in
+            try db.execute(
+                sql: "DELETE FROM directory_changes WHERE n = ?", arguments: [telling.number])
         }
     }
 

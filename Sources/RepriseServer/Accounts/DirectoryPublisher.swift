@@ -35,13 +35,19 @@ package struct DirectoryPublisher: Sendable {
     package func run() async {
         var failures = 0
         var hasBegun = false
+        var tellings = Tellings()
         while !Task.isCancelled {
             do {
                 if !hasBegun { try await accounts.directories.begin() }
                 hasBegun = true
                 while try await publishNext() {}
+                let next = try await tellMembers(&tellings)
                 failures = 0
-                await changed.wait()
+                if let next {
+                    await changed.wait(until: next, by: clock)
+                } else {
+                    await changed.wait()
+                }
             } catch {
                 guard !Task.isCancelled else { return }
                 failures += 1
@@ -50,6 +56,49 @@ package struct DirectoryPublisher: Sendable {
                 try? await clock.sleep(for: pause)
             }
         }
+    }
+
+    /// When the members of channels were told last.
+    package struct Tellings {
+        fileprivate var last: [ChannelName: Duration] = [:]
+
+        package init() {}
+    }
+
+    /// Tells the many members of channels of changes that are due: each channel's once a minute.
+    ///
+    /// - Returns: the uptime at which the next is due; nil: none waits.
+    package func tellMembers(_ tellings: inout Tellings) async throws -> Duration? {
+        let now = clock.uptime()
+        tellings.last = tellings.last.filter { $0.value + DirectoryLimits.betweenTellings > now }
+        var next: Duration?
+        for telling in try await accounts.directories.tellings() {
+            if let last = tellings.last[telling.channel] {
+                let due = last + DirectoryLimits.betweenTellings
+                next = min(next ?? due, due)
+                continue
+            }
+            tellings.last[telling.channel] = now
+            var after: UserID?
+            while true {
+                let page = try await accounts.members(
+                    of: telling.channel, after: after, limit: DirectoryLimits.entriesPerCommit)
+                guard !page.isEmpty else { break }
+                var messages: [NewMessage] = []
+                for member in page {
+                    let change = DirectoryStore.Change(
+                        number: telling.number, user: member.user, channel: telling.channel)
+                    let entry = try await accounts.directories.entry(
+                        of: telling.channel, for: member.user)
+                    messages.append(try await message(entry, change))
+                }
+                try await store(messages)
+                for member in page { try await compact(member.user) }
+                after = page.last?.user
+            }
+            try await accounts.directories.told(telling)
+        }
+        return next
     }
 
     /// Publishes the next changes, as many as one commit holds.

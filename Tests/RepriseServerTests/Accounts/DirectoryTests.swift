@@ -20,20 +20,22 @@ struct DirectoryTests {
         private var committing: Task<Void, Never>
         private(set) var publisher: DirectoryPublisher
 
-        init(in folder: TemporaryFolder? = nil) throws {
+        init(
+            in folder: TemporaryFolder? = nil, clock: any Timekeeper = SystemTimekeeper()
+        ) throws {
             self.folder = try folder ?? TemporaryFolder()
             log = try SQLiteMessageLog.open(at: self.folder.path)
-            (accounts, committer, committing, publisher) = try Self.open(self.folder, log)
+            (accounts, committer, committing, publisher) = try Self.open(self.folder, log, clock)
         }
 
-        private static func open(_ folder: TemporaryFolder, _ log: SQLiteMessageLog) throws
-            -> (Accounts, Committer, Task<Void, Never>, DirectoryPublisher)
-        {
+        private static func open(
+            _ folder: TemporaryFolder, _ log: SQLiteMessageLog, _ clock: any Timekeeper
+        ) throws -> (Accounts, Committer, Task<Void, Never>, DirectoryPublisher) {
             let accounts = try Accounts.open(
                 at: folder.path, implicitChannels: false, heads: { try log.head(of: $0) })
             let committer = Committer(log: log, onCommit: { _ in })
             let publisher = DirectoryPublisher(
-                accounts: accounts, log: log, committer: committer, clock: SystemTimekeeper(),
+                accounts: accounts, log: log, committer: committer, clock: clock,
                 logger: Logger(label: "test"))
             return (accounts, committer, Task { await committer.run() }, publisher)
         }
@@ -109,7 +111,9 @@ struct DirectoryTests {
         await scene.close()
     }
 
-    @Test("What follows quickly is told as one; a name in a channel with many members is not told")
+    @Test(
+        "What follows quickly is told as one; a name in a channel with many members is not told",
+        .limit("accounts.named"))
     func joined() async throws {
         let scene = try Scene()
         try await scene.make("team", title: "A", by: "ada")
@@ -126,6 +130,33 @@ struct DirectoryTests {
         #expect(try await scene.told("ada").count == 1)
         let late = try #require(try await scene.told("late").first)
         #expect(late.others == nil && late.members == Int64(DirectoryLimits.namedMembers + 1))
+        await scene.close()
+    }
+
+    @Test(
+        "Where there are more members a title is told to all of them, once a minute",
+        .limit("accounts.telling"))
+    func many() async throws {
+        let clock = ManualClock()
+        let scene = try Scene(clock: clock)
+        try await scene.make("team", title: "A", by: "ada")
+        for number in 0..<300 { try await scene.add("u\(number)", to: "team", by: "ada") }
+        try await scene.publish()
+        var tellings = DirectoryPublisher.Tellings()
+        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        for title in ["B", "C"] { try await scene.make("team", title: title, by: "ada") }
+        #expect(try await scene.publisher.publishNext() == false)
+        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        for user in ["ada", "u0", "u299"] {
+            #expect(try await scene.told(user).last?.title == "C")
+            #expect(try await scene.told(user).count { $0.title == "B" } == 0)
+        }
+        try await scene.make("team", title: "D", by: "ada")
+        let due = try #require(try await scene.publisher.tellMembers(&tellings))
+        #expect(try await scene.told("u299").last?.title == "C")
+        clock.advance(by: due - clock.uptime())
+        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        #expect(try await scene.told("u299").last?.title == "D")
         await scene.close()
     }
 

@@ -118,6 +118,7 @@ struct EarlyPushTests {
             try await push.until(pushes: 1, step: .milliseconds(1))
             try await push.until(pushes: (count - 1) * messages, step: .microseconds(200))
             #expect(!devices(push.provider).contains("10000007"))
+            try await push.until(pushes: count * messages, "the connected device's too")
             try await push.pass(.seconds(12))
             try await push.untilQueueIsEmpty()
             let pushed = zip(devices(push.provider), push.provider.pushes).map {

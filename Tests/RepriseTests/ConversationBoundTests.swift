@@ -1,0 +1,122 @@
+import Foundation
+import GRDB
+import Reprise
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// What a server can make of a device's list of conversations.
+@Suite("Bounds of conversations", .timeLimit(.minutes(1)))
+struct ConversationBoundTests {
+    private let folder: TemporaryFolder
+    private let server: MemoryServer
+
+    init() throws {
+        folder = try TemporaryFolder()
+        server = try MemoryServer(users: ["ada"])
+    }
+
+    private func running(_ body: (RepriseClient) async throws -> Void) async throws {
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = server
+        configuration.transport = server
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada") { [server] in try server.token(for: "ada") }
+        let running = Task { try await client.run() }
+        try await body(client)
+        running.cancel()
+        try await running.value
+        await client.close()
+    }
+
+    private func count(_ client: RepriseClient) async throws -> Int {
+        try await client.journal.read { db in
+            try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM channelsConversation") ?? 0
+        }
+    }
+
+    private func tell(_ json: String) throws {
+        let directory = ChannelName.directory(of: try UserID("ada")).text
+        try server.publish(json, to: directory)
+    }
+
+    private func followed() -> Set<String> { Set(server.requests.map(\.channel.text)) }
+
+    @Test(
+        "900 are followed, those joined last; 20,000 are kept, and 1,000 listed",
+        .limit("channels.followed"), .limit("channels.conversations"))
+    func many() async throws {
+        for number in 1...20_010 {
+            try tell(#"{"conversation":"c\#(number)","role":"member","since":\#(number)}"#)
+        }
+        try tell(#"{"conversation":"c7","role":"owner","since":7,"title":"Seven"}"#)
+        try await running { client in
+            try await eventually("all were told", within: .seconds(40)) {
+                try await client.journal.read { db in
+                    try String.fetchOne(
+                        db, sql: "SELECT title FROM channelsConversation WHERE channel = 'c7'")
+                } == "Seven"
+            }
+            #expect(try await count(client) == 20_000)
+            try await eventually("they are followed") { followed().count >= 901 }
+            #expect(followed().contains("c20000") && !followed().contains("c19100"))
+            for await list in client.conversations.newest(5_000) {
+                #expect(list.count == 1_000 && list.first?.id == "c20000")
+                break
+            }
+        }
+        #expect(followed().count <= 901 + 900, "while they come, others are the last")
+    }
+
+    @Test("What a device cannot read changes nothing; a list that is told anew forgets the others")
+    func nonsense() async throws {
+        let names = (1...51).map { "\"u\($0)\"" }.joined(separator: ",")
+        let lines = [
+            "7", "null", "[]", #""x""#, "{}", #"{"list":"other"}"#, #"{"conversation":7}"#,
+            #"{"conversation":"-","role":"member"}"#, #"{"conversation":"a"}"#,
+            #"{"conversation":"a","role":"king"}"#,
+            #"{"conversation":"a","role":"member","since":"x"}"#,
+            String(repeating: "[", count: 60) + String(repeating: "]", count: 60),
+            #"{"conversation":"old","role":"member","since":1}"#,
+            #"{"list":"begin"}"#,
+            #"{"conversation":"good","role":"owner","since":5,"title":"G","members":2,"others":["bob"]}"#,
+            #"{"conversation":"many","role":"member","since":4,"members":99,"others":[\#(names)]}"#,
+            #"{"conversation":"names","role":"member","since":3,"others":["a b"],"later":[1]}"#,
+            #"{"list":"end"}"#,
+        ]
+        for line in lines { try tell(line) }
+        try await running { client in
+            try await eventually("they are told") { try await count(client) == 3 }
+            for await list in client.conversations.newest() {
+                #expect(list.map(\.id) == ["good", "many", "names"])
+                #expect(list.map(\.role) == [.owner, .member, .member])
+                #expect(list[0].others == [try UserID("bob")] && list[0].memberCount == 2)
+                #expect(list[1].others == nil && list[1].memberCount == 99)
+                #expect(list[2].others == nil)
+                break
+            }
+        }
+    }
+
+    @Test("An app that does not want it follows what it names alone")
+    func off() async throws {
+        try server.setMembers(["ada"], of: "team")
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = server
+        configuration.channels.followsConversations = false
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada") { [server] in try server.token(for: "ada") }
+        let running = Task { try await client.run() }
+        let general = client.channel(rawJSON: "general")
+        try await general.subscribe()
+        try await eventually("it is live") { general.state == .live }
+        #expect(followed() == ["general"])
+        await expectError(.badConfiguration) { try await client.conversations.leave("team") }
+        running.cancel()
+        try await running.value
+        await client.close()
+    }
+}
