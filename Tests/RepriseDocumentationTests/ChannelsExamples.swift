@@ -31,7 +31,7 @@ extension ExamplesFixture {
     func conversations(_ client: RepriseClient, show: ([Conversation]) -> Void) async throws {
         for await list in client.conversations.newest(50) { show(list) }
 
-        let ben = try await client.conversations.direct(with: "ben")  // one, however many devices ask
+        let ben = try await client.conversations.direct(with: "ben")  // one, for all devices
         try await client.channel(ben, of: Note.self).publish(Note(text: "hello"))
         let team = try await client.conversations.make(title: "Team", with: ["ben", "eve"])
         try await client.conversations.rename(team, to: "The team")
