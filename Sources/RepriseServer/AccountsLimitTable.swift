@@ -49,8 +49,17 @@ extension LimitTable {
                 "where there are more it has their number, and is not told again when it changes"),
             Limit(
                 "accounts.telling",
-                "changes of a channel's title that more members are told",
+                """
+                changes of a channel's title that more members are told; changes of a profile, told \
+                in \(DirectoryLimits.profileChannels) channels
+                """,
                 "one in \(DirectoryLimits.betweenTellings)", "the newest later"),
+            Limit(
+                "accounts.profile", "a name; a picture's address",
+                """
+                \(NoticeAppearance.senderBytes); \(bytes: NoticeAppearance.pictureBytes)
+                """,
+                "`.malformed`; HTTP 400"),
             Limit(
                 "accounts.catalogues", "catalogues of forms of a company",
                 "the current one and \(AccountLimits.formsVersions) earlier ones",

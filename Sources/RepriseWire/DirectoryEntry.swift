@@ -66,6 +66,8 @@ package struct DirectoryEntry: Hashable, Sendable, Codable {
     package var members: Int64?
     /// The other members by name; nil in a channel with more than 50.
     package var others: [String]?
+    /// The profiles of those of them who have one, by user.
+    package var profiles: [String: Profile]?
     /// Whether the user has muted the channel.
     package var muted: Bool?
     /// When the mute ends: milliseconds since 1970; nil: never.

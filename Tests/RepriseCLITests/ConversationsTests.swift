@@ -95,6 +95,14 @@ struct ConversationsTests {
             #expect(team.title == "The team" && team.role == .member && team.unread == 1)
             #expect(team.others == [try UserID("ada")] && team.memberCount == 2)
             #expect(!team.isMuted)
+            try await ask("ada", of: server.url, "PUT", "v1/profile", #"{"name":"Ada L."}"#)
+            try await eventually("ada is called so") {
+                await list(client).first?.profiles[try UserID("ada")]?.name == "Ada L."
+            }
+            try await client.conversations.setProfile(Profile(name: "Bob"))
+            try await eventually("so is bob") {
+                try await ask("bob", of: server.url, "GET", "v1/profile").contains("Bob")
+            }
             let channel = client.channel("team", of: Note.self)
             for await messages in channel.messages(newest: 1) where !messages.isEmpty {
                 try await channel.markRead(upTo: messages[0])

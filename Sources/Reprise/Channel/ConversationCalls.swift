@@ -77,6 +77,9 @@ struct ConversationCalls: Sendable {
         case .remove: return change.users.map { member("DELETE", $0) }
         case .join: return me.map { member("PUT", $0) }
         case .leave: return me.map { member("DELETE", $0) }
+        case .profile:
+            let body = try ForeignJSON.encode(change.profile ?? Profile())
+            return [Call(method: "PUT", path: "/v1/profile", body: body)]
         case .rename: return []
         }
     }

@@ -1,6 +1,6 @@
 public import RepriseChannels
 import RepriseCore
-import RepriseWire
+public import RepriseWire
 
 /// The user's conversations: every channel of which the user is a member.
 ///
@@ -108,6 +108,19 @@ public struct Conversations: Sendable {
     /// - Throws: as ``make(_:title:with:)``.
     public func rename(_ channel: String, to title: String?) async throws {
         try await record(ConversationChange(.rename, try ChannelName(channel), title: title))
+    }
+
+    /// Says what the user is called; those with whom the user shares a channel see it.
+    ///
+    /// - Parameter profile: all of it; an empty one removes it.
+    /// - Throws: as ``make(_:title:with:)``; `.malformed` for a name of several lines, and a picture
+    ///   without an `https` address.
+    public func setProfile(_ profile: Profile) async throws {
+        try profile.validate()
+        guard let me = try await account().channels.identity?.user else { throw Self.nobody }
+        var change = ConversationChange(.profile, .directory(of: me))
+        change.profile = profile
+        try await record(change)
     }
 
     private func record(_ change: ConversationChange) async throws {

@@ -151,7 +151,7 @@ extension Channels {
 /// A change of conversations, as it waits in the journal for the server.
 package struct ConversationChange: Codable, Hashable, Sendable {
     package enum Verb: String, Codable, Sendable {
-        case make, direct, join, leave, invite, remove, rename
+        case make, direct, join, leave, invite, remove, rename, profile
     }
 
     package var verb: Verb
@@ -160,6 +160,8 @@ package struct ConversationChange: Codable, Hashable, Sendable {
     package var title: String?
     /// The former title, if the server refuses the new one.
     package var former: String?
+    /// The user's own, for the verb `profile`.
+    package var profile: Profile?
     /// Whom it is about.
     package var users: [String] = []
 
@@ -196,7 +198,7 @@ extension Channels {
             case .rename:
                 change.former = try ConversationRows.title(of: channel, db)
                 try ConversationRows.set(title: change.title, of: channel, db)
-            case .join, .invite, .remove: break
+            case .join, .invite, .remove, .profile: break
             }
             let entry = NewEntry(
                 kind: Self.conversationKind.name, payload: try ForeignJSON.encode(change),
@@ -225,7 +227,7 @@ extension Channels {
             switch change.verb {
             case .make, .direct: try ConversationRows.end(channel, onlyPending: true, db)
             case .rename: try ConversationRows.set(title: change.former, of: channel, db)
-            case .join, .leave, .invite, .remove: break
+            case .join, .leave, .invite, .remove, .profile: break
             }
         }
         directoryChanged.raise()

@@ -36,6 +36,15 @@ public struct Conversation: Identifiable, Hashable, Sendable {
     public let unread: Int
     /// Whether the user has begun it on this device, and the server does not know it yet.
     public let isPending: Bool
+    /// What the others are called, of those who have said so.
+    public let profiles: [UserID: Profile]
+
+    /// What to call it: its title, else the others' names, else the channel's name.
+    public var displayName: String {
+        if let title, !title.isEmpty { return title }
+        let names = (others ?? []).map { profiles[$0]?.name ?? $0.text }
+        return names.isEmpty ? id : names.joined(separator: ", ")
+    }
 
     /// Whether it is the one of two users alone.
     public var isDirect: Bool { channel.isDirect }

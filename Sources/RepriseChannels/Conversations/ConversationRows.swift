@@ -13,6 +13,7 @@ enum ConversationRows {
             since INTEGER NOT NULL,
             members INTEGER NOT NULL,
             others TEXT,  -- names, separated by spaces, which no name has; NULL: too many
+            profiles TEXT,  -- JSON: of the others who have one, by name
             muted INTEGER NOT NULL,
             mutedUntil INTEGER,
             -- It was told before the list that is being told now.
@@ -67,20 +68,24 @@ enum ConversationRows {
             names.count <= ConversationLimits.named && names.allSatisfy { (try? UserID($0)) != nil }
                 ? names.joined(separator: " ") : nil
         }
+        let known = (entry.profiles ?? [:]).filter { (try? $0.value.validate()) != nil }
+        let profiles =
+            known.isEmpty || known.count > ConversationLimits.named
+            ? nil : String(decoding: try ForeignJSON.encode(known), as: UTF8.self)
         // At the limit what is new is not kept: a dishonest server cannot fill the disk.
         try db.execute(
             sql: """
                 INSERT INTO channelsConversation
-                    (channel, title, role, since, members, others, muted, mutedUntil)
-                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
-                WHERE (SELECT COUNT(*) FROM channelsConversation) < ?9
+                    (channel, title, role, since, members, others, muted, mutedUntil, profiles)
+                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+                WHERE (SELECT COUNT(*) FROM channelsConversation) < ?10
                     OR EXISTS (SELECT 1 FROM channelsConversation WHERE channel = ?1)
                 ON CONFLICT (channel) DO UPDATE SET title = ?2, role = ?3, since = ?4,
-                    members = ?5, others = ?6, muted = ?7, mutedUntil = ?8, old = 0, pending = 0
+                    members = ?5, others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, old = 0, pending = 0
                 """,
             arguments: [
                 channel.text, entry.title, role.rawValue, entry.since ?? 0, entry.members ?? 0,
-                others, entry.muted == true, entry.mutedUntil, ConversationLimits.kept,
+                others, entry.muted == true, entry.mutedUntil, profiles, ConversationLimits.kept,
             ])
     }
 
@@ -124,6 +129,24 @@ enum ConversationRows {
             arguments: [channel.text])
     }
 
+    /// The others' profiles, by user.
+    static func profiles(of channel: ChannelName, _ db: Database) throws -> [UserID: Profile] {
+        profiles(
+            try String.fetchOne(
+                db.cachedStatement(
+                    sql: "SELECT profiles FROM channelsConversation WHERE channel = ?"),
+                arguments: [channel.text]))
+    }
+
+    private static func profiles(_ json: String?) -> [UserID: Profile] {
+        let known = json.flatMap {
+            try? ForeignJSON.decode([String: Profile].self, from: Array($0.utf8))
+        }
+        return (known ?? [:]).reduce(into: [:]) { all, one in
+            if let user = try? UserID(one.key) { all[user] = one.value }
+        }
+    }
+
     static func set(title: String?, of channel: ChannelName, _ db: Database) throws {
         try db.execute(
             sql: "UPDATE channelsConversation SET title = ? WHERE channel = ?",
@@ -155,7 +178,7 @@ enum ConversationRows {
             db.cachedStatement(
                 sql: """
                     SELECT c.channel, c.title, c.role, c.since, c.members, c.others, c.muted,
-                        c.mutedUntil, c.pending
+                        c.mutedUntil, c.pending, c.profiles
                     FROM channelsConversation AS c
                     ORDER BY COALESCE(
                         (SELECT m.time FROM channelsLog AS g JOIN channelsMessage AS m
@@ -181,7 +204,8 @@ enum ConversationRows {
                 isMuted: isMuted, mutedUntil: isMuted ? until : nil,
                 last: try ListRows(channel: channel).page(before: nil, limit: 1, db).last,
                 unread: Int(clamping: try ReceiptRows.unread(in: channel, db).count),
-                isPending: try row.integer(8) != 0)
+                isPending: try row.integer(8) != 0,
+                profiles: Self.profiles(try row.optionalText(9)))
         }
     }
 }

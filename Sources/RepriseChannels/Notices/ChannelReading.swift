@@ -75,13 +75,16 @@ package enum ChannelReading {
             ])
         let title =
             channel.isDirect || rows.isEmpty ? nil : try ConversationRows.title(of: channel, db)
+        let profiles = rows.isEmpty ? [:] : try ConversationRows.profiles(of: channel, db)
         return try rows.map { row in
-            NoticeMessage(
+            let from = try row.optionalText(3).map { try UserID($0) }
+            return NoticeMessage(
                 id: try EntryID(try row.text(1)), channel: channel, seq: try row.integer(0),
-                from: try row.optionalText(3).map { try UserID($0) },
+                from: from,
                 time: WallTime(milliseconds: try row.integer(2)),
                 change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
-                body: try row.bytes(7), conversation: title)
+                body: try row.bytes(7), conversation: title,
+                sender: from.flatMap { profiles[$0] })
         }
     }
 

@@ -14,7 +14,8 @@ enum NoticeContent {
         _ message: NoticeMessage, head: Int64, to me: UserID?, _ presentation: PresentationOptions,
         _ configuration: Notices.Configuration
     ) -> NotificationContent? {
-        guard let text = PushContent(message.body) else { return nil }
+        guard var text = PushContent(message.body) else { return nil }
+        text.appearance.complete(message.sender)
         let names = configuration.names
         let conversation = names(.channel(message.channel)) ?? message.conversation
         let banner = Banner(

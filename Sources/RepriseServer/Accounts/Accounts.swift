@@ -234,6 +234,11 @@ package final class Accounts: Sendable {
         }
     }
 
+    /// What a user is called; empty: nothing was set.
+    package func profile(of user: UserID) async throws -> Profile {
+        try await database.read { try Profile.fetch(user, $0) ?? Profile() }
+    }
+
     /// The number of a user's conversations of two.
     package func directCount(of user: UserID) async throws -> Int {
         try await database.read { db in

@@ -32,6 +32,15 @@ extension AccountsView {
         }
     }
 
+    /// Has the directories tell the user's profile of those who share a channel with him in which
+    /// members are named.
+    func tellFellows(of user: UserID) throws {
+        guard tellsDirectories else { return }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO directory_changes (user, channel) VALUES ('', ?)",
+            arguments: ["@" + user.text])
+    }
+
     /// Has them tell it if the members are named there.
     ///
     /// - Returns: whether they are.
@@ -58,6 +67,8 @@ package enum DirectoryLimits {
     package static let entriesPerCommit = 256
     /// The shortest time between two changes of a channel that all of more members are told.
     package static let betweenTellings: Duration = .seconds(60)
+    /// The most channels whose members are told of a profile.
+    package static let profileChannels = 1_000
     /// The entries beyond twice the conversations after which a directory is told anew, and what
     /// was before it is removed.
     package static let superseded: Int64 = 1_000
@@ -74,10 +85,17 @@ package struct DirectoryStore: Sendable {
         package let channel: ChannelName?
     }
 
-    /// A change of a channel that all of its many members are to be told.
+    /// A change that many are to be told.
     package struct Telling: Hashable, Sendable {
+        package enum Subject: Hashable, Sendable {
+            /// All members of the channel.
+            case channel(ChannelName)
+            /// Those to whom the user is named.
+            case profile(UserID)
+        }
+
         package let number: Int64
-        package let channel: ChannelName
+        package let subject: Subject
     }
 
     private let database: AccountsDatabase
@@ -148,7 +166,35 @@ package struct DirectoryStore: Sendable {
         try await database.read { db in
             try Row.fetchAll(
                 db, sql: "SELECT n, channel FROM directory_changes WHERE user = '' ORDER BY n"
-            ).map { Telling(number: $0["n"], channel: try ChannelName($0["channel"])) }
+            ).map { row in
+                let name: String = row["channel"]
+                return Telling(
+                    number: row["n"],
+                    subject: name.hasPrefix("@")
+                        ? .profile(try UserID(String(name.dropFirst())))
+                        : .channel(try ChannelName(name)))
+            }
+        }
+    }
+
+    /// Whom to tell of a user's profile: the members of channels in which they are named, those
+    /// joined last.
+    package func fellows(of user: UserID) async throws -> [(user: UserID, channel: ChannelName)] {
+        try await database.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT other.user, other.channel FROM (
+                        SELECT m.channel FROM members AS m JOIN channels AS c
+                            ON c.name = m.channel AND c.members <= ?2
+                        WHERE m.user = ?1 ORDER BY m.since DESC LIMIT ?3
+                    ) AS mine JOIN members AS other ON other.channel = mine.channel
+                    WHERE other.user <> ?1 ORDER BY other.channel, other.user
+                    """,
+                arguments: [
+                    user.text, DirectoryLimits.namedMembers, DirectoryLimits.profileChannels,
+                ]
+            ).map { (try UserID($0["user"]), try ChannelName($0["channel"])) }
         }
     }
 
@@ -223,6 +269,11 @@ package struct DirectoryStore: Sendable {
                 sql: "SELECT user FROM members WHERE channel = ? AND user <> ? ORDER BY user",
                 arguments: [channel.text, user.text])
         }
+        var profiles: [String: Profile] = [:]
+        for other in entry.others ?? [] {
+            profiles[other] = try Profile.fetch(UserID(other), db)
+        }
+        if !profiles.isEmpty { entry.profiles = profiles }
         let mute = try Row.fetchOne(
             db, sql: "SELECT until FROM mutes WHERE user = ? AND kind = 'channel' AND name = ?",
             arguments: [user.text, channel.text])

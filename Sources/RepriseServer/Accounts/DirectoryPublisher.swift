@@ -41,7 +41,7 @@ package struct DirectoryPublisher: Sendable {
                 if !hasBegun { try await accounts.directories.begin() }
                 hasBegun = true
                 while try await publishNext() {}
-                let next = try await tellMembers(&tellings)
+                let next = try await tellMany(&tellings)
                 failures = 0
                 if let next {
                     await changed.wait(until: next, by: clock)
@@ -58,47 +58,61 @@ package struct DirectoryPublisher: Sendable {
         }
     }
 
-    /// When the members of channels were told last.
+    /// When many were told of something last.
     package struct Tellings {
-        fileprivate var last: [ChannelName: Duration] = [:]
+        fileprivate var last: [DirectoryStore.Telling.Subject: Duration] = [:]
 
         package init() {}
     }
 
-    /// Tells the many members of channels of changes that are due: each channel's once a minute.
+    /// Tells many of what is due: of each channel, and of each user's profile, once a minute.
     ///
     /// - Returns: the uptime at which the next is due; nil: none waits.
-    package func tellMembers(_ tellings: inout Tellings) async throws -> Duration? {
+    package func tellMany(_ tellings: inout Tellings) async throws -> Duration? {
         let now = clock.uptime()
         tellings.last = tellings.last.filter { $0.value + DirectoryLimits.betweenTellings > now }
         var next: Duration?
         for telling in try await accounts.directories.tellings() {
-            if let last = tellings.last[telling.channel] {
+            if let last = tellings.last[telling.subject] {
                 let due = last + DirectoryLimits.betweenTellings
                 next = min(next ?? due, due)
                 continue
             }
-            tellings.last[telling.channel] = now
-            var after: UserID?
-            while true {
-                let page = try await accounts.members(
-                    of: telling.channel, after: after, limit: DirectoryLimits.entriesPerCommit)
-                guard !page.isEmpty else { break }
-                var messages: [NewMessage] = []
-                for member in page {
-                    let change = DirectoryStore.Change(
-                        number: telling.number, user: member.user, channel: telling.channel)
-                    let entry = try await accounts.directories.entry(
-                        of: telling.channel, for: member.user)
-                    messages.append(try await message(entry, change))
+            tellings.last[telling.subject] = now
+            switch telling.subject {
+            case .channel(let channel):
+                var after: UserID?
+                while true {
+                    let page = try await accounts.members(
+                        of: channel, after: after, limit: DirectoryLimits.entriesPerCommit)
+                    guard !page.isEmpty else { break }
+                    try await tell(page.map { ($0.user, channel) }, telling.number)
+                    after = page.last?.user
                 }
-                try await store(messages)
-                for member in page { try await compact(member.user) }
-                after = page.last?.user
+            case .profile(let user):
+                var rest = try await accounts.directories.fellows(of: user)[...]
+                while !rest.isEmpty {
+                    try await tell(
+                        Array(rest.prefix(DirectoryLimits.entriesPerCommit)), telling.number)
+                    rest = rest.dropFirst(DirectoryLimits.entriesPerCommit)
+                }
             }
             try await accounts.directories.told(telling)
         }
         return next
+    }
+
+    private func tell(
+        _ page: [(user: UserID, channel: ChannelName)], _ number: Int64
+    ) async throws {
+        var messages: [NewMessage] = []
+        for (user, channel) in page {
+            let change = DirectoryStore.Change(number: number, user: user, channel: channel)
+            let entry = try await accounts.directories.entry(of: channel, for: user)
+            messages.append(try await message(entry, change))
+        }
+        try await store(messages)
+        for user in Set(page.map(\.user)) { try await compact(user) }
     }
 
     /// Publishes the next changes, as many as one commit holds.

@@ -116,7 +116,7 @@ package enum ClusterCommand: Sendable {
     package static let accountCommands: [any JournaledCommand.Type] = [
         SetChannel.self, SetMember.self, RemoveMember.self, MovePosition.self, SetDevice.self,
         RemoveDevice.self, SawDevice.self, SetMute.self, RemoveMute.self, SetQuietHours.self,
-        SetCatalogue.self,
+        SetCatalogue.self, SetProfile.self,
     ]
 }
 

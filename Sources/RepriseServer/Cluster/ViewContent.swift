@@ -20,7 +20,7 @@ package enum ViewContent {
     static let tables = [
         "applied", "entries", "sessions", "hellos", "leases", "pushed_services",
         "pushed_channels", "pushed_messages", "channels", "members", "positions",
-        "device_positions", "devices", "mutes", "quiet_hours", "forms",
+        "device_positions", "devices", "mutes", "quiet_hours", "forms", "profiles",
     ]
 
     /// A SHA-256 over all of it, row by row in the order of the keys: 32 bytes.

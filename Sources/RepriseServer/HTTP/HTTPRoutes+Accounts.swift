@@ -7,12 +7,28 @@ import RepriseWire
 extension HTTPRoutes {
     func addAccounts<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/v1/me", in: router) { try Response(CallerAnswer($0.who)) }
+        on(.get, "/v1/profile", in: router) { call in
+            try Response(try await services.accounts.profile(of: try call.me()))
+        }
+        on(.put, "/v1/profile", in: router) { try await setProfile($0) }
         on(.get, "/v1/devices", in: router) { try await devices($0) }
         on(.put, "/v1/devices/:device", in: router) { try await setDevice($0) }
         on(.delete, "/v1/devices/:device", in: router) { call in
             let id = try call.id("device")
             try await services.accounts.perform(RemoveDevice(id, of: try call.me()))
             return Response(status: .noContent)
+        }
+    }
+
+    private func setProfile(_ call: HTTPRouteCall) async throws -> Response {
+        let user = try call.me()
+        return try await withObject(call) { object in
+            Profile(
+                name: try object.text("name", atMost: NoticeAppearance.pictureBytes),
+                picture: try object.text("picture", atMost: NoticeAppearance.pictureBytes))
+        } _: { (profile: Profile) in
+            try await services.accounts.perform(SetProfile(profile, of: user))
+            return try Response(profile)
         }
     }
 

@@ -52,6 +52,8 @@ package struct DuePush: Hashable, Sendable {
     /// Whether the author is an owner of the channel, or no user: then the message may be
     /// time-sensitive.
     package var isFromOwner = false
+    /// The author's profile.
+    package var sender: Profile?
 }
 
 /// The decision about a due push.

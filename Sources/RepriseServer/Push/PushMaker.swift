@@ -46,7 +46,8 @@ actor PushMaker {
             return .push(
                 Push(address: address, hint: hint, isQuiet: true, expires: entry.expires))
         }
-        guard let content = message.content else { return .gone }
+        guard var content = message.content else { return .gone }
+        content.appearance.complete(due.sender)
         hint.id = entry.message
         hint.from = entry.from
         hint.time = message.time

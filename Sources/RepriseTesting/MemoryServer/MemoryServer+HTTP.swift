@@ -107,6 +107,9 @@ extension MemoryServer: HTTPTransport {
         if path[1] == "channels" || path[1] == "direct" {
             return conversations(request, path, by: user, &state)
         }
+        if request.method == "PUT", path == ["v1", "profile"] {
+            return setProfile(request, of: user, &state)
+        }
         var settings = state.settings[user] ?? MemorySettings()
         defer { state.settings[user] = settings }
         let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
@@ -132,6 +135,17 @@ extension MemoryServer: HTTPTransport {
             return Answer(status: 204)
         default: return .notFound
         }
+    }
+
+    private func setProfile(
+        _ request: HTTPCall, of user: UserID, _ state: inout State
+    ) -> Answer {
+        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
+        guard let profile = MemorySettings.read(Profile.self, body),
+            (try? profile.validate()) != nil
+        else { return MemorySettings.malformed }
+        set(profile, of: user, &state)
+        return MemorySettings.write(profile)
     }
 
     /// Makes and titles private channels, and changes their members, for any member of them.

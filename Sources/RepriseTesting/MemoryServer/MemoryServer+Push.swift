@@ -80,8 +80,9 @@ extension MemoryServer {
         let last = phone.pushed[channel, default: 0]
         for event in log.events
         where event.seq > max(last, position.delivered) && event.from != phone.user {
-            guard event.change == nil, !event.isDeleted, let content = PushContent(event.body)
+            guard event.change == nil, !event.isDeleted, var content = PushContent(event.body)
             else { continue }
+            content.appearance.complete(event.from.flatMap { state.profiles[$0] })
             state.phones[index].pushed[channel] = event.seq
             guard !settings.isMuted(channel, from: event.from, at: now) else {
                 found.append(payload(.badge, event.seq))

@@ -89,6 +89,28 @@ extension MemoryServer {
         }
     }
 
+    /// Sets what a user is called.
+    ///
+    /// - Parameters:
+    ///   - profile: all of it.
+    ///   - user: the user.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
+    public func setProfile(_ profile: Profile, of user: String) throws {
+        try profile.validate()
+        let user = try UserID(user)
+        state.withLock { set(profile, of: user, &$0) }
+    }
+
+    func set(_ profile: Profile, of user: UserID, _ state: inout State) {
+        state.profiles[user] = profile
+        let shared = state.members.filter { $0.value.contains(user) }.sorted { $0.key < $1.key }
+        for (channel, members) in shared {
+            for other in members.subtracting([user]).sorted(by: { $0.text < $1.text }) {
+                tell(other, of: channel, &state)
+            }
+        }
+    }
+
     /// Tells a user in the directory what a channel is to him, as the real server does.
     func tell(_ user: UserID, of channel: ChannelName, _ state: inout State) {
         var entry = DirectoryEntry(conversation: channel)
@@ -101,6 +123,10 @@ extension MemoryServer {
             entry.title = state.titles[channel]
             entry.members = Int64(members.count)
             entry.others = members.subtracting([user]).map(\.text).sorted()
+            let known = members.subtracting([user]).compactMap { other in
+                state.profiles[other].map { (other.text, $0) }
+            }
+            if !known.isEmpty { entry.profiles = Dictionary(uniqueKeysWithValues: known) }
             if let mute = state.settings[user]?.mutedChannels[channel.text] {
                 (entry.muted, entry.mutedUntil) = (true, mute)
             }

@@ -54,6 +54,7 @@ public final class MemoryServer: SocketDialer {
         /// Of channels that are for these users alone.
         var members: [ChannelName: Set<UserID>] = [:]
         var titles: [ChannelName: String] = [:]
+        var profiles: [UserID: Profile] = [:]
         var positions: [ChannelName: [UserID: ServerFrame.Position]] = [:]
         var settings: [UserID: MemorySettings] = [:]
         var catalogue: String?

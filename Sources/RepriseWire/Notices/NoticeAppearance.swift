@@ -37,11 +37,18 @@ package struct NoticeAppearance: Hashable, Sendable {
         }
     }
 
-    private static func isAddress(_ text: String) -> Bool {
+    package static func isAddress(_ text: String) -> Bool {
         text.utf8.count <= pictureBytes && text.hasPrefix("https://")
             && text.utf8.allSatisfy {
                 $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
             }
+    }
+
+    /// What the message does not say of its author is as the author's profile has it.
+    package mutating func complete(_ profile: Profile?) {
+        guard sender == nil, let profile else { return }
+        sender = profile.name
+        if sender != nil, picture == nil { picture = profile.picture }
     }
 
     private static func text(_ object: Envelope, _ name: StaticString) -> String? {

@@ -86,12 +86,15 @@ package struct NoticeMessage: Hashable, Sendable, Identifiable {
     package var body: [UInt8]
     /// The title of its conversation, as the server told it; nil: none.
     package var conversation: String?
+    /// The author's profile, if the server has told it.
+    package var sender: Profile?
 
     package init(
         id: EntryID, channel: ChannelName, seq: Int64, from: UserID?, time: WallTime,
         change: MessageChange<Int64>? = nil, isDeleted: Bool = false, body: [UInt8],
-        conversation: String? = nil
+        conversation: String? = nil, sender: Profile? = nil
     ) {
+        self.sender = sender
         self.conversation = conversation
         self.id = id
         self.channel = channel

@@ -21,6 +21,9 @@ struct BannerTests {
         for vector in vectors {
             let scene = try NoticeFixture()
             try scene.server.setMembers(["ada", "grace"], of: "room")
+            if let name = vector.name {
+                try scene.server.setProfile(Profile(name: name), of: vector.from ?? "")
+            }
             try scene.server.setTitle(vector.conversation, of: "room")
             let system = MemoryNotifications(clock: ManualClock())
             let device = try await scene.open(system: system, channels: [])

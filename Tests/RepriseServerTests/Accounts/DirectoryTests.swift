@@ -143,20 +143,68 @@ struct DirectoryTests {
         for number in 0..<300 { try await scene.add("u\(number)", to: "team", by: "ada") }
         try await scene.publish()
         var tellings = DirectoryPublisher.Tellings()
-        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        #expect(try await scene.publisher.tellMany(&tellings) == nil)
         for title in ["B", "C"] { try await scene.make("team", title: title, by: "ada") }
         #expect(try await scene.publisher.publishNext() == false)
-        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        #expect(try await scene.publisher.tellMany(&tellings) == nil)
         for user in ["ada", "u0", "u299"] {
             #expect(try await scene.told(user).last?.title == "C")
             #expect(try await scene.told(user).count { $0.title == "B" } == 0)
         }
         try await scene.make("team", title: "D", by: "ada")
-        let due = try #require(try await scene.publisher.tellMembers(&tellings))
+        let due = try #require(try await scene.publisher.tellMany(&tellings))
         #expect(try await scene.told("u299").last?.title == "C")
         clock.advance(by: due - clock.uptime())
-        #expect(try await scene.publisher.tellMembers(&tellings) == nil)
+        #expect(try await scene.publisher.tellMany(&tellings) == nil)
         #expect(try await scene.told("u299").last?.title == "D")
+        await scene.close()
+    }
+
+    @Test(
+        "A profile is told to those with whom its user shares a channel, and to nobody else",
+        .limit("accounts.profile"))
+    func profiles() async throws {
+        let clock = ManualClock()
+        let scene = try Scene(clock: clock)
+        try await scene.make("team", by: "ada")
+        for user in ["bob", "eve"] { try await scene.add(user, to: "team", by: "ada") }
+        try await scene.make("other", by: "mallory")
+        try await scene.publish()
+        var tellings = DirectoryPublisher.Tellings()
+        func set(_ name: String?, _ picture: String? = nil) async throws -> Bool {
+            try await scene.accounts.perform(
+                SetProfile(Profile(name: name, picture: picture), of: UserID("bob")))
+        }
+        #expect(try await set("Bob", "https://example.org/b.png"))
+        #expect(try await !set("Bob", "https://example.org/b.png"))
+        _ = try await scene.publisher.tellMany(&tellings)
+        let bob = Profile(name: "Bob", picture: "https://example.org/b.png")
+        for user in ["ada", "eve"] {
+            #expect(try await scene.told(user).last?.profiles == ["bob": bob])
+        }
+        #expect(try await scene.told("bob").last?.profiles == nil)
+        #expect(try await scene.told("mallory").count == 1)
+        // Who comes later gets it with the conversation.
+        try await scene.add("late", to: "team", by: "ada")
+        try await scene.publish()
+        #expect(try await scene.told("late").last?.profiles == ["bob": bob])
+        #expect(try await set(nil))
+        let due = try #require(try await scene.publisher.tellMany(&tellings))
+        clock.advance(by: due - clock.uptime())
+        _ = try await scene.publisher.tellMany(&tellings)
+        #expect(try await scene.told("ada").last?.profiles == nil)
+        for (name, picture) in [
+            ("", nil), ("a\nb", nil), ("a\u{202e}b", nil),
+            (String(repeating: "x", count: 129), nil),
+            ("x", "http://example.org"), ("x", "https://a b"),
+            ("x", "https://" + String(repeating: "x", count: 505)),
+        ] as [(String, String?)] {
+            await expectError(.malformed) { try await set(name, picture) }
+        }
+        #expect(
+            try await set(
+                String(repeating: "x", count: 128), "https://" + String(repeating: "x", count: 504))
+        )
         await scene.close()
     }
 

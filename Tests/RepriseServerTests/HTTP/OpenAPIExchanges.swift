@@ -34,6 +34,7 @@ final class OpenAPIExchanges {
         "PATCH /v1/channels/{channel}/messages/{id}": #"{"body":2}"#,
         "PUT /v1/channels/{channel}/positions": #"{"read":1}"#,
         "PUT /v1/devices/{device}": #"{"platform":"ios"}"#,
+        "PUT /v1/profile": #"{"name":"Ada Lovelace","picture":"https://example.org/ada.png"}"#,
         "PUT /v1/mutes/channels/{channel}": #"{"until":1900000000000}"#,
         "PUT /v1/mutes/users/{user}": "{}",
         "PUT /v1/quiet-hours": #"{"from":"22:00","to":"07:00","timeZone":"Europe/Berlin"}"#,
@@ -199,6 +200,8 @@ final class OpenAPIExchanges {
     private func devices() -> [(ExchangeRecorder.Ask, Int)] {
         let put = "PUT /v1/devices/{device}"
         return [
+            (ask("GET /v1/profile"), 200), (ask("PUT /v1/profile"), 200),
+            (ask("GET /v1/profile"), 200), (ask("PUT /v1/profile", "{}"), 200),
             (ask(put), 200),
             (ask(put, device: "web%2F2", #"{"platform":"watch","pushToken":"00ffAB"}"#), 200),
             (
@@ -331,7 +334,7 @@ final class OpenAPIExchanges {
     private func whereNobodyIsAsked() async throws {
         try await withServer({ $0.authenticator = nil }) { port in
             try await expect(200, ask("GET /v1/me", as: nil), port)
-            let own = ["/v1/devices", "/v1/direct", "/v1/mutes", "/v1/quiet-hours"]
+            let own = ["/v1/devices", "/v1/direct", "/v1/profile", "/v1/mutes", "/v1/quiet-hours"]
             for operation in operations where own.contains(where: operation.name.contains) {
                 try await expect(403, ask(operation.name, as: nil), port)
             }

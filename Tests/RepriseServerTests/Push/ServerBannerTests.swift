@@ -14,6 +14,10 @@ struct ServerBannerTests {
             try await withPush { push in
                 try await push.make(title: vector.conversation, members: ["ada", "grace"])
                 try await push.register("phone", of: "ada")
+                if let name = vector.name {
+                    try await push.accounts.perform(
+                        SetProfile(Profile(name: name), of: UserID(vector.from ?? "")))
+                }
                 try await push.publish("m1", from: vector.from, body: vector.body)
                 try await push.until(pushes: 1)
                 let sent = try #require(push.provider.pushes.first)

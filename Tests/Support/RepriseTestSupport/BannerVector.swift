@@ -17,23 +17,27 @@ package struct BannerVector: Decodable, Sendable {
     package let conversation: String?
     /// Its author; nil: nobody.
     package let from: String?
+    /// What the author's profile says; nil: none.
+    package let name: String?
     /// JSON.
     package let body: String
     package let banner: Said
 
-    private enum Key: String, CodingKey { case what, conversation, from, banner }
+    private enum Key: String, CodingKey { case what, conversation, from, name, banner }
 
     package init(from decoder: any Decoder) throws {
         let row = try decoder.container(keyedBy: Key.self)
         what = try row.decode(String.self, forKey: .what)
         conversation = try row.decodeIfPresent(String.self, forKey: .conversation)
         from = try row.decodeIfPresent(String.self, forKey: .from)
+        name = try row.decodeIfPresent(String.self, forKey: .name)
         banner = try row.decode(Said.self, forKey: .banner)
         body = ""
     }
 
     private init(_ row: BannerVector, body: String) {
         (what, conversation, from, banner) = (row.what, row.conversation, row.from, row.banner)
+        name = row.name
         self.body = body
     }
 

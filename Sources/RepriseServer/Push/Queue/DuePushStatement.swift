@@ -42,7 +42,8 @@ struct DuePushStatement {
         coalesce(qd.start_minute, qu.start_minute), coalesce(qd.end_minute, qu.end_minute),
         coalesce(qd.zone, qu.zone),
         q.sender IS NULL OR EXISTS (SELECT 1 FROM members
-          WHERE channel = q.channel AND user = q.sender AND role = 'owner')
+          WHERE channel = q.channel AND user = q.sender AND role = 'owner'),
+        pr.name, pr.picture
         FROM push_queue q
         LEFT JOIN devices d ON d.user = q.user AND d.id = q.device
         LEFT JOIN device_positions dp
@@ -50,6 +51,7 @@ struct DuePushStatement {
         LEFT JOIN positions p ON p.channel = q.channel AND p.user = q.user
         LEFT JOIN members m ON m.channel = q.channel AND m.user = q.user
         LEFT JOIN channels c ON c.name = q.channel
+        LEFT JOIN profiles pr ON pr.user = q.sender
         LEFT JOIN quiet_hours qd ON qd.user = q.user AND qd.device = q.device
         LEFT JOIN quiet_hours qu ON qu.user = q.user AND qu.device = ''
         WHERE q.id = ?1
@@ -77,7 +79,9 @@ extension DuePush {
                 ? nil
                 : QuietHours(
                     unchecked: Int(row.integer(21)), to: Int(row.integer(22)), zone: row.text(23)),
-            title: row.optional(18), isFromOwner: row.integer(24) != 0)
+            title: row.optional(18), isFromOwner: row.integer(24) != 0,
+            sender: row.isNull(25)
+                ? nil : Profile(name: row.optional(25), picture: row.optional(26)))
     }
 
     private static func address(
