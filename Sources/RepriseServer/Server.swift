@@ -171,7 +171,8 @@ public struct Server: Service {
                 parts.addTask {
                     .followed(
                         await Self.result {
-                            try await follow(cluster) { entry, isOwn in
+                            try await follow(cluster, leftBehind: gateway.sendAway) {
+                                entry, isOwn in
                                 accounts.applied(entry)
                                 gateway.applied(entry.arrivals)
                                 onCommit(entry.events)

@@ -106,7 +106,7 @@ package enum ClusterCommand: Sendable {
                 throw RepriseError(
                     .unknownKind,
                     "The journal has a command \(tag), which this version does not know.",
-                    remedy: "Update this gateway.")
+                    remedy: "Upgrade this gateway.")
             }
             self = .account(try type.init(from: &reader))
         }

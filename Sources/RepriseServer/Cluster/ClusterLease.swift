@@ -61,7 +61,7 @@ package struct LeaseRequest: Hashable, Sendable {
             throw RepriseError(
                 .unknownKind,
                 "The journal has a lease \(number), which this version does not know.",
-                remedy: "Update this gateway.")
+                remedy: "Upgrade this gateway.")
         }
         self.role = role
         holder = try reader.integer()

@@ -121,7 +121,7 @@ package struct ClusterMember: Sendable {
     }
 
     /// Returns when all that the journal has by now is applied here, or stands before an entry that
-    /// no gateway can apply: see ``problem``.
+    /// cannot be applied: see ``problem``.
     ///
     /// - Throws: what ends ``ClusterReplica/run(_:)``; `CancellationError`.
     package func catchUp(_ logger: Logger) async throws {

@@ -16,6 +16,7 @@ package actor ClusterReplica {
     private let journal: any ClusterJournal
     private let clock: any Timekeeper
     private var onApplied: @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
+    private var onLeftBehind: @Sendable () -> Void = {}
     private var writer: SubmissionMachine<CommandOutcome>
     private var tail: TailMachine
     private var answers: [Int64: CheckedContinuation<[CommandOutcome], any Error>] = [:]
@@ -32,7 +33,8 @@ package actor ClusterReplica {
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
     private let name: String
-    /// The entry that cannot be applied, until an operator has it skipped.
+    /// The entry that cannot be applied, until an operator has it skipped or this process is
+    /// replaced by a later version.
     private var stuck: (sequence: Int64, error: RepriseError)?
     private var stuckLook: Duration = .zero
     private var stuckReport: Duration = .zero
@@ -50,7 +52,8 @@ package actor ClusterReplica {
 
     package nonisolated var figures: Figures { counted.withLock { $0 } }
 
-    /// Why nothing is applied, while it waits for an operator to have an entry skipped.
+    /// Why nothing is applied, while it waits for an operator to have an entry skipped, or to upgrade
+    /// this gateway.
     package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
     /// Makes a replica; it does nothing before ``run(_:)``.
@@ -75,16 +78,21 @@ package actor ClusterReplica {
 
     /// Follows the journal until it is left, or the task is cancelled; called once.
     ///
-    /// Before an entry that no gateway can apply it waits until that is skipped: see ``problem``.
+    /// Before an entry that no gateway can apply, or that a later version wrote, it waits until that
+    /// is skipped: see ``problem``.
     ///
-    /// - Parameter onApplied: receives each applied entry in order, before its answers, and whether
-    ///   this gateway wrote it; must not block.
+    /// - Parameters:
+    ///   - onApplied: receives each applied entry in order, before its answers, and whether this
+    ///     gateway wrote it; must not block.
+    ///   - onLeftBehind: called when it comes to an entry of a later version: other gateways may go
+    ///     on, and this one does not; must not block.
     /// - Throws: ``RepriseCore/RepriseError``: what is applied here is not what the journal holds,
-    ///   an entry cannot be read, or the disk has failed. Callers of ``submit(_:)`` get it too.
+    ///   or the disk has failed. Callers of ``submit(_:)`` get it too.
     package func run(
-        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
+        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in },
+        onLeftBehind: @escaping @Sendable () -> Void = {}
     ) async throws {
-        self.onApplied = onApplied
+        (self.onApplied, self.onLeftBehind) = (onApplied, onLeftBehind)
         defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
         if !isVerified { verify(nil) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -228,15 +236,10 @@ package actor ClusterReplica {
             case .otherPast:
                 disputed = first
                 verify(first)
-            case .poisonous(let sequence, _):
-                stuck = (sequence, fault.error)
-                (stuckLook, stuckReport) = (clock.uptime(), clock.uptime())
-                stuckError.withLock { $0 = fault.error }
-                // Who waits would wait in vain.
-                var later = moment
-                later.now += ClusterLimits.answerWithin
-                perform(writer.timerFired(later))
-            case .unreadable: throw fail(fault.error)
+            case .poisonous(let sequence, _): stand(before: sequence, fault.error)
+            case .unreadable(let sequence, _):
+                stand(before: sequence, fault.error)
+                onLeftBehind()
             }
         } catch let error as RepriseError {
             throw fail(error)
@@ -244,6 +247,16 @@ package actor ClusterReplica {
     }
 
     // MARK: Before an entry that cannot be applied
+
+    private func stand(before sequence: Int64, _ error: RepriseError) {
+        stuck = (sequence, error)
+        (stuckLook, stuckReport) = (clock.uptime(), clock.uptime())
+        stuckError.withLock { $0 = error }
+        // Who waits would wait in vain.
+        var later = moment
+        later.now += ClusterLimits.answerWithin
+        perform(writer.timerFired(later))
+    }
 
     /// Looks whether it is to be skipped, and tells who looks at the journal that it stands here.
     private func wait(at stuck: (sequence: Int64, error: RepriseError)) {
@@ -378,13 +391,13 @@ extension AdmissionMachine.Fault {
         case .unreadable(let sequence, let reason):
             RepriseError(
                 reason.code, "Entry \(sequence) of the journal cannot be read: \(reason.message)",
-                remedy: "\(reason.remedy ?? "Update this gateway.") If no gateway has applied it: "
-                    + "reprise cluster skip \(sequence).")
+                remedy: "\(reason.remedy ?? "Upgrade this gateway.") If no version can read it, and "
+                    + "no gateway has applied it: reprise cluster skip \(sequence).")
         case .poisonous(let sequence, let reason):
             RepriseError(
                 .internal, "Entry \(sequence) of the journal cannot be applied: \(reason.message)",
                 remedy: "If no gateway can: reprise cluster skip \(sequence). If others have "
-                    + "applied it, remove this gateway's view.")
+                    + "applied it, upgrade this gateway to their version, or else remove its view.")
         }
     }
 }

@@ -173,7 +173,7 @@ extension PushService {
             throw RepriseError(
                 .unknownKind,
                 "The journal has a push service \(number), which this version does not know.",
-                remedy: "Update this gateway.")
+                remedy: "Upgrade this gateway.")
         }
         self = service
     }

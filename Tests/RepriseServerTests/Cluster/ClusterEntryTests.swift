@@ -76,6 +76,16 @@ struct ClusterEntryTests {
     static let base = JournalPosition(
         sequence: 41, digest: JournalDigest(bytes: Array(0..<32)))
 
+    /// An entry that opens a session and is of a later format: nobody knows what it does.
+    static var later: [UInt8] {
+        var bytes = ClusterEntry(
+            session: 0, n: 1, clock: WallTime(milliseconds: 1_800_000_000_123), base: .start,
+            commands: [.session(nonce: 1, name: "")]
+        ).bytes
+        bytes[ClusterEntry.mark.count] = 2
+        return bytes
+    }
+
     static func entry(_ commands: [ClusterCommand]) -> ClusterEntry {
         ClusterEntry(
             session: 7, n: 3, clock: WallTime(milliseconds: 1_800_000_000_123), base: base,
@@ -134,6 +144,9 @@ struct ClusterEntryTests {
             var other = bytes
             other[index] = value
             expectError(.unknownKind) { try ClusterEntry(other) }
+            // Its head is that of every version.
+            let head = try ClusterEntry(headOf: other)
+            #expect(head.session == 7 && head.n == 3 && head.base == Self.base)
         }
         expectError(.malformed) { try ClusterEntry(Self.entry([]).bytes) }
         expectError(.malformed) {

@@ -553,7 +553,7 @@ struct ClusterReplicaTests {
         let stamp = WallTime(milliseconds: 1_800_000_000_000)
         let opening = ClusterEntry(
             session: 0, n: 1, clock: stamp, base: .start, commands: [.session(nonce: 1, name: "")])
-        let entries = [opening.bytes, ClusterEntry.mark + [9]].enumerated().map {
+        let entries = [opening.bytes, ClusterEntryTests.later].enumerated().map {
             StoredEntry(sequence: Int64($0.offset) + 1, stamp: stamp, bytes: $0.element)
         }
         #expect(try view.apply(entries).map(\.sequence) == [1])
@@ -562,19 +562,29 @@ struct ClusterReplicaTests {
         await view.close()
     }
 
-    @Test("An entry of a later version stops the gateway, which says so")
+    @Test("Before an entry of a later version a gateway waits and says so, also when it starts again")
     func laterVersion() async throws {
         try await Self.run { store in
-            var bytes = ClusterEntryTests.entry([.nop]).bytes
-            bytes[ClusterEntry.mark.count] = 2
+            try await store.fill(try ChannelName("room"), 3)
+            try await store.expectEqual()
             store.journal.change {
                 $0.faults = .none
-                $0.send(bytes, at: SystemTimekeeper().uptime())
+                $0.send(ClusterEntryTests.later, at: SystemTimekeeper().uptime())
             }
-            for gateway in store.gateways {
-                let error = await gateway.ended() as? RepriseError
-                #expect(error?.code == .unknownKind)
-                #expect(error?.remedy?.hasPrefix("Update this gateway.") == true)
+            for isAgain in [false, true] {
+                if isAgain { try await store.reopen() }
+                for gateway in store.gateways {
+                    try await eventually("it says so") { gateway.replica.problem != nil }
+                    let error = gateway.replica.problem
+                    #expect(error?.code == .unknownKind)
+                    #expect(error?.remedy?.hasPrefix("Upgrade this gateway.") == true)
+                    let refused = await expectError(.unavailable) {
+                        _ = try await gateway.log.append([message(try ChannelName("room"))])
+                    }
+                    #expect(refused?.remedy == error?.remedy)
+                    // What stands before it is applied and served.
+                    #expect(try gateway.log.head(of: try ChannelName("room")) == 3)
+                }
             }
             await store.close()
         }
