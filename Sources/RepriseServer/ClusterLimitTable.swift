@@ -63,7 +63,8 @@ extension LimitTable {
             Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
-                "`/readyz` answers 503; connections stay"),
+                "`/readyz` answers 503; connections stay. A gateway that starts ends with `.unavailable`"
+            ),
             Limit(
                 "cluster.flight", "entries of a gateway that are under way",
                 "\(ClusterLimits.entriesInFlight), each of up to \(ClusterLimits.entryCommands) changes",

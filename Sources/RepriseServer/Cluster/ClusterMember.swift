@@ -37,7 +37,9 @@ package struct ClusterMember: Sendable {
     ///   - clock: see ``ClusterReplica``.
     ///   - logger: receives what becomes of bases.
     /// - Returns: the member; it follows nothing before ``replica`` runs.
-    /// - Throws: as ``ClusterView/open(at:epoch:_:)``.
+    /// - Throws: as ``ClusterView/open(at:epoch:_:)``; `.unavailable` if nobody says for
+    ///   ``ClusterLimits/leaderless`` where the journal begins; `.corrupt` if that was restored, or
+    ///   begins behind its base.
     package static func join(
         _ journal: any ClusterJournal, at path: String, name: String = "", implicitChannels: Bool,
         _ configuration: ClusterView.Configuration = ClusterView.Configuration(),
@@ -48,7 +50,14 @@ package struct ClusterMember: Sendable {
             var configuration = configuration
             configuration.implicitChannels = implicitChannels
             var view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
-            if let first = try? await journal.status().first, first > view.position.sequence + 1 {
+            let first: Int64
+            do {
+                first = try await beginning(of: journal, clock, logger)
+            } catch {
+                await view.close()
+                throw error
+            }
+            if first > view.position.sequence + 1 {
                 let stood = view.position.sequence
                 await view.close()
                 let base = try await journal.bases?.install(in: path, of: journal)
@@ -64,6 +73,27 @@ package struct ClusterMember: Sendable {
         } catch {
             await journal.close()
             throw error
+        }
+    }
+
+    /// The journal's first entry: a view that stands before it is made anew.
+    ///
+    /// Without a leader nobody says; one may be there soon.
+    private static func beginning(
+        of journal: any ClusterJournal, _ clock: any Timekeeper, _ logger: Logger
+    ) async throws -> Int64 {
+        let end = clock.uptime() + ClusterLimits.leaderless
+        while true {
+            do {
+                return try await journal.status().first
+            } catch let error as RepriseError
+                where error.code != .corrupt && clock.uptime() < end
+            {
+                logger.notice(
+                    "not ready: nobody says where the journal begins",
+                    metadata: ["error": "\(error)"])
+                try await clock.sleep(for: .seconds(1))
+            }
         }
     }
 
