@@ -57,7 +57,7 @@ extension Server {
             tasks.addTask {
                 try await cluster.replica.run(
                     { entry, isOwn in
-                        cluster.applied(entry)
+                        cluster.applied(entry, isOwn: isOwn)
                         onApplied(entry, isOwn)
                     }, onLeftBehind: leftBehind)
             }

@@ -223,10 +223,12 @@ public struct Server: Service {
     private func openStorage(_ clock: any Timekeeper) async throws -> Storage {
         if let openJournal {
             let journal = try await cancelWhenGracefulShutdown { try await openJournal() }
-            let cluster = try await ClusterMember.join(
-                journal, at: configuration.data, name: gatewayName,
-                implicitChannels: configuration.implicitChannels, schedule: schedule, clock: clock,
-                logger: logger)
+            let cluster = try await cancelWhenGracefulShutdown {
+                try await ClusterMember.join(
+                    journal, at: configuration.data, name: gatewayName,
+                    implicitChannels: configuration.implicitChannels, schedule: schedule,
+                    clock: clock, logger: logger)
+            }
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)
         }
         let log = try openLog()

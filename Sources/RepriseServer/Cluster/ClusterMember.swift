@@ -199,9 +199,9 @@ package struct ClusterMember: Sendable {
     package func watchJournal() async { await health.watch(journal) }
 
     /// Tells what an entry came to to all who keep watch here; in order, does not block.
-    package func applied(_ entry: AppliedEntry) {
+    package func applied(_ entry: AppliedEntry, isOwn: Bool) {
         health.applied(entry.sequence, bytes: entry.bytes)
-        bases?.applied(entry)
+        bases?.applied(entry, isOwn: isOwn)
         checks.applied(entry)
     }
 

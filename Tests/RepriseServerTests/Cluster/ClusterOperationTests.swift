@@ -34,7 +34,7 @@ struct ClusterOperationTests {
             journal, at: path, name: name, implicitChannels: true, configuration, clock: clock,
             logger: RunningServer.logger)
         let following = Task {
-            try await member.replica.run { entry, _ in member.applied(entry) }
+            try await member.replica.run { member.applied($0, isOwn: $1) }
         }
         return Running(member: member, following: following)
     }
