@@ -73,7 +73,8 @@ extension LimitTable {
                 "cluster.resend", "an entry that does not come back",
                 "\(ClusterLimits.resendAfter)", "it and all behind it are sent again"),
             Limit(
-                "cluster.answer", "the wait for the journal", "\(ClusterLimits.answerWithin)",
+                "cluster.answer", "the wait for the journal, from when the server took the request",
+                "\(ClusterLimits.answerWithin)",
                 "`.unavailable`: unknown whether it is stored; send it again with its id"),
             Limit(
                 "cluster.arrived", "entries that came live and are not yet applied",

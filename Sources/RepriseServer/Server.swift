@@ -158,7 +158,7 @@ public struct Server: Service {
             pushing.committed($0)
         }
         let committer = Committer(
-            log: log,
+            log: log, clock: storage.cluster == nil ? nil : clock,
             // In a cluster the events come with the journal, those of others too.
             onCommit: { if storage.cluster == nil { onCommit($0) } },
             onFailure: { hub.storingFailed(in: $0) })

@@ -36,7 +36,8 @@ package enum ClusterLimits {
     package static let resendAfter: Duration = .seconds(1)
     /// After this silence a gateway asks the journal what it has missed.
     package static let silence: Duration = .milliseconds(250)
-    /// How long a caller waits before it is told that the outcome is unknown.
+    /// How long a caller waits, from when the server took the request, before it is told that the
+    /// outcome is unknown; up to ``Committer/Limits/span`` less where others waited with it.
     package static let answerWithin: Duration = .seconds(15)
     /// The most bytes of entries that came live and wait to be applied.
     package static let waitingEntryBytes = 8 << 20

@@ -105,15 +105,16 @@ package struct ClusterMember: Sendable {
         let health = ClusterHealth(clock: clock)
         self.health = health
         let skipped = SkippedCommands(journal)
-        let submit: CommandSubmission = { commands in
+        let submitTimed: TimedSubmission = { commands, taken in
             try health.admit(commands)
             if !skipped.isEmpty {
                 for command in commands {
                     guard await !skipped.has(command) else { throw SkippedCommands.refusal }
                 }
             }
-            return try await replica.submit(commands)
+            return try await replica.submit(commands, since: taken)
         }
+        let submit: CommandSubmission = { try await submitTimed($0, nil) }
         self.journal = journal
         self.view = view
         self.replica = replica
@@ -122,7 +123,7 @@ package struct ClusterMember: Sendable {
         self.submit = submit
         log = ClusterLog(
             view, housekeeping: { leases.grant(of: .housekeeping) }, skipped: skipped,
-            submit: submit)
+            submit: submitTimed)
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()

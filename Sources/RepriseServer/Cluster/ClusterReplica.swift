@@ -10,7 +10,7 @@ import Synchronization
 /// let outcomes = try await replica.submit([.publish(messages)])
 /// ```
 ///
-/// What was submitted is answered when it is applied here, and after `onApplied` of ``run(_:)``.
+/// What was submitted is answered when it is applied here, and after `onApplied` of ``run(_:onLeftBehind:)``.
 package actor ClusterReplica {
     private let view: ClusterView
     private let journal: any ClusterJournal
@@ -56,7 +56,7 @@ package actor ClusterReplica {
     /// this gateway.
     package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
-    /// Makes a replica; it does nothing before ``run(_:)``.
+    /// Makes a replica; it does nothing before ``run(_:onLeftBehind:)``.
     ///
     /// - Parameters:
     ///   - view: nobody else may apply to it.
@@ -120,15 +120,20 @@ package actor ClusterReplica {
 
     /// Brings commands into the journal, in order.
     ///
-    /// - Parameter commands: at least one.
+    /// - Parameters:
+    ///   - commands: at least one.
+    ///   - taken: when the server took the request, by the clock's uptime, if it has waited since.
     /// - Returns: what each came to, once it is durable and applied here.
-    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:)`` has ended.
-    package func submit(_ commands: [ClusterCommand]) async throws -> [CommandOutcome] {
+    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:onLeftBehind:)`` has ended.
+    package func submit(
+        _ commands: [ClusterCommand], since taken: Duration? = nil
+    ) async throws -> [CommandOutcome] {
         if let failure { throw failure }
         if let stuck {
             throw RepriseError(.unavailable, stuck.error.message, remedy: stuck.error.remedy)
         }
-        let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
+        let (ticket, actions) = try writer.submit(
+            commands.map(\.bytes), moment, since: taken)
         return try await withCheckedThrowingContinuation { done in
             answers[ticket] = done
             perform(actions)
@@ -199,7 +204,7 @@ package actor ClusterReplica {
                 first = try? await journal.status().first
             }
             guard !Task.isCancelled else { return }
-            // A failure is kept; the timer's next look ends ``run(_:)``.
+            // A failure is kept; the timer's next look ends ``run(_:onLeftBehind:)``.
             try? self.wasRead(found?.entries ?? [], last: found?.last, first: first)
         }
     }
