@@ -84,6 +84,10 @@ extension LimitTable {
                 "cluster.silence", "silence of the journal", "\(ClusterLimits.silence)",
                 "it is asked what was missed"),
             Limit(
+                "cluster.confirmed", "silence after which a gateway compares what it has applied",
+                "\(ClusterLimits.confirmedWithin)",
+                "if the journal does not hold that any more, the gateway stops"),
+            Limit(
                 "cluster.base", "what the writer of an entry had applied",
                 "\(ClusterLimits.baseEntries) entries or \(ClusterLimits.baseAge) before it",
                 "the entry is ignored, and sent again"),

@@ -66,6 +66,9 @@ package enum ClusterLimits {
     package static let skipped = 64
     /// How long other gateways have to say what their view holds, before one that is alone goes on.
     package static let hashWithin: Duration = .seconds(600)
+    /// How long a gateway applies what comes since it last saw that the journal holds what it has
+    /// applied; then it compares first.
+    package static let confirmedWithin: Duration = .seconds(2)
     /// How many sequences an entry's base may lie behind the entry.
     package static let baseEntries: Int64 = 10_000
     /// How old an entry's base may be, in the journal's time.

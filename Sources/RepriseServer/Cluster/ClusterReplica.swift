@@ -29,6 +29,8 @@ package actor ClusterReplica {
     /// Whether what was applied in former lives was compared with the journal: nothing is applied
     /// before, since an own entry would be the next also behind another's past.
     private var isVerified: Bool
+    /// When the journal was last seen to hold what is applied here, by the uptime.
+    private var confirmed: Duration
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
@@ -73,6 +75,7 @@ package actor ClusterReplica {
         self.name = name
         writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
+        confirmed = clock.uptime()
         isVerified = view.position.sequence == 0
     }
 
@@ -173,6 +176,12 @@ package actor ClusterReplica {
                 entry, view.order(of: entry), applied: view.position.sequence, now: clock.uptime())
             var count = 1
             if case .apply = action {
+                guard isConfirmed else {
+                    // It may stand behind what the journal has lost meanwhile: an own one would
+                    // look right here alone.
+                    isVerified = false
+                    return verify(nil)
+                }
                 count = zip(rest, entry.sequence...).prefix { $0.sequence == $1 }.count
                 try apply(Array(rest.prefix(count)))
             } else {
@@ -180,6 +189,11 @@ package actor ClusterReplica {
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    private var isConfirmed: Bool {
+        view.position.sequence == 0
+            || clock.uptime() - confirmed < ClusterLimits.confirmedWithin
     }
 
     private func follow(_ action: TailMachine.Action?) throws {
@@ -195,8 +209,11 @@ package actor ClusterReplica {
         }
     }
 
-    private func read(after sequence: Int64) {
+    /// After a while with the last applied one, so that it is compared.
+    private func read(after applied: Int64) {
         counted.withLock { $0.reads += 1 }
+        let isFresh = clock.uptime() - confirmed < ClusterLimits.confirmedWithin / 2
+        let sequence = isFresh ? applied : max(applied - 1, 0)
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
             var first: Int64?
@@ -218,6 +235,13 @@ package actor ClusterReplica {
                         + "\(view.position.sequence).",
                     remedy: "Start it again: it is made anew from the journal's base."))
         }
+        if let entry = entries.first {
+            let isApplied = entry.sequence <= view.position.sequence
+            // A base stands for what is before the first one.
+            if isApplied ? view.order(of: entry) == .applied : entry.sequence == first {
+                confirmed = clock.uptime()
+            }
+        }
         try heard(entries)
         try follow(
             tail.read(last: last, applied: view.position.sequence, now: clock.uptime()))
@@ -229,6 +253,7 @@ package actor ClusterReplica {
         do {
             let applied = try view.apply(
                 entries, isVerified: isVerified, skipping: journal.skipped)
+            confirmed = clock.uptime()
             for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
                 if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }

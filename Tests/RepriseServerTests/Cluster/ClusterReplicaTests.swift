@@ -508,6 +508,85 @@ struct ClusterReplicaTests {
         }
     }
 
+    /// A journal that can be cut off from one gateway, but for what that sends.
+    private final class DeafJournal: ClusterJournal {
+        private let shared: SharedJournal
+        private let isDeaf = Atomic(false)
+        private let lost = Atomic(0)
+
+        /// How many entries were not heard.
+        var missed: Int { lost.load(ordering: .relaxed) }
+
+        init(_ journal: MemoryJournal) { shared = SharedJournal(journal: journal) }
+
+        func hears(_ hears: Bool) { isDeaf.store(!hears, ordering: .relaxed) }
+
+        var epoch: Epoch { shared.epoch }
+        func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
+        func live() -> AsyncStream<StoredEntry> {
+            let (entries, heard) = (shared.live(), AsyncStream.makeStream(of: StoredEntry.self))
+            Task {
+                for await entry in entries {
+                    if isDeaf.load(ordering: .relaxed) {
+                        lost.add(1, ordering: .relaxed)
+                    } else {
+                        heard.continuation.yield(entry)
+                    }
+                }
+                heard.continuation.finish()
+            }
+            return heard.stream
+        }
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            if isDeaf.load(ordering: .relaxed) { throw RepriseError(.unreachable, "It is cut off.") }
+            return try await shared.read(after: sequence)
+        }
+        func status() async throws -> JournalStatus { try await shared.status() }
+        func close() async {}
+    }
+
+    @Test(
+        "After a silence a running gateway compares before it takes its own entry for the next",
+        .limit("cluster.confirmed"))
+    func ownBehindOthers() async throws {
+        #expect(ClusterLimits.confirmedWithin == .seconds(2))
+        try await Self.run(faults: .none) { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 10)
+            try await store.expectEqual()
+            await store.close()
+            let clock = ManualClock()
+            let journal = DeafJournal(store.journal)
+            let view = try ClusterView.open(
+                at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
+            let replica = ClusterReplica(view: view, journal: journal, clock: clock)
+            let log = ClusterLog(view, by: replica)
+            let running = Task { try await replica.run() }
+            // It has compared what it had when it started, and stores.
+            let first = Task { try await log.append([message(room)]) }
+            try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
+            _ = try await first.value
+            journal.hears(false)
+            let last = view.position.sequence
+            // The journal loses its end, and others store on until it is as long as before.
+            store.journal.change { journal in
+                journal.goBack(to: last - 3)
+                for _ in 0..<3 {
+                    journal.send(
+                        ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+                }
+            }
+            try await eventually("none of them is heard") { journal.missed == 3 }
+            #expect(store.journal.entries.count == Int(last))
+            clock.advance(by: .seconds(3))
+            journal.hears(true)
+            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
+            await expectError(.corrupt) { try await running.value }
+            #expect(view.position.sequence == last)
+            await view.close()
+        }
+    }
+
     @Test("An entry whose writer has another past is ignored, once one's own is compared")
     func otherPast() async throws {
         try await Self.run { store in
