@@ -117,7 +117,6 @@ package final class ClusterLog: MessageLog {
     package func trim(
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
-        guard !policy.keepsAll || overrides != nil else { return }
         var grant: Int64?
         if let housekeeping {
             grant = housekeeping()
@@ -132,8 +131,15 @@ package final class ClusterLog: MessageLog {
                     remedy: "Set the clocks of the gateways and of NATS by NTP.")
             }
         }
-        try await view.log.eachDue(policy, now: now, overrides: overrides) { [grant] in
-            try await self.trim($0, through: $1, grant: grant)
+        if !policy.keepsAll || overrides != nil {
+            try await view.log.eachDue(policy, now: now, overrides: overrides) { [grant] in
+                try await self.trim($0, through: $1, grant: grant)
+            }
+        }
+        while let run = try await view.log.forgettableRun(at: now) {
+            let outcome = try await submit([.forgetIDs(run: run, grant: grant)], nil).first
+            // Another gateway may do it now.
+            guard case .forgot? = outcome else { return }
         }
     }
 

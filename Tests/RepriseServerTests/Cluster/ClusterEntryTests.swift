@@ -58,6 +58,7 @@ struct ClusterEntryTests {
         return [
             .nop, .publish(PublishMessages(messages, by: user)),
             .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
+            .forgetIDs(run: 3, grant: nil), .forgetIDs(run: 3, grant: 77),
             .publish(PublishMessages(messages, by: user, fence: fence)),
             .mark(grant: 77), .hashed(ViewHash(mark: 12, hash: Array(1...32))),
             .checked(ResultCheck(first: 5, last: 9, digest: Array(1...32), name: "g1:8080")),
@@ -96,7 +97,7 @@ struct ClusterEntryTests {
     func roundTrip() throws {
         let commands = try Self.commands()
         let tags = Set(commands.map { $0.bytes[0] })
-        #expect(tags.count == 11 + ClusterCommand.accountCommands.count, "each is tried")
+        #expect(tags.count == 12 + ClusterCommand.accountCommands.count, "each is tried")
         let bytes = Self.entry(commands).bytes
         let entry = try ClusterEntry(bytes)
         #expect(entry.session == 7 && entry.n == 3 && entry.base == Self.base)

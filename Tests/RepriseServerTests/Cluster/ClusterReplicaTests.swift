@@ -170,7 +170,7 @@ struct ClusterReplicaTests {
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
                 case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
-                    .checked, .stuck:
+                    .checked, .stuck, .forgetIDs:
                     break
                 }
             }
@@ -353,6 +353,49 @@ struct ClusterReplicaTests {
             try await store.reopen()
             #expect(store.gateways[1].view.lease(.housekeeping) == held)
             #expect(held?.holder == 1)
+        }
+    }
+
+    @Test(
+        "Ids are forgotten at all gateways at the same place, and known as long as on a single server",
+        .limit("log.ids"))
+    func forgottenIDs() async throws {
+        var configuration = ClusterStore.configuration
+        configuration.log.idsPerRun = 16
+        try await Self.run(configuration: configuration) { store in
+            let room = try ChannelName("room")
+            let messages = (0..<40).map { _ in message(room) }
+            for message in messages { _ = try await store.append([message]) }
+            _ = try await store.log.trim(room, through: 30)
+            let now = WallTime(milliseconds: 1_800_000_000_000)  // by the journal's clock
+            let life = Duration.seconds(30 * 86_400)
+            func known() async throws -> [Bool] {
+                try await store.append([messages[0], messages[20]]).map { $0.event == nil }
+            }
+            func sealed() async throws -> [[String]] {
+                try await store.expectEqual()
+                return try store.gateways.map { gateway in
+                    try gateway.view.dump().filter {
+                        $0.hasPrefix("run ") || $0.hasPrefix("id 1 ")
+                    }
+                }
+            }
+            try await store.log.trim(RetentionPolicy(), now: now.advanced(by: life - .seconds(60)))
+            #expect(try await sealed().map(\.count) == [17, 17], "a run of 16")
+            #expect(try await known() == [true, true])
+            // Who does not have the lease forgets nothing.
+            let replica = store.gateways[0].replica
+            let outdated = try await replica.submit([.forgetIDs(run: 1, grant: 1)])
+            guard case .refused? = outdated.first else {
+                Issue.record("\(outdated)")
+                return
+            }
+            #expect(try await sealed().map(\.count) == [17, 17])
+            try await store.log.trim(RetentionPolicy(), now: now.advanced(by: life + .seconds(60)))
+            #expect(try await sealed().map(\.count) == [0, 0])
+            #expect(try await known() == [false, true])
+            try await store.reopen()
+            try await store.expectEqual()
         }
     }
 

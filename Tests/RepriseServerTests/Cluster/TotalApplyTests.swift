@@ -116,6 +116,7 @@ struct TotalApplyTests {
                     .account(SetChannel(room, ChannelSettings(retention: retention), by: owner)),
                     .account(SetMute(Mute(.channel(room), until: time), of: ada)),
                     .trim(room, through: number, grant: nil), .mark(grant: number),
+                    .forgetIDs(run: number, grant: nil), .forgetIDs(run: number, grant: number),
                     .hashed(ViewHash(mark: number, hash: Array(1...32))),
                     .checked(
                         ResultCheck(first: number, last: number, digest: Array(1...32), name: "")),
