@@ -89,8 +89,8 @@ package struct ClusterEntry: Sendable {
         try self.init(bytes, hasCommands: true)
     }
 
-    /// An entry's head alone, of any format, where its commands do not matter: it does not count, or
-    /// they are not to be applied.
+    /// An entry's head alone, of any format, where its commands do not matter: it does not count,
+    /// or they are not to be applied.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` or `.tooLarge` for what no version
     ///   writes.

@@ -10,7 +10,8 @@ import Synchronization
 /// let outcomes = try await replica.submit([.publish(messages)])
 /// ```
 ///
-/// What was submitted is answered when it is applied here, and after `onApplied` of ``run(_:onLeftBehind:)``.
+/// What was submitted is answered when it is applied here, and after `onApplied` of
+/// ``run(_:onLeftBehind:)``.
 package actor ClusterReplica {
     private let view: ClusterView
     private let journal: any ClusterJournal
@@ -54,8 +55,8 @@ package actor ClusterReplica {
 
     package nonisolated var figures: Figures { counted.withLock { $0 } }
 
-    /// Why nothing is applied, while it waits for an operator to have an entry skipped, or to upgrade
-    /// this gateway.
+    /// Why nothing is applied, while it waits for an operator to have an entry skipped, or to
+    /// upgrade this gateway.
     package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
     /// Makes a replica; it does nothing before ``run(_:onLeftBehind:)``.
@@ -81,8 +82,8 @@ package actor ClusterReplica {
 
     /// Follows the journal until it is left, or the task is cancelled; called once.
     ///
-    /// Before an entry that no gateway can apply, or that a later version wrote, it waits until that
-    /// is skipped: see ``problem``.
+    /// Before an entry that no gateway can apply, or that a later version wrote, it waits until
+    /// that is skipped: see ``problem``.
     ///
     /// - Parameters:
     ///   - onApplied: receives each applied entry in order, before its answers, and whether this

@@ -282,8 +282,8 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         return actions
     }
 
-    /// Callers were told that the outcome is unknown: what was not sent is not sent any more, and in
-    /// entries that are sent again nothing stands for it.
+    /// Callers were told that the outcome is unknown: what was not sent is not sent any more, and
+    /// in entries that are sent again nothing stands for it.
     ///
     /// A gateway that was cut off for long would else do what somebody has since undone elsewhere.
     private mutating func abandon() {

@@ -200,7 +200,7 @@ struct BaseTests {
         try view.close()
     }
 
-    /// What a gateway says of its view comes into the journal when it is said again, a second later.
+    /// What a gateway says of its view comes into the journal when it says it again.
     private final class LateHashes: ClusterJournal {
         private let shared: SharedJournal
         private let said = Mutex<Set<Int64>>([])
