@@ -87,7 +87,7 @@ package enum ClusterCommand: Sendable {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for fields that a gateway does not
-    ///   write, `.unknownKind` for an unknown tag, and what the fields' types throw.
+    ///   write, `.unknownKind` for a tag or a value of a later version, and what the fields' types throw.
     init(_ reader: inout BinaryReader) throws {
         switch try reader.byte() {
         case 0: self = .nop
@@ -113,10 +113,7 @@ package enum ClusterCommand: Sendable {
                 run: try reader.integer(), grant: try reader.optional { try $0.integer() })
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
-                throw RepriseError(
-                    .unknownKind,
-                    "The journal has a command \(tag), which this version does not know.",
-                    remedy: "Upgrade this gateway.")
+                throw ClusterEntry.unknown("a command \(tag)")
             }
             self = .account(try type.init(from: &reader))
         }
@@ -200,7 +197,7 @@ package struct PublishMessages: Hashable, Sendable {
             case 1: change = .edits(try EntryID(reader.text()))
             case 2: change = .deletes(try EntryID(reader.text()))
             case let other:
-                throw RepriseError(.malformed, "\(other) is no change of a message.")
+                throw ClusterEntry.unknown("a change \(other) of a message")
             }
             let body = try reader.bytes()
             guard body.count <= WireLimits.bodyBytes else {

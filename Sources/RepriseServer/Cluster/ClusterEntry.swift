@@ -107,10 +107,10 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.malformed, "It is no entry.")
         }
         let format = try reader.byte()
-        guard !hasCommands || format == Self.format else { throw Self.unknown("format \(format)") }
+        guard !hasCommands || format == Self.format else { throw Self.unknown("an entry of format \(format)") }
         rules = try reader.integer()
         guard rules > 0 else { throw RepriseError(.malformed, "Rules are numbered from 1.") }
-        guard !hasCommands || rules <= Self.rules else { throw Self.unknown("rules \(rules)") }
+        guard !hasCommands || rules <= Self.rules else { throw Self.unknown("an entry of rules \(rules)") }
         session = try reader.integer()
         n = try reader.integer()
         clock = try reader.time()
@@ -135,9 +135,10 @@ package struct ClusterEntry: Sendable {
         }
     }
 
-    private static func unknown(_ what: String) -> RepriseError {
+    /// What a later version has written.
+    static func unknown(_ what: String) -> RepriseError {
         RepriseError(
-            .unknownKind, "The journal has an entry of \(what), which this version does not know.",
+            .unknownKind, "The journal has \(what), which this version does not know.",
             remedy: "Upgrade this gateway.")
     }
 }
