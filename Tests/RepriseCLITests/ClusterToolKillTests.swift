@@ -34,7 +34,8 @@ struct ClusterToolKillTests {
     ///
     /// - Returns: how often it was killed before it had ended.
     private func kill(
-        _ arguments: [String], after waits: [Int], once began: (RunningTool) -> Bool = { _ in true },
+        _ arguments: [String], after waits: [Int],
+        once began: (RunningTool) -> Bool = { _ in true },
         then check: (_ status: Int32) async throws -> Void
     ) async throws -> Int {
         var kills = 0
@@ -93,7 +94,8 @@ struct ClusterToolKillTests {
         try await NatsServer.run { nats, folder in
             let data = folder.path("data")
             let single = try await ToolServer(data: data)
-            #expect(try await Tool.run("publish", "broken", "1", "--server", single.url).status == 0)
+            let first = try await Tool.run("publish", "broken", "1", "--server", single.url)
+            #expect(first.status == 0, "\(first.error)")
             await end([single])
             // A message stands behind the head: storing many there violates a key.
             let change = try await Command.run(
@@ -107,9 +109,8 @@ struct ClusterToolKillTests {
             let seed = try await Tool.run(
                 "cluster", "seed", "--data", data, "--log", nats.url, "--open")
             #expect(seed.status == 0, "\(seed.error)")
-            var all = [
-                try await gateway(nats, folder.path("1")), try await gateway(nats, folder.path("2")),
-            ]
+            var all: [ToolServer] = []
+            for name in ["1", "2"] { all.append(try await gateway(nats, folder.path(name))) }
             try await fill(all[0], 20, bytes: 10)
             let lines = (0..<10).map { #"{"id":"bad\#($0)","body":1}"# }.joined(separator: "\n")
             _ = try await Command.run(
@@ -150,7 +151,7 @@ struct ClusterToolKillTests {
         }
     }
 
-    @Test("A journal that was restored gets its epoch again: no message is lost, whatever was killed")
+    @Test("A new epoch is given again to a restored journal: no message is lost")
     func restored() async throws {
         try await NatsServer.run { nats, folder in
             // With a base, of the first epoch.

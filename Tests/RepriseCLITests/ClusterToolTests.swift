@@ -185,7 +185,7 @@ struct ClusterToolTests {
             }
             try await tool("publish", "general", "before", "--server", first.url)
             let lines = (0..<10).map { #"{"id":"bad\#($0)","body":1}"# }.joined(separator: "\n")
-            let publish = { (server: ToolServer) in
+            let publish = { @Sendable (server: ToolServer) in
                 try await Command.run(
                     "curl",
                     [

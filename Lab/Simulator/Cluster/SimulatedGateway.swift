@@ -127,11 +127,9 @@ final class SimulatedGateway: JournaledStore {
             if simulation.mutation == .clusterForgetsPast, order == .changed { order = .applied }
             let action = tail.heard(entry, order, applied: view.position.sequence, now: now)
             if case .apply? = action, !isConfirmed {
-                isVerified = false
-                verify(nil)
-            } else {
-                follow(action)
+                return follow(.read(after: view.position.sequence))
             }
+            follow(action)
         }
         if process.state == .running { lookLater() }
     }

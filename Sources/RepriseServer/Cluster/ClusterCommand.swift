@@ -87,7 +87,8 @@ package enum ClusterCommand: Sendable {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for fields that a gateway does not
-    ///   write, `.unknownKind` for a tag or a value of a later version, and what the fields' types throw.
+    ///   write, `.unknownKind` for a tag or a value of a later version, and what the fields' types
+    ///   throw.
     init(_ reader: inout BinaryReader) throws {
         switch try reader.byte() {
         case 0: self = .nop

@@ -107,10 +107,14 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.malformed, "It is no entry.")
         }
         let format = try reader.byte()
-        guard !hasCommands || format == Self.format else { throw Self.unknown("an entry of format \(format)") }
+        guard !hasCommands || format == Self.format else {
+            throw Self.unknown("an entry of format \(format)")
+        }
         rules = try reader.integer()
         guard rules > 0 else { throw RepriseError(.malformed, "Rules are numbered from 1.") }
-        guard !hasCommands || rules <= Self.rules else { throw Self.unknown("an entry of rules \(rules)") }
+        guard !hasCommands || rules <= Self.rules else {
+            throw Self.unknown("an entry of rules \(rules)")
+        }
         session = try reader.integer()
         n = try reader.integer()
         clock = try reader.time()

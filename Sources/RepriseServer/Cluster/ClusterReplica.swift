@@ -170,7 +170,7 @@ package actor ClusterReplica {
     // MARK: Following
 
     /// Those that follow each other are applied in one transaction.
-    private func heard(_ entries: [StoredEntry]) throws {
+    private func heard(_ entries: [StoredEntry], isRead: Bool = false) throws {
         var rest = entries[...]
         while disputed == nil, stuck == nil, isVerified, let entry = rest.first {
             let action = tail.heard(
@@ -180,8 +180,8 @@ package actor ClusterReplica {
                 guard isConfirmed else {
                     // It may stand behind what the journal has lost meanwhile: an own one would
                     // look right here alone.
-                    isVerified = false
-                    return verify(nil)
+                    if !isRead { read(after: view.position.sequence) }
+                    return
                 }
                 count = zip(rest, entry.sequence...).prefix { $0.sequence == $1 }.count
                 try apply(Array(rest.prefix(count)))
@@ -243,9 +243,12 @@ package actor ClusterReplica {
                 confirmed = clock.uptime()
             }
         }
-        try heard(entries)
+        try heard(entries, isRead: true)
+        // What is not confirmed is read again after a silence.
         try follow(
-            tail.read(last: last, applied: view.position.sequence, now: clock.uptime()))
+            tail.read(
+                last: isConfirmed ? last : nil, applied: view.position.sequence,
+                now: clock.uptime()))
     }
 
     /// Applies the next entries, in order.
@@ -422,8 +425,8 @@ extension AdmissionMachine.Fault {
         case .unreadable(let sequence, let reason):
             RepriseError(
                 reason.code, "Entry \(sequence) of the journal cannot be read: \(reason.message)",
-                remedy: "\(reason.remedy ?? "Upgrade this gateway.") If no version can read it, and "
-                    + "no gateway has applied it: reprise cluster skip \(sequence).")
+                remedy: "\(reason.remedy ?? "Upgrade this gateway.") If no version can read it, "
+                    + "and no gateway has applied it: reprise cluster skip \(sequence).")
         case .poisonous(let sequence, let reason):
             RepriseError(
                 .internal, "Entry \(sequence) of the journal cannot be applied: \(reason.message)",

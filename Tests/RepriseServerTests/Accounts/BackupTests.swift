@@ -182,7 +182,9 @@ struct BackupTests {
                     at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
                 try Data("half".utf8).write(to: file)
             }
-            let restore = { try await onThread { try Backup.restore(from: copy.path, to: target.path) } }
+            let restore = {
+                try await onThread { try Backup.restore(from: copy.path, to: target.path) }
+            }
             if isLeft {
                 #expect(try await restore().messages == 1)
                 #expect(

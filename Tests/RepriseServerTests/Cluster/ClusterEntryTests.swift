@@ -196,7 +196,8 @@ struct ClusterEntryTests {
     private static func read(_ command: [UInt8]) throws -> ClusterCommand {
         let entry = try ClusterEntry(
             ClusterEntry.bytes(
-                session: 7, n: 3, clock: WallTime(milliseconds: 1), base: base, commands: [command]))
+                session: 7, n: 3, clock: WallTime(milliseconds: 1), base: base,
+                commands: [command]))
         return entry.commands[0]
     }
 

@@ -581,7 +581,9 @@ struct ClusterReplicaTests {
             return heard.stream
         }
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
-            if isDeaf.load(ordering: .relaxed) { throw RepriseError(.unreachable, "It is cut off.") }
+            guard !isDeaf.load(ordering: .relaxed) else {
+                throw RepriseError(.unreachable, "It is cut off.")
+            }
             return try await shared.read(after: sequence)
         }
         func status() async throws -> JournalStatus { try await shared.status() }
@@ -684,7 +686,7 @@ struct ClusterReplicaTests {
         await view.close()
     }
 
-    @Test("Before an entry of a later version a gateway waits and says so, also when it starts again")
+    @Test("Before an entry of a later version a gateway waits, and says so at each start")
     func laterVersion() async throws {
         try await Self.run { store in
             try await store.fill(try ChannelName("room"), 3)

@@ -151,7 +151,9 @@ struct SubmissionMachineTests {
         var writer = try Writer.open()
         let command = ClusterCommand.trim(channel(), through: 1, grant: nil).bytes
         func expired(_ actions: [Machine.Action]) -> [Int64] {
-            actions.compactMap { if case .answer(let ticket, .failure) = $0 { ticket } else { nil } }
+            actions.compactMap {
+                if case .answer(let ticket, .failure) = $0 { ticket } else { nil }
+            }
         }
         _ = try writer.submit()
         writer.now += .seconds(10)

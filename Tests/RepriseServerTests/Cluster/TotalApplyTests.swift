@@ -12,9 +12,12 @@ struct TotalApplyTests {
     private static let numbers: [Int64] = [
         .min, -1, 0, 1, 2, WireLimits.greatestSequence, .max - 1, .max,
     ]
-    private static let texts = ["", "\0", "a\0b", "\u{feff}é", String(repeating: "x", count: 2_000)]
+    private static let texts = [
+        "", "\0", "a\0b", "\u{feff}é", String(repeating: "x", count: 2_000),
+    ]
 
-    private let (room, ada) = (channel("room"), UserID(unchecked: "ada"))
+    private let room = channel("room")
+    private let ada = UserID(unchecked: "ada")
     private let phone = EntryID(unchecked: "phone")
     private var owner: Principal { Principal(user: ada) }
 

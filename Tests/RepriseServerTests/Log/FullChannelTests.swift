@@ -50,7 +50,7 @@ struct FullChannelTests {
     /// Of a store whose channel has two sequences left.
     private func expectAnswers(of store: any LogUnderTestStore) async throws {
         let greatest = WireLimits.greatestSequence
-        #expect(try await store.log.head(of: room) == greatest - 2)
+        #expect(try store.log.head(of: room) == greatest - 2)
         let last = message(room)
         #expect(try await store.append([message(room)])[0].event?.seq == greatest - 1)
         // A deletion of what was never stored takes two.
@@ -58,7 +58,7 @@ struct FullChannelTests {
             channel: room, id: .random(), change: .deletes(.random()), mayChangeOthers: true,
             body: AppendRules.nothing)
         #expect(try await store.append([burial])[0].refusal == .channelFull)
-        #expect(try await store.log.head(of: room) == greatest - 1)
+        #expect(try store.log.head(of: room) == greatest - 1)
         let edit = NewMessage(
             channel: room, id: .random(), change: .edits(last.id), body: Array("2".utf8))
         let results = try await store.append([
@@ -69,8 +69,8 @@ struct FullChannelTests {
         for index in [2, 5, 6] { #expect(results[index].refusal == .channelFull, "\(results)") }
         #expect(results[4] == .duplicate(seq: greatest))
         try await store.reopen()
-        #expect(try await store.log.head(of: room) == greatest)
-        #expect(try await store.log.head(of: other) == 2)
+        #expect(try store.log.head(of: room) == greatest)
+        #expect(try store.log.head(of: other) == 2)
         #expect(try await store.append([message(room)])[0].refusal == .channelFull)
         let page = try await store.everything(in: room)
         #expect(page.events.map(\.seq) == [greatest - 2, greatest - 1, greatest])
