@@ -195,7 +195,8 @@ package struct ClusterInspection: Sendable {
                     "\(report.name) stands before entry \(report.sequence): "
                         + report.reason,
                     remedy: "If no gateway can apply it: reprise cluster skip "
-                        + "\(report.sequence). If others have, remove the view of this one."))
+                        + "\(report.sequence). If others have, upgrade this one to their version, or "
+                        + "else remove its view."))
         }
         if let differing = results.keys.sorted().lazy.compactMap({ Self.difference(results[$0]) })
             .first

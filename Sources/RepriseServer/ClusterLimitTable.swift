@@ -63,7 +63,8 @@ extension LimitTable {
             Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
-                "`/readyz` answers 503; connections stay"),
+                "`/readyz` answers 503; connections stay. A gateway that starts ends with `.unavailable`"
+            ),
             Limit(
                 "cluster.flight", "entries of a gateway that are under way",
                 "\(ClusterLimits.entriesInFlight), each of up to \(ClusterLimits.entryCommands) changes",
@@ -72,7 +73,8 @@ extension LimitTable {
                 "cluster.resend", "an entry that does not come back",
                 "\(ClusterLimits.resendAfter)", "it and all behind it are sent again"),
             Limit(
-                "cluster.answer", "the wait for the journal", "\(ClusterLimits.answerWithin)",
+                "cluster.answer", "the wait for the journal, from when the server took the request",
+                "\(ClusterLimits.answerWithin)",
                 "`.unavailable`: unknown whether it is stored; send it again with its id"),
             Limit(
                 "cluster.arrived", "entries that came live and are not yet applied",
@@ -81,6 +83,10 @@ extension LimitTable {
             Limit(
                 "cluster.silence", "silence of the journal", "\(ClusterLimits.silence)",
                 "it is asked what was missed"),
+            Limit(
+                "cluster.confirmed", "silence after which a gateway compares what it has applied",
+                "\(ClusterLimits.confirmedWithin)",
+                "if the journal does not hold that any more, the gateway stops"),
             Limit(
                 "cluster.base", "what the writer of an entry had applied",
                 "\(ClusterLimits.baseEntries) entries or \(ClusterLimits.baseAge) before it",

@@ -50,15 +50,16 @@ extension Server {
     /// Follows a cluster's journal; in a graceful shutdown for half of its time, so that callers
     /// do not wait for a journal that is not there.
     func follow(
-        _ cluster: ClusterMember,
+        _ cluster: ClusterMember, leftBehind: @escaping @Sendable () -> Void,
         _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
-                try await cluster.replica.run { entry, isOwn in
-                    cluster.applied(entry)
-                    onApplied(entry, isOwn)
-                }
+                try await cluster.replica.run(
+                    { entry, isOwn in
+                        cluster.applied(entry, isOwn: isOwn)
+                        onApplied(entry, isOwn)
+                    }, onLeftBehind: leftBehind)
             }
             tasks.addTask {
                 try await gracefulShutdown()

@@ -158,7 +158,7 @@ public struct Server: Service {
             pushing.committed($0)
         }
         let committer = Committer(
-            log: log,
+            log: log, clock: storage.cluster == nil ? nil : clock,
             // In a cluster the events come with the journal, those of others too.
             onCommit: { if storage.cluster == nil { onCommit($0) } },
             onFailure: { hub.storingFailed(in: $0) })
@@ -171,7 +171,8 @@ public struct Server: Service {
                 parts.addTask {
                     .followed(
                         await Self.result {
-                            try await follow(cluster) { entry, isOwn in
+                            try await follow(cluster, leftBehind: gateway.sendAway) {
+                                entry, isOwn in
                                 accounts.applied(entry)
                                 gateway.applied(entry.arrivals)
                                 onCommit(entry.events)
@@ -222,10 +223,12 @@ public struct Server: Service {
     private func openStorage(_ clock: any Timekeeper) async throws -> Storage {
         if let openJournal {
             let journal = try await cancelWhenGracefulShutdown { try await openJournal() }
-            let cluster = try await ClusterMember.join(
-                journal, at: configuration.data, name: gatewayName,
-                implicitChannels: configuration.implicitChannels, schedule: schedule, clock: clock,
-                logger: logger)
+            let cluster = try await cancelWhenGracefulShutdown {
+                try await ClusterMember.join(
+                    journal, at: configuration.data, name: gatewayName,
+                    implicitChannels: configuration.implicitChannels, schedule: schedule,
+                    clock: clock, logger: logger)
+            }
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)
         }
         let log = try openLog()

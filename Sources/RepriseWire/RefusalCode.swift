@@ -21,13 +21,13 @@ extension RefusalCode {
     /// The codes of this version, in the order of `docs/protocol.md`.
     package enum Known: String, CaseIterable, Sendable {
         case tooLarge, malformed, badChannelName, badID, conflict, noSuchMessage, tooManyChannels
-        case forbidden, unavailable, rateLimited, overloaded, predecessorMissing
+        case channelFull, forbidden, unavailable, rateLimited, overloaded, predecessorMissing
 
         var isTemporary: Bool {
             switch self {
             case .unavailable, .rateLimited, .overloaded, .predecessorMissing: true
             case .tooLarge, .malformed, .badChannelName, .badID, .conflict, .noSuchMessage,
-                .tooManyChannels, .forbidden:
+                .tooManyChannels, .channelFull, .forbidden:
                 false
             }
         }
@@ -55,6 +55,11 @@ extension RefusalCode {
                     "more than \(WireLimits.channelsPerConnection) channels on this connection",
                     "unsubscribe from another channel first"
                 )
+            case .channelFull:
+                (
+                    "the channel has reached sequence \(WireLimits.greatestSequence)",
+                    "publish in another channel"
+                )
             case .forbidden: ("not for this user, or no such channel", "do not repeat it")
             case .unavailable: ("not stored, or unknown whether", "repeat with the same id")
             case .rateLimited: ("too many requests", "wait for `retryAfter`, then repeat")
@@ -80,6 +85,8 @@ extension RefusalCode {
     public static let conflict = RefusalCode(Known.conflict)
     /// More channels than ``WireLimits/channelsPerConnection``.
     public static let tooManyChannels = RefusalCode(Known.tooManyChannels)
+    /// The channel has used its ``WireLimits/greatestSequence``; publish in another one.
+    public static let channelFull = RefusalCode(Known.channelFull)
     /// An edit or a deletion of a message that the channel does not have.
     public static let noSuchMessage = RefusalCode(Known.noSuchMessage)
     /// Not allowed for this user, or the channel does not exist.

@@ -36,7 +36,8 @@ extension LimitTable {
                 "\(WireLimits.channelsPerConnection)", "`refused` `tooManyChannels`; close 4200"),
             Limit(
                 "wire.sequence", "a sequence", "\(WireLimits.greatestSequence)",
-                "malformed; a channel that has reached it takes no more messages (`full`)"),
+                "malformed; a channel that has reached it takes no more messages: `refused` `channelFull`"
+            ),
             Limit(
                 "wire.text", "the texts `client`, `server` and `message`",
                 "\(bytes: WireLimits.textBytes)", "cut"),

@@ -26,6 +26,7 @@ extension SimulatedCluster {
             return simulation.violated(.agreement, "the journal cannot be applied: \(error)")
         }
         let mustStop = gateways.map { $0.view.position.sequence > last }
+        cutOneOff()
         restartOne(&random)
         for number in gateways.indices {
             for _ in 0..<1 + random.index(3) {
@@ -43,6 +44,13 @@ extension SimulatedCluster {
         (truth.observer, truth.membersChanged, truth.accounts) = ({ _ in }, { _ in }, nil)
         for server in servers { server.observer = { _ in } }
         receipts?.switchOff()
+    }
+
+    /// It hears nothing of what takes the numbers of what was lost, and then stores.
+    private func cutOneOff() {
+        var own = simulation.random("cut off")
+        guard own.chance(0.3) else { return }
+        gateways[own.index(gateways.count)].cutOff(for: own.spread(.seconds(4), .seconds(9)))
     }
 
     /// It finds what others have stored meanwhile, and stores at once.

@@ -30,6 +30,8 @@ final class SimulatedGateway: JournaledStore {
     private var disputed: StoredEntry?
     /// Whether what was applied in former lives was compared with the journal.
     private var isVerified = true
+    /// When the journal was last seen to hold what is applied here.
+    private var confirmed: Duration = .zero
     /// Why it has stopped for good.
     private(set) var stopped: String?
     var receipts: ReceiptsGateway?
@@ -86,6 +88,7 @@ final class SimulatedGateway: JournaledStore {
         writer = SubmissionMachine(nonces: nonces.next)
         tail = TailMachine(now: now)
         (replies, disputed, stopped) = ([:], nil, nil)
+        confirmed = now
         // It can be wrong only behind a journal that went back.
         isVerified = !journal.hasGoneBack || view.position.sequence == 0
         if simulation.mutation == .clusterStartsBlindly { isVerified = true }
@@ -122,9 +125,21 @@ final class SimulatedGateway: JournaledStore {
             }
             var order = view.order(of: entry)
             if simulation.mutation == .clusterForgetsPast, order == .changed { order = .applied }
-            follow(tail.heard(entry, order, applied: view.position.sequence, now: now))
+            let action = tail.heard(entry, order, applied: view.position.sequence, now: now)
+            if case .apply? = action, !isConfirmed {
+                return follow(.read(after: view.position.sequence))
+            }
+            follow(action)
         }
         if process.state == .running { lookLater() }
+    }
+
+    /// It can be wrong only behind a journal that went back.
+    private var isConfirmed: Bool {
+        !journal.hasGoneBack || view.position.sequence == 0
+            || now - confirmed < ClusterLimits.confirmedWithin
+            || simulation.mutation == .clusterStartsBlindly
+            || simulation.mutation == .clusterForgetsPast
     }
 
     private func lookLater() {
@@ -150,8 +165,15 @@ final class SimulatedGateway: JournaledStore {
         case .apply(let entry): apply(entry)
         case .wentBack(let sequence):
             stop("entry \(sequence) of the journal is another one")
-        case .read(let sequence):
+        case .read(let applied):
+            let isFresh = now - confirmed < ClusterLimits.confirmedWithin / 2
+            let sequence = isFresh || !journal.hasGoneBack ? applied : max(applied - 1, 0)
             journal.read(after: sequence, for: self) { [unowned self] entries, last in
+                if let entry = entries.first, entry.sequence <= view.position.sequence,
+                    view.order(of: entry) == .applied
+                {
+                    confirmed = now
+                }
                 heard(entries)
                 guard process.state == .running else { return }
                 follow(tail.read(last: last, applied: view.position.sequence, now: now))
@@ -165,6 +187,7 @@ final class SimulatedGateway: JournaledStore {
         guard server.disk.commit() == .done else { return fail("cannot write its view") }
         do {
             for applied in try view.apply([entry], isVerified: isVerified) {
+                confirmed = now
                 moments[applied.sequence] = simulation.now
                 guard process.survives("telling of entry \(applied.sequence)") else { return }
                 server.life?.applied(applied)

@@ -98,8 +98,11 @@ final class SimulatedStream {
         case 0: bytes.removeLast(1 + random.index(bytes.count - 1))
         case 1: bytes += noise
         default:
-            let place = ClusterEntry.headBytes + random.index(bytes.count - ClusterEntry.headBytes)
-            bytes[place] ^= UInt8(1 + random.index(255))
+            // The format, the rules or a command: its number and past are those that have counted.
+            let (first, last) = (ClusterEntry.mark.count, ClusterEntry.mark.count + 9)
+            let place = first + random.index(bytes.count - ClusterEntry.headBytes + 9)
+            bytes[place < last ? place : place - last + ClusterEntry.headBytes] ^= UInt8(
+                1 + random.index(255))
         }
         return bytes
     }

@@ -97,7 +97,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .clusterStopsAtNoise: "a gateway stops at what is no entry"
         case .clusterForgetsPast: "a gateway goes on when the journal has gone back"
         case .clusterStopsForOthers: "a gateway stops for another's past, and does not compare"
-        case .clusterStartsBlindly: "a gateway that starts does not compare its view"
+        case .clusterStartsBlindly: "after its start or a silence no gateway compares its view"
         case .clusterUnfencedHolder: "what the holder of a lease asks for does not carry its grant"
         case .clusterLeaseFromAnswer: "a lease counts from its answer, not from its request"
         case .removalUntold: "connections are not told that a membership has ended"

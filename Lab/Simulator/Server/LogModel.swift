@@ -64,7 +64,7 @@ package struct LogModel: Sendable {
 
     private func decide(_ message: NewMessage) -> AppendRules.Decision {
         AppendRules.decide(
-            message, in: indices[message.channel].map { channels[$0].head.key },
+            message, in: indices[message.channel].map { channels[$0].head },
             known: { known[$0] }, awaits: { awaited.contains($0) },
             target: { target(at: $0) })
     }
@@ -83,15 +83,13 @@ package struct LogModel: Sendable {
             from: events[index].from, kind: kind, isDeleted: events[index].isDeleted)
     }
 
-    package mutating func append(
-        _ batch: [NewMessage], now: WallTime
-    ) throws -> [AppendResult] {
+    package mutating func append(_ batch: [NewMessage], now: WallTime) -> [AppendResult] {
         var newest = now
         let before = recent.count
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         for message in batch {
-            let result = try append(message, decide(message), now: now)
+            let result = append(message, decide(message), now: now)
             newest = max(newest, result.event?.time ?? newest)
             results.append(result)
         }
@@ -101,7 +99,7 @@ package struct LogModel: Sendable {
 
     private mutating func append(
         _ message: NewMessage, _ decision: AppendRules.Decision, now: WallTime
-    ) throws -> AppendResult {
+    ) -> AppendResult {
         switch decision {
         case .answer(let result): return result
         case .arrived(let position):
@@ -114,13 +112,13 @@ package struct LogModel: Sendable {
         case .answer(let result): return result
         case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
-            let event = try channels[index].head.take(message, change, now: now)
+            let event = channels[index].head.take(message, change, now: now)
             add(event, of: event.from, to: index)
             if case .deletes(let target) = change { blank(target, in: index) }
             return .stored(event)
         case .bury(let id):
-            let target = try channels[index].head.bury(id, by: message, now: now)
-            let deletion = try channels[index].head.take(message, .deletes(target.seq), now: now)
+            let target = channels[index].head.bury(id, by: message, now: now)
+            let deletion = channels[index].head.take(message, .deletes(target.seq), now: now)
             add(target, of: AppendRules.owner(ofBuriedBy: message), to: index)
             add(deletion, of: deletion.from, to: index)
             awaited.insert(.init(channel: Int64(index + 1), seq: target.seq))

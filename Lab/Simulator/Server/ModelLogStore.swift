@@ -29,17 +29,17 @@ package final class ModelLogStore: LogStore {
         _ batch: [NewMessage], now: WallTime, fate: Fate
     ) throws -> [AppendResult] {
         if !believed.isEmpty { return try appendBelieving(batch, now, fate) }
-        guard model.stores(batch) else { return try model.append(batch, now: now) }
+        guard model.stores(batch) else { return model.append(batch, now: now) }
         switch fate() {
         case .done:
             unsynced = nil
-            return try model.append(batch, now: now)
+            return model.append(batch, now: now)
         case .full:
             try believe(batch, now)
             throw Self.full
         case .syncFailed:
             var next = model
-            let results = try next.append(batch, now: now)
+            let results = next.append(batch, now: now)
             unsynced = (next, results.flatMap(\.events))
             try believe(batch, now)
             throw Self.failed
@@ -49,7 +49,7 @@ package final class ModelLogStore: LogStore {
     private func believe(_ batch: [NewMessage], _ now: WallTime) throws {
         guard mutation == .keepHeadsAfterFailedCommit else { return }
         var next = model
-        for event in try next.append(batch, now: now).flatMap(\.events) {
+        for event in next.append(batch, now: now).flatMap(\.events) {
             believed[event.id] = .duplicate(seq: event.seq)
         }
     }
@@ -68,7 +68,7 @@ package final class ModelLogStore: LogStore {
 
     package func preview(_ batch: [NewMessage], now: WallTime) throws -> [AppendResult] {
         var next = model
-        return try next.append(batch, now: now)
+        return next.append(batch, now: now)
     }
 
     package func state(of channel: ChannelName) -> LogChannelState { model.state(of: channel) }

@@ -295,7 +295,7 @@ package final class Accounts: Sendable {
         case .changed(let outcome as Command.Outcome, _)?: return outcome
         case .refused(let error)?: throw error
         case .nothing?, .published?, .arrived?, .leased?, .marked?, .hashed?, .checked?, .trimmed?,
-            .changed?, nil:
+            .forgot?, .changed?, nil:
             throw RepriseError(.internal, "A change has another outcome than its own.")
         }
     }

@@ -19,7 +19,7 @@ extension SetChannel: JournaledCommand {
         let name = try ChannelName(reader.text())
         guard let visibility = ChannelSettings.Visibility(rawValue: try reader.text()),
             let history = ChannelSettings.History(rawValue: try reader.text())
-        else { throw RepriseError(.malformed, "A channel has unknown settings.") }
+        else { throw ClusterEntry.unknown("a channel's setting") }
         let retention = RetentionPolicy(
             count: try reader.optional { try $0.integer() },
             age: try reader.optional { .milliseconds(try $0.integer()) },
@@ -46,7 +46,7 @@ extension SetMember: JournaledCommand {
     package init(from reader: inout BinaryReader) throws {
         let user = try UserID(reader.text())
         guard let role = Member.Role(rawValue: try reader.text()) else {
-            throw RepriseError(.malformed, "A member has an unknown role.")
+            throw ClusterEntry.unknown("a member's role")
         }
         self.init(user, role, in: try ChannelName(reader.text()), by: try reader.principal())
     }
@@ -225,7 +225,7 @@ extension SetCatalogue: JournaledCommand {
         case 1: condition = .absent
         case 2: condition = .oneOf(nil)
         case 3: condition = .oneOf(try reader.list { try $0.text() })
-        case let other: throw RepriseError(.malformed, "\(other) is no condition.")
+        case let other: throw ClusterEntry.unknown("a condition \(other)")
         }
         self.init(unchecked: bytes, version: version, of: company, if: condition)
     }
@@ -249,7 +249,7 @@ extension BinaryReader {
         switch try byte() {
         case 0: .channel(try ChannelName(text()))
         case 1: .user(try UserID(text()))
-        case let other: throw RepriseError(.malformed, "\(other) is no subject of a mute.")
+        case let other: throw ClusterEntry.unknown("a mute of \(other)")
         }
     }
 }

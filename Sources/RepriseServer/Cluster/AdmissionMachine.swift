@@ -45,13 +45,13 @@ package struct AdmissionMachine: Sendable {
         case noEntry
     }
 
-    /// An entry that cannot be decided about: the gateway stops serving.
+    /// An entry that cannot be decided about: nothing is applied behind it.
     package enum Fault: Error, Hashable, Sendable {
         /// The journal does not hold what this gateway has applied, or its writer had applied
         /// another journal. ``AdmissionMachine/admit(_:isVerified:)`` goes on once this gateway has
         /// compared its own past with the journal.
         case otherPast(sequence: Int64, base: Int64)
-        /// A later version wrote it.
+        /// A later version wrote it: this one waits before it, to be upgraded.
         case unreadable(sequence: Int64, RepriseError)
         /// Applying it fails, and not by the disk: no gateway applies it until an operator has it
         /// skipped.
@@ -159,9 +159,11 @@ package struct AdmissionMachine: Sendable {
         do {
             return try ClusterEntry(stored.bytes)
         } catch {
-            guard let error = error as? RepriseError, error.code == .unknownKind else { return nil }
+            guard let error = error as? RepriseError, error.code == .unknownKind,
+                let head = try? ClusterEntry(headOf: stored.bytes)
+            else { return nil }
             // What would not count in any version need not be read: see `decide`.
-            guard let head = try? ClusterEntry(headOf: stored.bytes), !mayCount(head) else {
+            guard !mayCount(head) else {
                 throw .unreadable(sequence: stored.sequence, error)
             }
             return head
@@ -223,9 +225,9 @@ package struct AdmissionMachine: Sendable {
         return then.advanced(by: ClusterLimits.baseAge) >= now
     }
 
-    /// Whether an entry is its session's next.
+    /// Whether an entry is its session's next, or may open one.
     private func mayCount(_ entry: ClusterEntry) -> Bool {
-        sessions[entry.session].map { entry.n == $0.next } ?? false
+        entry.session == 0 || sessions[entry.session].map { entry.n == $0.next } ?? false
     }
 
     private mutating func open(_ sequence: Int64, _ now: WallTime) {

@@ -33,6 +33,8 @@ package actor BaseKeeper {
     private let schedule: Schedule
     /// What gateways said of marks, by their sessions.
     private var said: [Int64: ViewHash] = [:]
+    /// The session by which this one said something last.
+    private var ownSession: Int64?
     /// What this view held at the newest mark.
     private var mine: ViewHash?
     /// The view at a mark of this gateway's own, until it is copied: while it is kept, the file's
@@ -59,10 +61,10 @@ package actor BaseKeeper {
     /// What differs between the views of gateways; nil while nothing does.
     package nonisolated var problem: String? { difference.withLock { $0 } }
 
-    /// An entry is applied; does not block.
-    package nonisolated func applied(_ entry: AppliedEntry) {
+    /// An entry is applied, perhaps one of this gateway; does not block.
+    package nonisolated func applied(_ entry: AppliedEntry, isOwn: Bool) {
         for case .hashed(let hash) in entry.outcomes {
-            Task { await self.heard(hash, from: entry.session) }
+            Task { await self.heard(hash, from: entry.session, isOwn: isOwn) }
         }
     }
 
@@ -93,14 +95,16 @@ package actor BaseKeeper {
         }
     }
 
-    private func heard(_ hash: ViewHash, from session: Int64) {
+    private func heard(_ hash: ViewHash, from session: Int64, isOwn: Bool) {
         if said.count >= ClusterLimits.sessions { said = [:] }
         said[session] = hash
+        if isOwn { ownSession = session }
         compare()
     }
 
+    /// Once this gateway's own hash is back, so that it counts among the others.
     private func compare() {
-        guard let mine else { return }
+        guard let mine, let ownSession, said[ownSession] == mine else { return }
         let mark = mine.mark
         let all = said.values.filter { $0.mark == mark }
         let equal = all.count { $0.hash == mine.hash }

@@ -48,7 +48,7 @@ package struct BaseManifest: Hashable, Sendable {
         guard format == Self.format, rules <= ClusterEntry.rules else {
             throw RepriseError(
                 .unknownKind, "The journal's base is of a later version.",
-                remedy: "Update this gateway.")
+                remedy: "Upgrade this gateway.")
         }
         position = JournalPosition(
             sequence: try reader.integer(), digest: JournalDigest(bytes: try reader.raw(32)))

@@ -14,6 +14,9 @@ package enum ClusterCommand: Sendable {
     /// Removes the first of a channel's messages, as many as one transaction may; by retention
     /// with the grant of ``LeaseRole/housekeeping``.
     case trim(ChannelName, through: Int64, grant: Int64?)
+    /// Forgets a part of a run of ids that are needed no more: see ``KnownIDs``; with the grant of
+    /// ``LeaseRole/housekeeping``.
+    case forgetIDs(run: Int64, grant: Int64?)
     case lease(LeaseRequest)
     /// A gateway begins to push by a service: messages stored before are not pushed, if it is the
     /// first that ever does.
@@ -68,6 +71,10 @@ package enum ClusterCommand: Sendable {
         case .stuck(let report):
             writer.write(UInt8(11))
             report.write(to: &writer)
+        case .forgetIDs(let run, let grant):
+            writer.write(UInt8(12))
+            writer.write(run)
+            writer.write(grant) { $0.write($1) }
         case .hello(let device):
             writer.write(UInt8(4))
             writer.write(device.user?.text) { $0.write($1) }
@@ -80,7 +87,8 @@ package enum ClusterCommand: Sendable {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for fields that a gateway does not
-    ///   write, `.unknownKind` for an unknown tag, and what the fields' types throw.
+    ///   write, `.unknownKind` for a tag or a value of a later version, and what the fields' types
+    ///   throw.
     init(_ reader: inout BinaryReader) throws {
         switch try reader.byte() {
         case 0: self = .nop
@@ -101,12 +109,12 @@ package enum ClusterCommand: Sendable {
         case 9: self = .hashed(ViewHash(mark: try reader.integer(), hash: try reader.raw(32)))
         case 10: self = .checked(try ResultCheck(from: &reader))
         case 11: self = .stuck(try StuckReport(from: &reader))
+        case 12:
+            self = .forgetIDs(
+                run: try reader.integer(), grant: try reader.optional { try $0.integer() })
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
-                throw RepriseError(
-                    .unknownKind,
-                    "The journal has a command \(tag), which this version does not know.",
-                    remedy: "Update this gateway.")
+                throw ClusterEntry.unknown("a command \(tag)")
             }
             self = .account(try type.init(from: &reader))
         }
@@ -190,7 +198,7 @@ package struct PublishMessages: Hashable, Sendable {
             case 1: change = .edits(try EntryID(reader.text()))
             case 2: change = .deletes(try EntryID(reader.text()))
             case let other:
-                throw RepriseError(.malformed, "\(other) is no change of a message.")
+                throw ClusterEntry.unknown("a change \(other) of a message")
             }
             let body = try reader.bytes()
             guard body.count <= WireLimits.bodyBytes else {

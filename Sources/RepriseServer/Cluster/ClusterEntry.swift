@@ -15,6 +15,9 @@ package import RepriseCore
 ///
 /// Integers are big-endian. Whatever is unknown, missing or left over is refused: see
 /// ``BinaryReader``.
+///
+/// Every format begins with this head. So whether an entry is its session's next is told by a
+/// version that cannot read its commands, and a skipped one counts in every version.
 package struct ClusterEntry: Sendable {
     /// Tells an entry from what somebody else has published there.
     package static let mark = Array("RpJn".utf8)
@@ -86,9 +89,11 @@ package struct ClusterEntry: Sendable {
         try self.init(bytes, hasCommands: true)
     }
 
-    /// An entry's head alone, where its commands do not matter: it does not count.
+    /// An entry's head alone, of any format, where its commands do not matter: it does not count,
+    /// or they are not to be applied.
     ///
-    /// - Throws: as ``init(_:)``, for the head.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` or `.tooLarge` for what no version
+    ///   writes.
     package init(headOf bytes: [UInt8]) throws {
         try self.init(bytes, hasCommands: false)
     }
@@ -102,10 +107,14 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.malformed, "It is no entry.")
         }
         let format = try reader.byte()
-        guard format == Self.format else { throw Self.unknown("format \(format)") }
+        guard !hasCommands || format == Self.format else {
+            throw Self.unknown("an entry of format \(format)")
+        }
         rules = try reader.integer()
         guard rules > 0 else { throw RepriseError(.malformed, "Rules are numbered from 1.") }
-        guard rules <= Self.rules else { throw Self.unknown("rules \(rules)") }
+        guard !hasCommands || rules <= Self.rules else {
+            throw Self.unknown("an entry of rules \(rules)")
+        }
         session = try reader.integer()
         n = try reader.integer()
         clock = try reader.time()
@@ -116,26 +125,24 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.malformed, "An entry has \(count) commands.")
         }
         commands = []
-        guard hasCommands else {
-            guard session > 0, n > 0, base.sequence >= 0 else {
-                throw RepriseError(.malformed, "An entry's numbers are not negative.")
-            }
-            return
+        if hasCommands {
+            for _ in 0..<count { commands.append(try ClusterCommand(&reader)) }
+            try reader.expectEnd()
         }
-        for _ in 0..<count { commands.append(try ClusterCommand(&reader)) }
-        try reader.expectEnd()
         guard session >= 0, n > 0, base.sequence >= 0 else {
             throw RepriseError(.malformed, "An entry's numbers are not negative.")
         }
+        guard hasCommands else { return }
         let opening = commands.count { if case .session = $0 { true } else { false } }
         guard opening == (session == 0 ? 1 : 0), session > 0 || commands.count == 1 else {
             throw RepriseError(.malformed, "A session is opened by an entry that does only that.")
         }
     }
 
-    private static func unknown(_ what: String) -> RepriseError {
+    /// What a later version has written.
+    static func unknown(_ what: String) -> RepriseError {
         RepriseError(
-            .unknownKind, "The journal has an entry of \(what), which this version does not know.",
-            remedy: "Update this gateway.")
+            .unknownKind, "The journal has \(what), which this version does not know.",
+            remedy: "Upgrade this gateway.")
     }
 }

@@ -123,6 +123,10 @@ package struct JournalStatus: Hashable, Sendable {
     }
 }
 
+/// A ``CommandSubmission`` of what has waited: since when, by the uptime; nil for now.
+typealias TimedSubmission =
+    @Sendable ([ClusterCommand], _ since: Duration?) async throws -> [CommandOutcome]
+
 /// Brings commands into the journal, and returns what each came to.
 ///
 /// - Throws: ``RepriseCore/RepriseError`` `.full`, `.tooLarge`: nothing is stored; `.unavailable`:

@@ -58,10 +58,7 @@ package struct LeaseRequest: Hashable, Sendable {
     init(from reader: inout BinaryReader) throws {
         let number = try reader.byte()
         guard let role = LeaseRole(rawValue: number) else {
-            throw RepriseError(
-                .unknownKind,
-                "The journal has a lease \(number), which this version does not know.",
-                remedy: "Update this gateway.")
+            throw ClusterEntry.unknown("a lease \(number)")
         }
         self.role = role
         holder = try reader.integer()
@@ -69,7 +66,7 @@ package struct LeaseRequest: Hashable, Sendable {
         case 0: wish = .claim
         case 1: wish = .renew(grant: try reader.integer())
         case 2: wish = .release(grant: try reader.integer())
-        case let other: throw RepriseError(.malformed, "\(other) is no wish for a lease.")
+        case let other: throw ClusterEntry.unknown("a request for a lease \(other)")
         }
     }
 }

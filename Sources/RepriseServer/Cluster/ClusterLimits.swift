@@ -36,7 +36,8 @@ package enum ClusterLimits {
     package static let resendAfter: Duration = .seconds(1)
     /// After this silence a gateway asks the journal what it has missed.
     package static let silence: Duration = .milliseconds(250)
-    /// How long a caller waits before it is told that the outcome is unknown.
+    /// How long a caller waits, from when the server took the request, before it is told that the
+    /// outcome is unknown; up to ``Committer/Limits/span`` less where others waited with it.
     package static let answerWithin: Duration = .seconds(15)
     /// The most bytes of entries that came live and wait to be applied.
     package static let waitingEntryBytes = 8 << 20
@@ -65,6 +66,9 @@ package enum ClusterLimits {
     package static let skipped = 64
     /// How long other gateways have to say what their view holds, before one that is alone goes on.
     package static let hashWithin: Duration = .seconds(600)
+    /// How long a gateway applies what comes since it last saw that the journal holds what it has
+    /// applied; then it compares first.
+    package static let confirmedWithin: Duration = .seconds(2)
     /// How many sequences an entry's base may lie behind the entry.
     package static let baseEntries: Int64 = 10_000
     /// How old an entry's base may be, in the journal's time.

@@ -4,7 +4,7 @@ package import RepriseWire
 /// The log of a gateway in a cluster: reads its view, and writes by the journal.
 package final class ClusterLog: MessageLog {
     private let view: ClusterView
-    private let submit: CommandSubmission
+    private let submit: TimedSubmission
     private let housekeeping: (@Sendable () -> Int64?)?
     private let skipped: SkippedCommands?
 
@@ -14,12 +14,19 @@ package final class ClusterLog: MessageLog {
     ///   - view: what is read.
     ///   - submit: ``ClusterReplica/submit(_:)``.
     package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
-        self.init(view, housekeeping: nil, skipped: nil, submit: submit)
+        self.init(view, housekeeping: nil, skipped: nil) { commands, _ in
+            try await submit(commands)
+        }
+    }
+
+    /// Makes a log that writes by a replica of the view.
+    package convenience init(_ view: ClusterView, by replica: ClusterReplica) {
+        self.init(view, housekeeping: nil, skipped: nil) { try await replica.submit($0, since: $1) }
     }
 
     init(
         _ view: ClusterView, housekeeping: (@Sendable () -> Int64?)?, skipped: SkippedCommands?,
-        submit: @escaping CommandSubmission
+        submit: @escaping TimedSubmission
     ) {
         self.skipped = skipped
         self.view = view
@@ -30,18 +37,24 @@ package final class ClusterLog: MessageLog {
     /// What a user may do is decided when the messages are applied, and not by
     /// ``NewMessage/mayChangeOthers``; who has no name is an admin.
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        try await append(batch, since: nil)
+    }
+
+    package func append(
+        _ batch: [NewMessage], since taken: Duration?
+    ) async throws -> [AppendResult] {
         guard !batch.isEmpty else { return [] }
         if let skipped, !skipped.isEmpty {
             var refused: [Bool] = []
             for message in batch { refused.append(await skipped.has(message)) }
             if refused.contains(true) {
                 let rest = zip(batch, refused).filter { !$1 }.map(\.0)
-                var results = try await append(rest)[...]
+                var results = try await append(rest, since: taken)[...]
                 return refused.map { $0 ? Self.skippedBefore : results.removeFirst() }
             }
         }
         let commands = Self.commands(for: batch)
-        return try zip(commands, await submit(commands)).flatMap { command, outcome in
+        return try zip(commands, await submit(commands, taken)).flatMap { command, outcome in
             // An operator has them skipped: sent again, they would stop the cluster again.
             if case .publish(let run) = command, case .refused(let error) = outcome {
                 return run.messages.map { _ in AppendResult.refused(.forbidden, error.message) }
@@ -88,7 +101,7 @@ package final class ClusterLog: MessageLog {
     /// The most messages in a command.
     private static let runMessages = 256
 
-    package func probe() async throws { _ = try await submit([.nop]) }
+    package func probe() async throws { _ = try await submit([.nop], nil) }
 
     package func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState {
         try await trim(channel, through: through, grant: nil)
@@ -97,14 +110,13 @@ package final class ClusterLog: MessageLog {
 
     private func trim(_ channel: ChannelName, through: Int64, grant: Int64?) async throws {
         while case .trimmed(_, more: true)? =
-            try await submit([.trim(channel, through: through, grant: grant)]).first
+            try await submit([.trim(channel, through: through, grant: grant)], nil).first
         {}
     }
 
     package func trim(
         _ policy: RetentionPolicy, now: WallTime, overrides: RetentionOverrides?
     ) async throws {
-        guard !policy.keepsAll || overrides != nil else { return }
         var grant: Int64?
         if let housekeeping {
             grant = housekeeping()
@@ -119,8 +131,15 @@ package final class ClusterLog: MessageLog {
                     remedy: "Set the clocks of the gateways and of NATS by NTP.")
             }
         }
-        try await view.log.eachDue(policy, now: now, overrides: overrides) { [grant] in
-            try await self.trim($0, through: $1, grant: grant)
+        if !policy.keepsAll || overrides != nil {
+            try await view.log.eachDue(policy, now: now, overrides: overrides) { [grant] in
+                try await self.trim($0, through: $1, grant: grant)
+            }
+        }
+        while let run = try await view.log.forgettableRun(at: now) {
+            let outcome = try await submit([.forgetIDs(run: run, grant: grant)], nil).first
+            // Another gateway may do it now.
+            guard case .forgot? = outcome else { return }
         }
     }
 

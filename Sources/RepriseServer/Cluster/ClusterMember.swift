@@ -37,7 +37,9 @@ package struct ClusterMember: Sendable {
     ///   - clock: see ``ClusterReplica``.
     ///   - logger: receives what becomes of bases.
     /// - Returns: the member; it follows nothing before ``replica`` runs.
-    /// - Throws: as ``ClusterView/open(at:epoch:_:)``.
+    /// - Throws: as ``ClusterView/open(at:epoch:_:)``; `.unavailable` if nobody says for
+    ///   ``ClusterLimits/leaderless`` where the journal begins; `.corrupt` if that was restored, or
+    ///   begins behind its base.
     package static func join(
         _ journal: any ClusterJournal, at path: String, name: String = "", implicitChannels: Bool,
         _ configuration: ClusterView.Configuration = ClusterView.Configuration(),
@@ -48,7 +50,14 @@ package struct ClusterMember: Sendable {
             var configuration = configuration
             configuration.implicitChannels = implicitChannels
             var view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
-            if let first = try? await journal.status().first, first > view.position.sequence + 1 {
+            let first: Int64
+            do {
+                first = try await beginning(of: journal, clock, logger)
+            } catch {
+                await view.close()
+                throw error
+            }
+            if first > view.position.sequence + 1 {
                 let stood = view.position.sequence
                 await view.close()
                 let base = try await journal.bases?.install(in: path, of: journal)
@@ -67,6 +76,27 @@ package struct ClusterMember: Sendable {
         }
     }
 
+    /// The journal's first entry: a view that stands before it is made anew.
+    ///
+    /// Without a leader nobody says; one may be there soon.
+    private static func beginning(
+        of journal: any ClusterJournal, _ clock: any Timekeeper, _ logger: Logger
+    ) async throws -> Int64 {
+        let end = clock.uptime() + ClusterLimits.leaderless
+        while true {
+            do {
+                return try await journal.status().first
+            } catch let error as RepriseError
+                where error.code != .corrupt && clock.uptime() < end
+            {
+                logger.notice(
+                    "not ready: nobody says where the journal begins",
+                    metadata: ["error": "\(error)"])
+                try await clock.sleep(for: .seconds(1))
+            }
+        }
+    }
+
     private init(
         _ journal: any ClusterJournal, _ view: ClusterView, _ path: String, _ name: String,
         _ schedule: BaseKeeper.Schedule, _ clock: any Timekeeper, _ logger: Logger
@@ -75,15 +105,16 @@ package struct ClusterMember: Sendable {
         let health = ClusterHealth(clock: clock)
         self.health = health
         let skipped = SkippedCommands(journal)
-        let submit: CommandSubmission = { commands in
+        let submitTimed: TimedSubmission = { commands, taken in
             try health.admit(commands)
             if !skipped.isEmpty {
                 for command in commands {
                     guard await !skipped.has(command) else { throw SkippedCommands.refusal }
                 }
             }
-            return try await replica.submit(commands)
+            return try await replica.submit(commands, since: taken)
         }
+        let submit: CommandSubmission = { try await submitTimed($0, nil) }
         self.journal = journal
         self.view = view
         self.replica = replica
@@ -92,7 +123,7 @@ package struct ClusterMember: Sendable {
         self.submit = submit
         log = ClusterLog(
             view, housekeeping: { leases.grant(of: .housekeeping) }, skipped: skipped,
-            submit: submit)
+            submit: submitTimed)
         accounts = Accounts(view, submit: submit)
         barrier = ReadBarrier(submit: submit)
         hellos = WaitingHellos()
@@ -121,7 +152,7 @@ package struct ClusterMember: Sendable {
     }
 
     /// Returns when all that the journal has by now is applied here, or stands before an entry that
-    /// no gateway can apply: see ``problem``.
+    /// cannot be applied: see ``problem``.
     ///
     /// - Throws: what ends ``ClusterReplica/run(_:)``; `CancellationError`.
     package func catchUp(_ logger: Logger) async throws {
@@ -169,9 +200,9 @@ package struct ClusterMember: Sendable {
     package func watchJournal() async { await health.watch(journal) }
 
     /// Tells what an entry came to to all who keep watch here; in order, does not block.
-    package func applied(_ entry: AppliedEntry) {
+    package func applied(_ entry: AppliedEntry, isOwn: Bool) {
         health.applied(entry.sequence, bytes: entry.bytes)
-        bases?.applied(entry)
+        bases?.applied(entry, isOwn: isOwn)
         checks.applied(entry)
     }
 

@@ -10,12 +10,14 @@ import Synchronization
 /// let outcomes = try await replica.submit([.publish(messages)])
 /// ```
 ///
-/// What was submitted is answered when it is applied here, and after `onApplied` of ``run(_:)``.
+/// What was submitted is answered when it is applied here, and after `onApplied` of
+/// ``run(_:onLeftBehind:)``.
 package actor ClusterReplica {
     private let view: ClusterView
     private let journal: any ClusterJournal
     private let clock: any Timekeeper
     private var onApplied: @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
+    private var onLeftBehind: @Sendable () -> Void = {}
     private var writer: SubmissionMachine<CommandOutcome>
     private var tail: TailMachine
     private var answers: [Int64: CheckedContinuation<[CommandOutcome], any Error>] = [:]
@@ -28,11 +30,14 @@ package actor ClusterReplica {
     /// Whether what was applied in former lives was compared with the journal: nothing is applied
     /// before, since an own entry would be the next also behind another's past.
     private var isVerified: Bool
+    /// When the journal was last seen to hold what is applied here, by the uptime.
+    private var confirmed: Duration
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
     private let name: String
-    /// The entry that cannot be applied, until an operator has it skipped.
+    /// The entry that cannot be applied, until an operator has it skipped or this process is
+    /// replaced by a later version.
     private var stuck: (sequence: Int64, error: RepriseError)?
     private var stuckLook: Duration = .zero
     private var stuckReport: Duration = .zero
@@ -50,10 +55,11 @@ package actor ClusterReplica {
 
     package nonisolated var figures: Figures { counted.withLock { $0 } }
 
-    /// Why nothing is applied, while it waits for an operator to have an entry skipped.
+    /// Why nothing is applied, while it waits for an operator to have an entry skipped, or to
+    /// upgrade this gateway.
     package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
-    /// Makes a replica; it does nothing before ``run(_:)``.
+    /// Makes a replica; it does nothing before ``run(_:onLeftBehind:)``.
     ///
     /// - Parameters:
     ///   - view: nobody else may apply to it.
@@ -70,21 +76,27 @@ package actor ClusterReplica {
         self.name = name
         writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
+        confirmed = clock.uptime()
         isVerified = view.position.sequence == 0
     }
 
     /// Follows the journal until it is left, or the task is cancelled; called once.
     ///
-    /// Before an entry that no gateway can apply it waits until that is skipped: see ``problem``.
+    /// Before an entry that no gateway can apply, or that a later version wrote, it waits until
+    /// that is skipped: see ``problem``.
     ///
-    /// - Parameter onApplied: receives each applied entry in order, before its answers, and whether
-    ///   this gateway wrote it; must not block.
+    /// - Parameters:
+    ///   - onApplied: receives each applied entry in order, before its answers, and whether this
+    ///     gateway wrote it; must not block.
+    ///   - onLeftBehind: called when it comes to an entry of a later version: other gateways may go
+    ///     on, and this one does not; must not block.
     /// - Throws: ``RepriseCore/RepriseError``: what is applied here is not what the journal holds,
-    ///   an entry cannot be read, or the disk has failed. Callers of ``submit(_:)`` get it too.
+    ///   or the disk has failed. Callers of ``submit(_:)`` get it too.
     package func run(
-        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in }
+        _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void = { _, _ in },
+        onLeftBehind: @escaping @Sendable () -> Void = {}
     ) async throws {
-        self.onApplied = onApplied
+        (self.onApplied, self.onLeftBehind) = (onApplied, onLeftBehind)
         defer { end(with: failure ?? RepriseError(.closed, "The server is shutting down.")) }
         if !isVerified { verify(nil) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -112,15 +124,20 @@ package actor ClusterReplica {
 
     /// Brings commands into the journal, in order.
     ///
-    /// - Parameter commands: at least one.
+    /// - Parameters:
+    ///   - commands: at least one.
+    ///   - taken: when the server took the request, by the clock's uptime, if it has waited since.
     /// - Returns: what each came to, once it is durable and applied here.
-    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:)`` has ended.
-    package func submit(_ commands: [ClusterCommand]) async throws -> [CommandOutcome] {
+    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:onLeftBehind:)`` has ended.
+    package func submit(
+        _ commands: [ClusterCommand], since taken: Duration? = nil
+    ) async throws -> [CommandOutcome] {
         if let failure { throw failure }
         if let stuck {
             throw RepriseError(.unavailable, stuck.error.message, remedy: stuck.error.remedy)
         }
-        let (ticket, actions) = try writer.submit(commands.map(\.bytes), moment)
+        let (ticket, actions) = try writer.submit(
+            commands.map(\.bytes), moment, since: taken)
         return try await withCheckedThrowingContinuation { done in
             answers[ticket] = done
             perform(actions)
@@ -153,13 +170,19 @@ package actor ClusterReplica {
     // MARK: Following
 
     /// Those that follow each other are applied in one transaction.
-    private func heard(_ entries: [StoredEntry]) throws {
+    private func heard(_ entries: [StoredEntry], isRead: Bool = false) throws {
         var rest = entries[...]
         while disputed == nil, stuck == nil, isVerified, let entry = rest.first {
             let action = tail.heard(
                 entry, view.order(of: entry), applied: view.position.sequence, now: clock.uptime())
             var count = 1
             if case .apply = action {
+                guard isConfirmed else {
+                    // It may stand behind what the journal has lost meanwhile: an own one would
+                    // look right here alone.
+                    if !isRead { read(after: view.position.sequence) }
+                    return
+                }
                 count = zip(rest, entry.sequence...).prefix { $0.sequence == $1 }.count
                 try apply(Array(rest.prefix(count)))
             } else {
@@ -167,6 +190,11 @@ package actor ClusterReplica {
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    private var isConfirmed: Bool {
+        view.position.sequence == 0
+            || clock.uptime() - confirmed < ClusterLimits.confirmedWithin
     }
 
     private func follow(_ action: TailMachine.Action?) throws {
@@ -182,8 +210,11 @@ package actor ClusterReplica {
         }
     }
 
-    private func read(after sequence: Int64) {
+    /// After a while with the last applied one, so that it is compared.
+    private func read(after applied: Int64) {
         counted.withLock { $0.reads += 1 }
+        let isFresh = clock.uptime() - confirmed < ClusterLimits.confirmedWithin / 2
+        let sequence = isFresh ? applied : max(applied - 1, 0)
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
             var first: Int64?
@@ -191,7 +222,7 @@ package actor ClusterReplica {
                 first = try? await journal.status().first
             }
             guard !Task.isCancelled else { return }
-            // A failure is kept; the timer's next look ends ``run(_:)``.
+            // A failure is kept; the timer's next look ends ``run(_:onLeftBehind:)``.
             try? self.wasRead(found?.entries ?? [], last: found?.last, first: first)
         }
     }
@@ -205,9 +236,19 @@ package actor ClusterReplica {
                         + "\(view.position.sequence).",
                     remedy: "Start it again: it is made anew from the journal's base."))
         }
-        try heard(entries)
+        if let entry = entries.first {
+            let isApplied = entry.sequence <= view.position.sequence
+            // A base stands for what is before the first one.
+            if isApplied ? view.order(of: entry) == .applied : entry.sequence == first {
+                confirmed = clock.uptime()
+            }
+        }
+        try heard(entries, isRead: true)
+        // What is not confirmed is read again after a silence.
         try follow(
-            tail.read(last: last, applied: view.position.sequence, now: clock.uptime()))
+            tail.read(
+                last: isConfirmed ? last : nil, applied: view.position.sequence,
+                now: clock.uptime()))
     }
 
     /// Applies the next entries, in order.
@@ -216,6 +257,7 @@ package actor ClusterReplica {
         do {
             let applied = try view.apply(
                 entries, isVerified: isVerified, skipping: journal.skipped)
+            confirmed = clock.uptime()
             for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
                 if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
@@ -228,15 +270,10 @@ package actor ClusterReplica {
             case .otherPast:
                 disputed = first
                 verify(first)
-            case .poisonous(let sequence, _):
-                stuck = (sequence, fault.error)
-                (stuckLook, stuckReport) = (clock.uptime(), clock.uptime())
-                stuckError.withLock { $0 = fault.error }
-                // Who waits would wait in vain.
-                var later = moment
-                later.now += ClusterLimits.answerWithin
-                perform(writer.timerFired(later))
-            case .unreadable: throw fail(fault.error)
+            case .poisonous(let sequence, _): stand(before: sequence, fault.error)
+            case .unreadable(let sequence, _):
+                stand(before: sequence, fault.error)
+                onLeftBehind()
             }
         } catch let error as RepriseError {
             throw fail(error)
@@ -244,6 +281,16 @@ package actor ClusterReplica {
     }
 
     // MARK: Before an entry that cannot be applied
+
+    private func stand(before sequence: Int64, _ error: RepriseError) {
+        stuck = (sequence, error)
+        (stuckLook, stuckReport) = (clock.uptime(), clock.uptime())
+        stuckError.withLock { $0 = error }
+        // Who waits would wait in vain.
+        var later = moment
+        later.now += ClusterLimits.answerWithin
+        perform(writer.timerFired(later))
+    }
 
     /// Looks whether it is to be skipped, and tells who looks at the journal that it stands here.
     private func wait(at stuck: (sequence: Int64, error: RepriseError)) {
@@ -378,13 +425,13 @@ extension AdmissionMachine.Fault {
         case .unreadable(let sequence, let reason):
             RepriseError(
                 reason.code, "Entry \(sequence) of the journal cannot be read: \(reason.message)",
-                remedy: "\(reason.remedy ?? "Update this gateway.") If no gateway has applied it: "
-                    + "reprise cluster skip \(sequence).")
+                remedy: "\(reason.remedy ?? "Upgrade this gateway.") If no version can read it, "
+                    + "and no gateway has applied it: reprise cluster skip \(sequence).")
         case .poisonous(let sequence, let reason):
             RepriseError(
                 .internal, "Entry \(sequence) of the journal cannot be applied: \(reason.message)",
                 remedy: "If no gateway can: reprise cluster skip \(sequence). If others have "
-                    + "applied it, remove this gateway's view.")
+                    + "applied it, upgrade this gateway to their version, or else remove its view.")
         }
     }
 }

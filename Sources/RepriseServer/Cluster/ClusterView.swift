@@ -366,7 +366,9 @@ extension AppliedEntry {
                     }
                 }
             case .trimmed(let channel, _): [(channel, true)]
-            case .nothing, .arrived, .leased, .marked, .hashed, .checked, .changed, .refused: []
+            case .nothing, .arrived, .leased, .marked, .hashed, .checked, .forgot, .changed,
+                .refused:
+                []
             }
         }
     }

@@ -88,6 +88,9 @@ struct CommandApplier {
             if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
             return .trimmed(
                 channel, more: try LogTrimming.step(channel, through: through, &memory, db))
+        case .forgetIDs(let run, let grant):
+            if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
+            return .forgot(more: try memory.forget(run, db))
         case .account(let command): return try change(command, at: time, db)
         }
     }

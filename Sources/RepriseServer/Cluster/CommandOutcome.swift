@@ -19,6 +19,8 @@ package enum CommandOutcome: Sendable {
     case checked(ResultCheck)
     /// Some messages were removed; whether more are to be.
     case trimmed(ChannelName, more: Bool)
+    /// Some ids were forgotten; whether more of their run are to be.
+    case forgot(more: Bool)
     /// A command's `Outcome`, and what others have to hear of.
     case changed(any Sendable, AccountEffects)
     /// It changed nothing.

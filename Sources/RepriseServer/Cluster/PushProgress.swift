@@ -170,10 +170,7 @@ extension PushService {
     init(from reader: inout BinaryReader) throws {
         let number = try reader.byte()
         guard let service = Self.allCases.first(where: { $0.role.rawValue == number }) else {
-            throw RepriseError(
-                .unknownKind,
-                "The journal has a push service \(number), which this version does not know.",
-                remedy: "Update this gateway.")
+            throw ClusterEntry.unknown("a push service \(number)")
         }
         self = service
     }

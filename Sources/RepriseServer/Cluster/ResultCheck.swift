@@ -112,6 +112,9 @@ extension CommandOutcome {
             writer.write(UInt8(7))
             writer.write(channel.text)
             writer.write(more)
+        case .forgot(let more):
+            writer.write(UInt8(10))
+            writer.write(more)
         case .changed(_, let effects):
             writer.write(UInt8(8))
             effects.write(to: &writer)

@@ -43,7 +43,6 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     private struct Ticket: Sendable {
         var open: Int
         var outcomes: [Outcome] = []
-        let deadline: Duration
     }
 
     private enum Session: Hashable, Sendable {
@@ -57,6 +56,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     private var waiting: Deque<Command> = []
     private var pending: Deque<Pending> = []
     private var tickets: [Int64: Ticket] = [:]
+    /// In the order of their times.
     private var deadlines: Deque<(ticket: Int64, at: Duration)> = []
     private var lastTicket: Int64 = 0
     private var resendAt: Duration?
@@ -100,11 +100,13 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     /// - Parameters:
     ///   - commands: in order, each as ``ClusterCommand/bytes``; at least one.
     ///   - moment: what is sent now is sent with it.
+    ///   - taken: when the server took the request, by the uptime, if it has waited since: the time
+    ///     for its answer counts from then.
     /// - Returns: the ticket of the answer, and what to do.
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; `.tooLarge` for a command that no entry can
-    ///   hold. Then nothing is taken.
+    ///   hold; `.unavailable` for one that has waited too long. Then nothing is taken.
     package mutating func submit(
-        _ commands: [[UInt8]], _ moment: Moment
+        _ commands: [[UInt8]], _ moment: Moment, since taken: Duration? = nil
     ) throws(RepriseError) -> (ticket: Int64, [Action]) {
         let bytes = commands.reduce(0) { $0 + $1.count }
         guard commands.allSatisfy({ $0.count <= Self.commandBytes }) else {
@@ -118,10 +120,12 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
             throw RepriseError(
                 .full, "Too many changes wait to be stored.", remedy: "Try again shortly.")
         }
+        let deadline = min(taken ?? moment.now, moment.now) + ClusterLimits.answerWithin
+        guard deadline > moment.now else { throw Self.late }
         lastTicket += 1
-        let deadline = moment.now + ClusterLimits.answerWithin
-        tickets[lastTicket] = Ticket(open: commands.count, deadline: deadline)
-        deadlines.append((lastTicket, deadline))
+        tickets[lastTicket] = Ticket(open: commands.count)
+        let place = deadlines.lastIndex { $0.at <= deadline }.map { $0 + 1 } ?? 0
+        deadlines.insert((lastTicket, deadline), at: place)
         waitingBytes += bytes
         for command in commands { waiting.append(Command(ticket: lastTicket, bytes: command)) }
         return (lastTicket, send(moment))
@@ -209,7 +213,9 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         if session == .none, !waiting.isEmpty { actions = open(moment) }
         guard case .open(let id) = session else { return actions }
         while pending.count < ClusterLimits.entriesInFlight, !waiting.isEmpty {
-            let entry = Pending(n: next, commands: takeCommands())
+            let commands = takeCommands()
+            guard !commands.isEmpty else { break }
+            let entry = Pending(n: next, commands: commands)
             next += 1
             pending.append(entry)
             actions.append(.send(bytes(of: entry, in: id, moment)))
@@ -231,16 +237,20 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
             commands: entry.commands.map(\.bytes))
     }
 
-    /// Takes what fits into one entry.
+    /// Takes what fits into one entry, of what somebody still waits for.
     private mutating func takeCommands() -> [Command] {
-        var (count, bytes) = (0, ClusterEntry.headBytes)
-        while count < waiting.count, count < ClusterLimits.entryCommands {
-            bytes += waiting[count].bytes.count
-            if bytes > ClusterLimits.entryBytes { break }
-            count += 1
+        var (taken, bytes): ([Command], Int) = ([], ClusterEntry.headBytes)
+        while let command = waiting.first, taken.count < ClusterLimits.entryCommands {
+            if tickets[command.ticket] == nil {
+                waitingBytes -= command.bytes.count
+            } else {
+                bytes += command.bytes.count
+                if bytes > ClusterLimits.entryBytes { break }
+                taken.append(command)
+            }
+            waiting.removeFirst()
         }
-        defer { waiting.removeFirst(count) }
-        return Array(waiting.prefix(count))
+        return taken
     }
 
     private mutating func renumber() {
@@ -272,17 +282,16 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         return actions
     }
 
-    /// Callers were told that the outcome is unknown: what was not sent is dropped, and in entries
-    /// that are sent again nothing stands for it.
+    /// Callers were told that the outcome is unknown: what was not sent is not sent any more, and
+    /// in entries that are sent again nothing stands for it.
     ///
     /// A gateway that was cut off for long would else do what somebody has since undone elsewhere.
     private mutating func abandon() {
         let nothing = ClusterCommand.nop.bytes
-        // The oldest come first, here as in the deadlines.
-        pending: for index in pending.indices {
+        for index in pending.indices {
             for place in pending[index].commands.indices {
                 let command = pending[index].commands[place]
-                guard tickets[command.ticket] == nil else { break pending }
+                guard tickets[command.ticket] == nil else { continue }
                 waitingBytes -= command.bytes.count - nothing.count
                 pending[index].commands[place].bytes = nothing
             }
@@ -295,6 +304,12 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
 
     /// The most bytes of one command.
     private static var commandBytes: Int { ClusterLimits.entryBytes - ClusterEntry.headBytes }
+
+    private static var late: RepriseError {
+        RepriseError(
+            .unavailable, "The cluster's journal was not there in time: this was not stored.",
+            remedy: "Send it again with the same id.")
+    }
 
     private static var unknown: RepriseError {
         RepriseError(

@@ -182,6 +182,11 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// Tells every device to connect again, perhaps elsewhere; later ones are not affected.
+    func sendAway() {
+        for shard in hub.shards { shard.post(.sendAway) }
+    }
+
     /// Closes every connection's transport.
     package func cutAll() {
         httpConnections.cutAll()

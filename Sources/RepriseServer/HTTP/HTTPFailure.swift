@@ -56,7 +56,7 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         let status: HTTPResponse.Status =
             switch code {
             case .tooLarge: .contentTooLarge
-            case .conflict, .predecessorMissing: .conflict
+            case .conflict, .predecessorMissing, .channelFull: .conflict
             case .forbidden: .forbidden
             case .noSuchMessage: .notFound
             case .rateLimited: .tooManyRequests

@@ -115,6 +115,7 @@ final class EventLoopHub {
                 connections[id]?.replaced()
                 if let newer { newer.shard.post(.olderEnded(newer.id)) }
             case .olderEnded(let id): connections[id]?.olderEnded()
+            case .sendAway: for connection in Array(connections.values) { connection.quiesce() }
             case .cutAll: for connection in Array(connections.values) { connection.cut() }
             }
         }

@@ -27,6 +27,8 @@ final class Shard: Sendable {
         /// is notified when the older one accepts no more requests.
         case replace(UInt64, by: Gateway.Place?)
         case olderEnded(UInt64)
+        /// Every connection is to end in good order, and to come back elsewhere.
+        case sendAway
         case cutAll
     }
 

@@ -12,7 +12,8 @@ package enum AppendResult: Hashable, Sendable {
     case duplicate(seq: Int64)
     /// Not stored; the rest of the batch is unaffected. `conflict` for an id that belongs to
     /// another user or channel, `predecessorMissing` for an `after` that is not stored,
-    /// `noSuchMessage` and `forbidden` for an edit or a deletion: see `AppendRules`.
+    /// `noSuchMessage` and `forbidden` for an edit or a deletion, `channelFull` for a channel
+    /// without sequences left: see `AppendRules`.
     case refused(RefusalCode, String)
 
     /// The events for subscribers, in order.

@@ -96,29 +96,26 @@ package enum AppendRules {
 
         /// Assigns a message its sequence and time: after the newest, and not earlier than it.
         ///
-        /// - Throws: ``RepriseCore/RepriseError`` `.full` if the channel has no sequences left.
+        /// There is one left: `AppendRules` has decided so.
         package mutating func take(
             _ message: NewMessage, _ change: MessageChange<Int64>? = nil, now: WallTime
-        ) throws -> ServerFrame.Event {
+        ) -> ServerFrame.Event {
             var body = message.body
             if case .deletes = change { body = AppendRules.nothing }
-            return try place(message, id: message.id, change, isDeleted: false, body, now)
+            return place(message, id: message.id, change, isDeleted: false, body, now)
         }
 
         /// Assigns a sequence to a message that was never stored and that `message` deletes.
         package mutating func bury(
             _ id: EntryID, by message: NewMessage, now: WallTime
-        ) throws -> ServerFrame.Event {
-            try place(message, id: id, nil, isDeleted: true, AppendRules.nothing, now)
+        ) -> ServerFrame.Event {
+            place(message, id: id, nil, isDeleted: true, AppendRules.nothing, now)
         }
 
         private mutating func place(
             _ message: NewMessage, id: EntryID, _ change: MessageChange<Int64>?, isDeleted: Bool,
             _ body: [UInt8], _ now: WallTime
-        ) throws -> ServerFrame.Event {
-            guard seq < WireLimits.greatestSequence else {
-                throw RepriseError(.full, "The channel has no sequences left.")
-            }
+        ) -> ServerFrame.Event {
             time = max(now, time)
             count += 1
             bytes += Int64(body.count)
@@ -151,13 +148,32 @@ package enum AppendRules {
     ///
     /// - Parameters:
     ///   - message: the message to store.
-    ///   - channel: the key of its channel, nil if the channel has no messages yet.
+    ///   - channel: its channel, nil if that has no messages yet.
     ///   - known: looks an id up; nil if it was never stored.
     ///   - awaits: whether the message there was buried and has not arrived.
     ///   - target: looks up the message there; nil if it is no longer kept.
-    /// - Returns: the decision.
+    /// - Returns: the decision; `channelFull` if the channel has too few sequences left.
     package static func decide(
-        _ message: NewMessage, in channel: Int64?,
+        _ message: NewMessage, in channel: Head?,
+        known: (EntryID) throws -> Known?, awaits: (Position) throws -> Bool,
+        target: (Position) throws -> Target?
+    ) rethrows -> Decision {
+        let decision = try decide(
+            message, inChannel: channel?.key, known: known, awaits: awaits, target: target)
+        let needed: Int64 =
+            switch decision {
+            case .answer, .arrived: 0
+            case .store: 1
+            case .bury: 2
+            }
+        guard needed > 0, (channel?.seq ?? 0) > WireLimits.greatestSequence - needed else {
+            return decision
+        }
+        return .answer(.refused(.channelFull, "The channel has no sequences left."))
+    }
+
+    private static func decide(
+        _ message: NewMessage, inChannel channel: Int64?,
         known: (EntryID) throws -> Known?, awaits: (Position) throws -> Bool,
         target: (Position) throws -> Target?
     ) rethrows -> Decision {

@@ -12,10 +12,13 @@ package struct CommitQueue<Reply> {
         package let messages: [NewMessage]
         package let reply: Reply
         let byteCount: Int
+        /// When it came, by the uptime; nil where nobody asks.
+        let taken: Duration?
 
-        package init(messages: [NewMessage], reply: Reply) {
+        package init(messages: [NewMessage], reply: Reply, taken: Duration? = nil) {
             self.messages = messages
             self.reply = reply
+            self.taken = taken
             byteCount = messages.reduce(0) { $0 + $1.body.count }
         }
     }
@@ -67,7 +70,11 @@ package struct CommitQueue<Reply> {
         while end < waiting.count {
             messages += waiting[end].messages.count
             bytes += waiting[end].byteCount
-            if end > 0, messages > limits.batchMessages || bytes > limits.batchBytes { break }
+            if end > 0,
+                messages > limits.batchMessages || bytes > limits.batchBytes || isLate(end)
+            {
+                break
+            }
             end += 1
         }
         let batch = Array(waiting.prefix(end))
@@ -75,6 +82,12 @@ package struct CommitQueue<Reply> {
         messageCount -= batch.reduce(0) { $0 + $1.messages.count }
         byteCount -= batch.reduce(0) { $0 + $1.byteCount }
         return batch
+    }
+
+    /// Whether a submission came too long after the first to be answered with it.
+    private func isLate(_ index: Int) -> Bool {
+        guard let first = waiting[0].taken, let taken = waiting[index].taken else { return false }
+        return taken - first > limits.span
     }
 
     /// A commit has ended, or the log was probed.

@@ -28,6 +28,8 @@ package final class Committer: Sendable {
         package var batchMessages = 2_048
         /// The most bytes of bodies of one transaction, unless a single submission has more.
         package var batchBytes = 8 << 20
+        /// How long after the first of a transaction the last one came, where they are timed.
+        package var span: Duration = .seconds(1)
 
         package init() {}
     }
@@ -41,6 +43,7 @@ package final class Committer: Sendable {
     }
 
     private let log: any MessageLog
+    private let clock: (any Timekeeper)?
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
     private let onFailure: @Sendable (Set<ChannelName>) -> Void
     private let logger = Logger(label: "reprise.committer")
@@ -51,15 +54,17 @@ package final class Committer: Sendable {
     /// - Parameters:
     ///   - log: nobody else may append to it.
     ///   - limits: the limits.
+    ///   - clock: times what is submitted, for a log whose answer has a limit; nil for others.
     ///   - onCommit: receives the stored events in commit order, before the replies; must not
     ///     block.
     ///   - onFailure: receives the channels of a batch with an unknown outcome, before the replies.
     package init(
-        log: any MessageLog, limits: Limits = Limits(),
+        log: any MessageLog, limits: Limits = Limits(), clock: (any Timekeeper)? = nil,
         onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
         onFailure: @escaping @Sendable (Set<ChannelName>) -> Void = { _ in }
     ) {
         self.log = log
+        self.clock = clock
         self.onCommit = onCommit
         self.onFailure = onFailure
         state = Mutex(State(queue: CommitQueue(limits: limits)))
@@ -76,7 +81,7 @@ package final class Committer: Sendable {
     ///   - reply: receives one result per message, once they are durable and `onCommit` has
     ///     returned; may be called before `submit` returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
-        let submission = Submission(messages: messages, reply: reply)
+        let submission = Submission(messages: messages, reply: reply, taken: clock?.uptime())
         let (error, waiter) = state.withLock { state in
             let error = state.queue.add(submission)
             return (error, error == nil ? state.waiter.take() : nil)
@@ -155,7 +160,8 @@ package final class Committer: Sendable {
 
     private func store(_ batch: [Submission]) async {
         do {
-            let results = try await log.append(batch.flatMap(\.messages))
+            let results = try await log.append(
+                batch.flatMap(\.messages), since: batch.first?.taken)
             state.withLock { $0.queue.logAnswered(hasFailed: false) }
             perform(CommitQueue.stored(batch, results))
         } catch {

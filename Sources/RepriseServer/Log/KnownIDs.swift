@@ -207,10 +207,12 @@ struct KnownIDs: Sendable {
         try row.run()
     }
 
-    /// Forgets a part of a run returned by ``forgettableRun(before:_:)``.
+    /// Forgets a part of a run returned by ``forgettableRun(before:_:)``; does nothing for another
+    /// one that is not sealed.
     ///
     /// - Returns: whether more of it remains.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
+        guard runs.contains(where: { $0.number == run }) else { return false }
         let last = try String.fetchOne(
             db, sql: "SELECT id FROM ids WHERE run = ? ORDER BY id LIMIT 1 OFFSET ?",
             arguments: [run, Self.forgetBatch])

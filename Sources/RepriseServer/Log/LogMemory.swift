@@ -117,7 +117,7 @@ struct LogMemory: Sendable {
     ) throws -> AppendResult {
         let known = try channel(message.channel, db)
         let decision = try AppendRules.decide(
-            message, in: known?.head.key,
+            message, in: known?.head,
             known: { try ids.known($0, db) }, awaits: { awaited.contains($0) },
             target: {
                 try arrivals.target($0.seq, in: $0.channel, db) ?? StoredChange.target(at: $0, db)
@@ -149,7 +149,7 @@ struct LogMemory: Sendable {
         case .answer(let result): return result
         case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
-            let event = try channel.head.take(message, change, now: now)
+            let event = channel.head.take(message, change, now: now)
             try insert(event, in: channel, &inserting, db)
             if case .deletes(let target) = change {
                 channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
@@ -157,8 +157,8 @@ struct LogMemory: Sendable {
             }
             return .stored(event)
         case .bury(let id):
-            let target = try channel.head.bury(id, by: message, now: now)
-            let deletion = try channel.head.take(message, .deletes(target.seq), now: now)
+            let target = channel.head.bury(id, by: message, now: now)
+            let deletion = channel.head.take(message, .deletes(target.seq), now: now)
             try insert(
                 target, owner: owner(AppendRules.owner(ofBuriedBy: message)), in: channel,
                 &inserting, db)

@@ -20,6 +20,11 @@ package protocol MessageLog: Sendable {
     /// be stored, and the log discards its cached heads.
     func append(_ batch: [NewMessage]) async throws -> [AppendResult]
 
+    /// As ``append(_:)``, for what a server took at a moment of its uptime; nil is now.
+    ///
+    /// A cluster counts the time for its answer from then.
+    func append(_ batch: [NewMessage], since taken: Duration?) async throws -> [AppendResult]
+
     /// The executor to append from, so that no thread is woken between two batches; nil for any.
     var executor: (any TaskExecutor)? { get }
 
@@ -95,6 +100,13 @@ package protocol MessageLog: Sendable {
 }
 
 extension MessageLog {
+    /// A log of one's own answers when it has stored.
+    package func append(
+        _ batch: [NewMessage], since taken: Duration?
+    ) async throws -> [AppendResult] {
+        try await append(batch)
+    }
+
     /// Does nothing: a log without a file has nothing to erase.
     package func eraseDeleted() async throws {}
 

@@ -4,8 +4,13 @@ import RepriseCore
 /// Fills an empty folder atomically: a kill leaves no incomplete folder that looks complete.
 ///
 /// Everything is made in a folder inside and moved out at the end, `messages.sqlite` last: it marks
-/// a complete folder. Inside, because a data folder may be a file system of its own.
+/// a complete folder. Inside, because a data folder may be a file system of its own. What a call
+/// left that was killed is taken away by the next.
 enum Placement {
+    private static let unfinished = ".unfinished"
+    /// In the order in which they are moved.
+    private static let names = [ServerDatabase.accounts, .log].map { $0.file + ".sqlite" }
+
     /// Creates a missing folder and runs `body` on a place inside it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if the folder is not empty,
@@ -14,7 +19,10 @@ enum Placement {
         let files = FileManager.default
         let existed = files.fileExists(atPath: path)
         try expectEmpty(path)
-        let place = path + "/.unfinished"
+        for name in (try? files.contentsOfDirectory(atPath: path)) ?? [] {
+            try? files.removeItem(atPath: path + "/" + name)
+        }
+        let place = path + "/" + unfinished
         do {
             try files.createDirectory(
                 atPath: place, withIntermediateDirectories: true,
@@ -36,11 +44,12 @@ enum Placement {
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` for a file, or a folder with
-    ///   content.
+    ///   content that no killed call has left.
     static func expectEmpty(_ path: String) throws {
         let files = FileManager.default
         guard files.fileExists(atPath: path) else { return }
-        guard (try? files.contentsOfDirectory(atPath: path))?.isEmpty == true else {
+        let found = try? files.contentsOfDirectory(atPath: path)
+        guard let found, found.isEmpty || isUnfinished(found) else {
             throw RepriseError(
                 .badConfiguration,
                 "There is something at \(path) already, and nothing is overwritten.",
@@ -48,11 +57,13 @@ enum Placement {
         }
     }
 
+    private static func isUnfinished(_ found: [String]) -> Bool {
+        found.contains(unfinished) && Set(found).isSubset(of: [unfinished] + names.dropLast())
+    }
+
     private static func moveOut(of place: String, to path: String) throws {
         let files = FileManager.default
-        let log = ServerDatabase.log.file + ".sqlite"
-        for name in [ServerDatabase.accounts.file + ".sqlite", log]
-        where files.fileExists(atPath: place + "/" + name) {
+        for name in names where files.fileExists(atPath: place + "/" + name) {
             try sync(place)
             guard rename(place + "/" + name, path + "/" + name) == 0 else {
                 throw RepriseError(.diskFailed, "The files cannot be moved into \(path).")

@@ -174,11 +174,15 @@ package final class SQLiteMessageLog: MessageLog {
                 _ = try await self.trim(channel, through: through)
             }
         }
-        let limit = now.advanced(by: .zero - database.configuration.idLife)
-        while let run = try await database.read({ try KnownIDs.forgettableRun(before: limit, $0) })
-        {
+        while let run = try await forgettableRun(at: now) {
             while try await commit({ memory, db in try memory.forget(run, db) }) {}
         }
+    }
+
+    /// A run of ids that are needed no more: see `KnownIDs`.
+    func forgettableRun(at now: WallTime) async throws -> Int64? {
+        let limit = now.advanced(by: .zero - database.configuration.idLife)
+        return try await database.read { try KnownIDs.forgettableRun(before: limit, $0) }
     }
 
     /// Calls `body` for each channel of which messages are to be removed, with the last of them.

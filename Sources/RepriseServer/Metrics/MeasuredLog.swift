@@ -10,9 +10,15 @@ package struct MeasuredLog: MessageLog {
     package var executor: (any TaskExecutor)? { log.executor }
 
     package func append(_ batch: [NewMessage]) async throws -> [AppendResult] {
+        try await append(batch, since: nil)
+    }
+
+    package func append(
+        _ batch: [NewMessage], since taken: Duration?
+    ) async throws -> [AppendResult] {
         let began = clock.uptime()
         do {
-            let results = try await log.append(batch)
+            let results = try await log.append(batch, since: taken)
             metrics.committed(results, after: clock.uptime() - began)
             return results
         } catch {

@@ -158,6 +158,47 @@ struct BackupTests {
         for folder in [data, copy, empty] { folder.remove() }
     }
 
+    @Test("what a restore left that was killed is taken away by the next, and nothing else is")
+    func killed() async throws {
+        let (data, copy) = (try TemporaryFolder(), try TemporaryFolder())
+        defer { for folder in [data, copy] { folder.remove() } }
+        let log = try SQLiteMessageLog.open(at: data.path)
+        let accounts = try Accounts.open(at: data.path, implicitChannels: false)
+        _ = try await log.append([message(room)])
+        await accounts.close()
+        await log.close()
+        _ = try await onThread { try Backup.make(of: data.path, to: copy.path) }
+        for (names, isLeft) in [
+            ([".unfinished/messages.sqlite"], true),
+            ([".unfinished/messages.sqlite", "accounts.sqlite"], true),
+            (["accounts.sqlite"], false), ([".unfinished/a", "notes.txt"], false),
+            ([".unfinished/a", "messages.sqlite"], false),
+        ] {
+            let target = try TemporaryFolder()
+            defer { target.remove() }
+            for name in names {
+                let file = target.url.appending(path: name)
+                try FileManager.default.createDirectory(
+                    at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data("half".utf8).write(to: file)
+            }
+            let restore = {
+                try await onThread { try Backup.restore(from: copy.path, to: target.path) }
+            }
+            if isLeft {
+                #expect(try await restore().messages == 1)
+                #expect(
+                    try FileManager.default.contentsOfDirectory(atPath: target.path).sorted()
+                        == ["accounts.sqlite", "messages.sqlite"])
+            } else {
+                await expectError(.badConfiguration) { _ = try await restore() }
+                for name in names {
+                    #expect(FileManager.default.fileExists(atPath: target.path + "/" + name))
+                }
+            }
+        }
+    }
+
     @Test("a damaged backup is not restored, and the data folder stays empty")
     func damaged() async throws {
         let (data, copy, restored) = (

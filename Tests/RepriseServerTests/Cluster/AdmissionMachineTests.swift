@@ -111,6 +111,8 @@ struct AdmissionMachineTests {
         let whole = ClusterEntryTests.entry([.nop]).bytes
         let strange: [[UInt8]] = [
             [], Array("hello".utf8), Array(whole.dropLast()), whole + [0],
+            // No version has a shorter head.
+            ClusterEntry.mark + [9], later(whole.prefix(ClusterEntry.headBytes - 1)),
             [UInt8](repeating: 0, count: ClusterLimits.entryBytes + 1),
         ]
         for (index, bytes) in strange.enumerated() {
@@ -123,11 +125,21 @@ struct AdmissionMachineTests {
         }
     }
 
-    @Test("An entry of a later version stops the gateway, and leaves it where it was")
+    /// As a later format.
+    private func later(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        var bytes = Array(bytes)
+        bytes[ClusterEntry.mark.count] = 2
+        return bytes
+    }
+
+    @Test("A session that a later version opens holds the gateway up, and leaves it where it was")
     func unreadable() throws {
         var machine = AdmissionMachine()
+        let opening = ClusterEntry(
+            session: 0, n: 1, clock: WallTime(milliseconds: 5), base: .start,
+            commands: [.session(nonce: 1, name: "")])
         let stored = StoredEntry(
-            sequence: 1, stamp: WallTime(milliseconds: 5), bytes: ClusterEntry.mark + [9])
+            sequence: 1, stamp: WallTime(milliseconds: 5), bytes: later(opening.bytes))
         do {
             _ = try machine.admit(stored)
             Issue.record("it was read")
@@ -138,16 +150,23 @@ struct AdmissionMachineTests {
         #expect(machine.position == .start)
     }
 
-    @Test("A command that nobody knows stops the gateway only where it would count")
-    func unknownCommand() throws {
+    /// What an older version cannot read.
+    enum Unknown: CaseIterable { case command, format, rules }
+
+    @Test(
+        "What a later version wrote holds the gateway up only where it would count: not as a damaged copy",
+        arguments: Unknown.allCases)
+    func unknownCommand(_ unknown: Unknown) throws {
         var journal = Journal()
         let session = try journal.open()
         func entry(_ session: Int64, n: Int64) -> StoredEntry {
-            StoredEntry(
-                sequence: journal.machine.position.sequence + 1, stamp: journal.wall,
-                bytes: ClusterEntry.bytes(
-                    session: session, n: n, clock: journal.wall, base: journal.machine.position,
-                    commands: [[250]]))
+            var bytes = ClusterEntry.bytes(
+                rules: unknown == .rules ? ClusterEntry.rules + 1 : ClusterEntry.rules,
+                session: session, n: n, clock: journal.wall, base: journal.machine.position,
+                commands: [unknown == .command ? [250] : ClusterCommand.nop.bytes])
+            if unknown == .format { bytes = later(bytes) }
+            return StoredEntry(
+                sequence: journal.machine.position.sequence + 1, stamp: journal.wall, bytes: bytes)
         }
         #expect(try journal.admit(session: session, n: 1) == .accepted)
         let copies: [(Int64, Int64, AdmissionMachine.Reason)] = [
@@ -162,6 +181,9 @@ struct AdmissionMachineTests {
             _ = try journal.machine.admit(entry(session, n: 2))
         }
         #expect(journal.machine.position == last)
+        // Skipped it counts, in this version as in the later one.
+        let skipped = try journal.machine.admit(entry(session, n: 2), isSkipped: true)
+        #expect(skipped.verdict == .accepted && skipped.skipped == 1)
     }
 
     @Test(

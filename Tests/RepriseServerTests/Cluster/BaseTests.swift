@@ -30,17 +30,16 @@ struct BaseTests {
 
     private static func start(
         _ journal: any ClusterJournal, at path: String, every: Duration = .seconds(1),
-        hashWithin: Duration = .seconds(20)
+        hashWithin: Duration = .seconds(20), logger: Logger = RunningServer.logger
     ) async throws -> Running {
         var schedule = BaseKeeper.Schedule()
         schedule.every = every
         schedule.hashWithin = hashWithin
         let member = try await ClusterMember.join(
-            journal, at: path, implicitChannels: true, schedule: schedule,
-            logger: RunningServer.logger)
+            journal, at: path, implicitChannels: true, schedule: schedule, logger: logger)
         let following = Task {
             do {
-                try await member.replica.run { entry, _ in member.bases?.applied(entry) }
+                try await member.replica.run { member.bases?.applied($0, isOwn: $1) }
             } catch {
                 // It was told to end; what else went wrong shows in what is missing.
             }
@@ -162,22 +161,13 @@ struct BaseTests {
         let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
         try await Self.fill(one.member, 2)
         await one.stop()
-        // A bit of a message's text flips on one disk.
-        let view = try DatabaseQueue(path: folder.path("one") + "/view.sqlite")
-        try await view.write { db in
-            for table in ["messages", "arrivals", "arrivals2"] {
-                try db.execute(
-                    sql: "UPDATE \(table) SET body = CAST('{}' AS BLOB) WHERE seq = 7")
-            }
-        }
-        try view.close()
+        try await Self.damage(folder.path("one"))
         let bad = try await Self.start(
             shared, at: folder.path("one"), hashWithin: .milliseconds(2_500))
         let good = try await Self.start(
             shared, at: folder.path("two"), hashWithin: .milliseconds(2_500))
         try await eventually("both say so") {
-            // Until it has heard of its own hash it counts the other's alone.
-            bad.member.problem != nil && good.member.problem?.contains("1 of 2") == true
+            [bad, good].allSatisfy { $0.member.problem?.contains("1 of 2") == true }
         }
         try await Task.sleep(for: .seconds(2))
         #expect(try await Self.manifest(try #require(shared.bases)) == nil)
@@ -195,6 +185,71 @@ struct BaseTests {
         // It has read the old marks too, and what was said of them.
         try await eventually("nothing differs") { again.member.problem == nil }
         await again.stop()
+        await good.stop()
+    }
+
+    /// A bit of a message's text flips on a disk.
+    private static func damage(_ path: String) async throws {
+        let view = try DatabaseQueue(path: path + "/view.sqlite")
+        try await view.write { db in
+            for table in ["messages", "arrivals", "arrivals2"] {
+                try db.execute(
+                    sql: "UPDATE \(table) SET body = CAST('{}' AS BLOB) WHERE seq = 7")
+            }
+        }
+        try view.close()
+    }
+
+    /// What a gateway says of its view comes into the journal when it says it again.
+    private final class LateHashes: ClusterJournal {
+        private let shared: SharedJournal
+        private let said = Mutex<Set<Int64>>([])
+
+        init(_ shared: SharedJournal) { self.shared = shared }
+
+        var epoch: Epoch { shared.epoch }
+        var bases: (any BaseStore)? { shared.bases }
+        func send(_ bytes: [UInt8]) async {
+            guard let entry = try? ClusterEntry(bytes),
+                entry.commands.contains(where: { if case .hashed = $0 { true } else { false } }),
+                said.withLock({ $0.insert(entry.n).inserted })
+            else { return await shared.send(bytes) }
+        }
+        func live() -> AsyncStream<StoredEntry> { shared.live() }
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            try await shared.read(after: sequence)
+        }
+        func status() async throws -> JournalStatus { try await shared.status() }
+        func close() async {}
+    }
+
+    @Test("Views are compared once a gateway's own hash is back: it never has none of what it has")
+    func ownHashIsLate() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 6, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
+        try await Self.fill(one.member, 2)
+        await one.stop()
+        try await Self.damage(folder.path("one"))
+        let lines = LogLines()
+        let late = try await Self.start(
+            LateHashes(shared), at: folder.path("one"), hashWithin: .milliseconds(2_500),
+            logger: Logger(label: "late") { _ in lines })
+        let good = try await Self.start(
+            shared, at: folder.path("two"), hashWithin: .milliseconds(2_500))
+        try await eventually("both say so") {
+            let problem = late.member.problem
+            try #require(problem?.contains(": 0 of") != true, "\(problem ?? "")")
+            return problem?.contains("1 of 2") == true
+                && good.member.problem?.contains("1 of 2") == true
+        }
+        let told = lines.text.split(separator: "\n").filter { $0.contains("gateways differ") }
+        #expect(!told.isEmpty && told.allSatisfy { $0.contains(#""equal": 1"#) }, "\(told)")
+        await late.stop()
         await good.stop()
     }
 

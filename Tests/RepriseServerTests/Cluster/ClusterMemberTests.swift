@@ -3,6 +3,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("A member of a cluster", .timeLimit(.minutes(1)))
@@ -102,6 +103,47 @@ struct ClusterMemberTests {
         }
         watching.cancel()
         await watching.value
+    }
+
+    @Test(
+        "A gateway that starts waits until somebody says where the journal begins, at most 20 s",
+        .limit("cluster.leaderless"))
+    func beginning() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let clock = ManualClock()
+        let journal = MemoryJournal(seed: 1, readers: 1, stamps: clock, faults: .none)
+        defer { journal.close() }
+        await journal.send(ClusterEntryTests.entry([.nop]).bytes)
+        try await eventually("it is stored") { journal.entries.count == 1 }
+        // There is no base for what is gone: that must be noticed, and not an empty view opened.
+        journal.change { $0.removeEntries(through: 1) }
+        func join() async throws {
+            let member = try await ClusterMember.join(
+                SharedJournal(journal: journal), at: folder.path, implicitChannels: true,
+                clock: clock, logger: RunningServer.logger)
+            await member.close()
+        }
+        for leads in [true, false] {
+            journal.leads(false)
+            let asked = journal.looks
+            let ended = Mutex<RepriseError.Code?>(nil)
+            let joining = Task {
+                do {
+                    try await join()
+                    ended.withLock { $0 = .internal }
+                } catch {
+                    ended.withLock { $0 = (error as? RepriseError)?.code ?? .internal }
+                }
+            }
+            try await clock.advance(by: .seconds(1)) { journal.looks > asked + 2 }
+            if leads { journal.leads(true) }
+            let began = clock.uptime()
+            try await clock.advance(by: .seconds(1)) { ended.withLock { $0 != nil } }
+            await joining.value
+            #expect(ended.withLock { $0 } == (leads ? .corrupt : .unavailable))
+            #expect(clock.uptime() - began <= .seconds(21))
+        }
     }
 
     @Test("Beyond so many hellos that wait, one is refused", .limit("cluster.hellos"))

@@ -34,7 +34,7 @@ struct ClusterOperationTests {
             journal, at: path, name: name, implicitChannels: true, configuration, clock: clock,
             logger: RunningServer.logger)
         let following = Task {
-            try await member.replica.run { entry, _ in member.applied(entry) }
+            try await member.replica.run { member.applied($0, isOwn: $1) }
         }
         return Running(member: member, following: following)
     }
@@ -258,6 +258,44 @@ struct ClusterOperationTests {
             try await Self.expectEqual(new.member, one.member)
             #expect(try !new.member.view.dump().contains { $0.contains("7E706F69736F6E7E") })
             for running in [one, two, new] { await running.stop() }
+            await tool.close()
+        }
+    }
+
+    @Test("A damaged entry that looks like one of a later version is skipped, and all go on")
+    func skipUnreadable() async throws {
+        try await withServer { server, folder in
+            var all: [Running] = []
+            for name in ["one", "two"] {
+                all.append(
+                    try await Self.start(
+                        try await NatsStore.journal(server.url), at: folder.path(name), name: name))
+            }
+            _ = try await all[0].member.log.append([try Self.message("before")])
+            try await all[1].member.barrier.pass()
+            await all[0].member.journal.send(ClusterEntryTests.later)
+            try await eventually("both say so") {
+                all.allSatisfy { $0.member.problem?.contains("Upgrade this gateway.") ?? false }
+            }
+            let stuck = all[0].member.view.position.sequence + 1
+            await all[0].stop()
+            all[0] = try await Self.start(
+                try await NatsStore.journal(server.url), at: folder.path("one"), name: "one")
+            // It starts, so that somebody can ask it what it waits for.
+            try await all[0].member.catchUp(RunningServer.logger)
+            #expect(all[0].member.problem?.contains("Entry \(stuck)") == true)
+            let tool = try await NatsJournal.find(
+                NatsConfiguration(server.url), cluster: ClusterName("tests"),
+                logger: RunningServer.logger)
+            try await tool.skip(try await tool.unapplied(stuck))
+            try await eventually("both go on") {
+                all.allSatisfy { $0.member.problem == nil }
+            }
+            for running in all {
+                _ = try await running.member.log.append([try Self.message("after")])
+            }
+            try await Self.expectEqual(all[0].member, all[1].member)
+            for running in all { await running.stop() }
             await tool.close()
         }
     }

@@ -170,7 +170,7 @@ struct ClusterReplicaTests {
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
                 case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
-                    .checked, .stuck:
+                    .checked, .stuck, .forgetIDs:
                     break
                 }
             }
@@ -356,6 +356,49 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test(
+        "Ids are forgotten at all gateways at the same place, and known as long as on a single server",
+        .limit("log.ids"))
+    func forgottenIDs() async throws {
+        var configuration = ClusterStore.configuration
+        configuration.log.idsPerRun = 16
+        try await Self.run(configuration: configuration) { store in
+            let room = try ChannelName("room")
+            let messages = (0..<40).map { _ in message(room) }
+            for message in messages { _ = try await store.append([message]) }
+            _ = try await store.log.trim(room, through: 30)
+            let now = WallTime(milliseconds: 1_800_000_000_000)  // by the journal's clock
+            let life = Duration.seconds(30 * 86_400)
+            func known() async throws -> [Bool] {
+                try await store.append([messages[0], messages[20]]).map { $0.event == nil }
+            }
+            func sealed() async throws -> [[String]] {
+                try await store.expectEqual()
+                return try store.gateways.map { gateway in
+                    try gateway.view.dump().filter {
+                        $0.hasPrefix("run ") || $0.hasPrefix("id 1 ")
+                    }
+                }
+            }
+            try await store.log.trim(RetentionPolicy(), now: now.advanced(by: life - .seconds(60)))
+            #expect(try await sealed().map(\.count) == [17, 17], "a run of 16")
+            #expect(try await known() == [true, true])
+            // Who does not have the lease forgets nothing.
+            let replica = store.gateways[0].replica
+            let outdated = try await replica.submit([.forgetIDs(run: 1, grant: 1)])
+            guard case .refused? = outdated.first else {
+                Issue.record("\(outdated)")
+                return
+            }
+            #expect(try await sealed().map(\.count) == [17, 17])
+            try await store.log.trim(RetentionPolicy(), now: now.advanced(by: life + .seconds(60)))
+            #expect(try await sealed().map(\.count) == [0, 0])
+            #expect(try await known() == [false, true])
+            try await store.reopen()
+            try await store.expectEqual()
+        }
+    }
+
     @Test("Who no longer pushes for the cluster changes nothing of what was pushed")
     func pushProgress() async throws {
         try await Self.run { store in
@@ -508,6 +551,87 @@ struct ClusterReplicaTests {
         }
     }
 
+    /// A journal that can be cut off from one gateway, but for what that sends.
+    private final class DeafJournal: ClusterJournal {
+        private let shared: SharedJournal
+        private let isDeaf = Atomic(false)
+        private let lost = Atomic(0)
+
+        /// How many entries were not heard.
+        var missed: Int { lost.load(ordering: .relaxed) }
+
+        init(_ journal: MemoryJournal) { shared = SharedJournal(journal: journal) }
+
+        func hears(_ hears: Bool) { isDeaf.store(!hears, ordering: .relaxed) }
+
+        var epoch: Epoch { shared.epoch }
+        func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
+        func live() -> AsyncStream<StoredEntry> {
+            let (entries, heard) = (shared.live(), AsyncStream.makeStream(of: StoredEntry.self))
+            Task {
+                for await entry in entries {
+                    if isDeaf.load(ordering: .relaxed) {
+                        lost.add(1, ordering: .relaxed)
+                    } else {
+                        heard.continuation.yield(entry)
+                    }
+                }
+                heard.continuation.finish()
+            }
+            return heard.stream
+        }
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            guard !isDeaf.load(ordering: .relaxed) else {
+                throw RepriseError(.unreachable, "It is cut off.")
+            }
+            return try await shared.read(after: sequence)
+        }
+        func status() async throws -> JournalStatus { try await shared.status() }
+        func close() async {}
+    }
+
+    @Test(
+        "After a silence a running gateway compares before it takes its own entry for the next",
+        .limit("cluster.confirmed"))
+    func ownBehindOthers() async throws {
+        #expect(ClusterLimits.confirmedWithin == .seconds(2))
+        try await Self.run(faults: .none) { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 10)
+            try await store.expectEqual()
+            await store.close()
+            let clock = ManualClock()
+            let journal = DeafJournal(store.journal)
+            let view = try ClusterView.open(
+                at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
+            let replica = ClusterReplica(view: view, journal: journal, clock: clock)
+            let log = ClusterLog(view, by: replica)
+            let running = Task { try await replica.run() }
+            // It has compared what it had when it started, and stores.
+            let first = Task { try await log.append([message(room)]) }
+            try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
+            _ = try await first.value
+            journal.hears(false)
+            let last = view.position.sequence
+            // The journal loses its end, and others store on until it is as long as before.
+            store.journal.change { journal in
+                journal.goBack(to: last - 3)
+                for _ in 0..<3 {
+                    journal.send(
+                        ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+                }
+            }
+            try await eventually("none of them is heard") { journal.missed == 3 }
+            #expect(store.journal.entries.count == Int(last))
+            clock.advance(by: .seconds(3))
+            journal.hears(true)
+            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
+            await expectError(.corrupt) { try await running.value }
+            #expect(view.position.sequence == last)
+            await view.close()
+        }
+    }
+
     @Test("An entry whose writer has another past is ignored, once one's own is compared")
     func otherPast() async throws {
         try await Self.run { store in
@@ -553,7 +677,7 @@ struct ClusterReplicaTests {
         let stamp = WallTime(milliseconds: 1_800_000_000_000)
         let opening = ClusterEntry(
             session: 0, n: 1, clock: stamp, base: .start, commands: [.session(nonce: 1, name: "")])
-        let entries = [opening.bytes, ClusterEntry.mark + [9]].enumerated().map {
+        let entries = [opening.bytes, ClusterEntryTests.later].enumerated().map {
             StoredEntry(sequence: Int64($0.offset) + 1, stamp: stamp, bytes: $0.element)
         }
         #expect(try view.apply(entries).map(\.sequence) == [1])
@@ -562,19 +686,29 @@ struct ClusterReplicaTests {
         await view.close()
     }
 
-    @Test("An entry of a later version stops the gateway, which says so")
+    @Test("Before an entry of a later version a gateway waits, and says so at each start")
     func laterVersion() async throws {
         try await Self.run { store in
-            var bytes = ClusterEntryTests.entry([.nop]).bytes
-            bytes[ClusterEntry.mark.count] = 2
+            try await store.fill(try ChannelName("room"), 3)
+            try await store.expectEqual()
             store.journal.change {
                 $0.faults = .none
-                $0.send(bytes, at: SystemTimekeeper().uptime())
+                $0.send(ClusterEntryTests.later, at: SystemTimekeeper().uptime())
             }
-            for gateway in store.gateways {
-                let error = await gateway.ended() as? RepriseError
-                #expect(error?.code == .unknownKind)
-                #expect(error?.remedy?.hasPrefix("Update this gateway.") == true)
+            for isAgain in [false, true] {
+                if isAgain { try await store.reopen() }
+                for gateway in store.gateways {
+                    try await eventually("it says so") { gateway.replica.problem != nil }
+                    let error = gateway.replica.problem
+                    #expect(error?.code == .unknownKind)
+                    #expect(error?.remedy?.hasPrefix("Upgrade this gateway.") == true)
+                    let refused = await expectError(.unavailable) {
+                        _ = try await gateway.log.append([message(try ChannelName("room"))])
+                    }
+                    #expect(refused?.remedy == error?.remedy)
+                    // What stands before it is applied and served.
+                    #expect(try gateway.log.head(of: try ChannelName("room")) == 3)
+                }
             }
             await store.close()
         }

@@ -102,6 +102,16 @@ final class ClusterStore: LogUnderTestStore {
 
     func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool { false }
 
+    /// Moves a channel's last message on in both views, as no journal does.
+    func widenInViews(by count: Int64, in channel: ChannelName) async throws {
+        try await expectEqual()
+        await close()
+        for index in 0..<2 {
+            try ClosedLog.widenLast(by: count, in: channel, at: path(index) + "/view.sqlite")
+        }
+        try await reopen()
+    }
+
     /// Waits until both have applied all that the journal holds, and compares them.
     func expectEqual(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         var dumps: [[String]] = []

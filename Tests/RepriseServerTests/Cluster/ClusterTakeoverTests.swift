@@ -101,6 +101,28 @@ struct ClusterTakeoverTests {
         }
     }
 
+    @Test("Who is at a gateway that a later version has left behind is sent away, and told why not")
+    func leftBehind() async throws {
+        try await withGateways { first, _, journal in
+            let client = try await first.client()
+            try await client.subscribe(general)
+            journal.change {
+                $0.faults = .none
+                $0.send(ClusterEntryTests.later, at: SystemTimekeeper().uptime())
+            }
+            let (told, code) = try await client.ending()
+            #expect(told == .goingAway && code == 4100)
+            let ready = try await Command.run(
+                "curl", ["-s", "-i", "http://127.0.0.1:\(first.port)/readyz"]
+            ).words
+            #expect(ready.contains(" 503 ") && ready.contains("Upgrade this gateway."), "\(ready)")
+            // It keeps nobody who comes all the same.
+            let late = try await first.client(hello: false)
+            try await late.send(.hello(.init(device: .random(), client: "test")))
+            #expect(try await late.ending().0 == .unavailable)
+        }
+    }
+
     @Test("While the journal is not there nobody is welcomed; then who still waits is")
     func waits() async throws {
         try await withGateways { first, _, journal in

@@ -13,6 +13,7 @@ final class MemoryJournal: ClusterJournal {
         var readFailures = 0
         var maxBytes: Int64?
         var hasLeader = true
+        var looks = 0
         var hearers: [AsyncStream<[UInt8]>.Continuation] = []
     }
 
@@ -54,6 +55,9 @@ final class MemoryJournal: ClusterJournal {
 
     /// Whether it says what it is like.
     func leads(_ hasLeader: Bool) { state.withLock { $0.hasLeader = hasLeader } }
+
+    /// How often it was asked what it is like.
+    var looks: Int { state.withLock { $0.looks } }
 
     /// So many readings fail from now on.
     func failReadings(_ count: Int) { state.withLock { $0.readFailures = count } }
@@ -141,6 +145,7 @@ final class MemoryJournal: ClusterJournal {
 
     func status() async throws -> JournalStatus {
         try state.withLock { state in
+            state.looks += 1
             guard state.hasLeader else {
                 throw RepriseError(.unavailable, "Nobody leads, as the test wants.")
             }

@@ -144,6 +144,39 @@ struct SubmissionMachineTests {
         #expect(try writer.submit().map(\.n) == [6])
     }
 
+    @Test(
+        "The 15 s of what has waited count from when it was taken; what others wait for goes on",
+        .limit("cluster.answer"))
+    func since() throws {
+        var writer = try Writer.open()
+        let command = ClusterCommand.trim(channel(), through: 1, grant: nil).bytes
+        func expired(_ actions: [Machine.Action]) -> [Int64] {
+            actions.compactMap {
+                if case .answer(let ticket, .failure) = $0 { ticket } else { nil }
+            }
+        }
+        _ = try writer.submit()
+        writer.now += .seconds(10)
+        let (old, _) = try writer.machine.submit([command], writer.moment, since: .seconds(97))
+        expectError(.unavailable) {
+            _ = try writer.machine.submit([command], writer.moment, since: .seconds(95))
+        }
+        for _ in 0..<3 { _ = try writer.submit() }  // the last waits: four are under way
+        let (older, _) = try writer.machine.submit([command], writer.moment, since: .seconds(96))
+        #expect(expired(writer.machine.timerFired(writer.moment)).isEmpty)
+        writer.now = .seconds(112)
+        let actions = writer.machine.timerFired(writer.moment)
+        #expect(expired(actions) == [older, old])
+        #expect(
+            actions.sent().map { $0.commands.map { $0.bytes == nop } }
+                == [[false], [true], [false], [false]])
+        let next = writer.applied(2, [1]).sent()
+        #expect(next.map(\.n) == [6] && next[0].commands.count == 1, "not what nobody waits for")
+        for n in Int64(3)...6 { _ = writer.applied(n, [1]) }
+        #expect(writer.machine.isIdle && writer.machine.due == nil)
+        #expect(try writer.submit().map(\.n) == [7])
+    }
+
     @Test("What somebody still waits for stays in an entry beside what nobody does")
     func abandoned() throws {
         var writer = try Writer.open()

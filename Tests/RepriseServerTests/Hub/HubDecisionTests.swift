@@ -143,7 +143,7 @@ struct HubDecisionTests {
         let batch = queue.take()
         var head = AppendRules.Head(
             key: 1, seq: 4, count: 4, bytes: 0, time: WallTime(milliseconds: 9))
-        let event = try head.take(message, now: WallTime(milliseconds: 3))
+        let event = head.take(message, now: WallTime(milliseconds: 3))
         #expect(event.seq == 5 && event.prev == 4 && event.time.milliseconds == 9)
 
         let told = Queue.stored(

@@ -1,6 +1,7 @@
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
@@ -67,6 +68,19 @@ struct CommitterTests {
         committer.shutdown()
         await committer.run()
         #expect(log.batches.map(\.count) == [3, 1, 4, 2, 1])
+    }
+
+    @Test("keeps apart what came more than a second later, where the answer has a limit")
+    func span() async throws {
+        let (log, clock) = (ScriptedLog(), ManualClock())
+        let committer = Committer(log: log, clock: clock) { _ in }
+        for wait in [0, 1_000, 1, 900] {
+            clock.advance(by: .milliseconds(wait))
+            committer.submit([message(room)]) { _ in }
+        }
+        committer.shutdown()
+        await committer.run()
+        #expect(log.batches.map(\.count) == [2, 2])
     }
 
     @Test(

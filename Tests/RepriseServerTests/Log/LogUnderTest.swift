@@ -127,19 +127,27 @@ final class SQLiteStore: LogUnderTestStore {
 
     func widenLast(by count: Int64, in channel: ChannelName) async throws -> Bool {
         await close()
-        try change(
-            """
-            UPDATE messages SET prev = coalesce(prev, seq - 1), seq = seq + \(count)
-            WHERE (channel, seq) = (SELECT key, head FROM heads WHERE name = '\(channel)');
-            UPDATE heads SET head = head + \(count) WHERE name = '\(channel)'
-            """)
+        try ClosedLog.widenLast(by: count, in: channel, at: folder.path + "/messages.sqlite")
         try await reopen()
         return true
     }
 
-    /// Changes the closed file behind the log's back; all messages are in `messages` then.
+    /// See ``ClosedLog/change(_:at:)``.
     func change(_ sql: String) throws {
-        let queue = try DatabaseQueue(path: folder.path + "/messages.sqlite")
+        try ClosedLog.change(sql, at: folder.path + "/messages.sqlite")
+    }
+
+    func remove() async {
+        await close()
+        folder.remove()
+    }
+}
+
+/// A closed file that is changed behind the log's back.
+enum ClosedLog {
+    /// All messages are in `messages` then.
+    static func change(_ sql: String, at path: String) throws {
+        let queue = try DatabaseQueue(path: path)
         try queue.write { db in
             for table in ["arrivals", "arrivals2"] {
                 try db.execute(
@@ -154,9 +162,13 @@ final class SQLiteStore: LogUnderTestStore {
         try queue.close()
     }
 
-    func remove() async {
-        await close()
-        folder.remove()
+    static func widenLast(by count: Int64, in channel: ChannelName, at path: String) throws {
+        try change(
+            """
+            UPDATE messages SET prev = coalesce(prev, seq - 1), seq = seq + \(count)
+            WHERE (channel, seq) = (SELECT key, head FROM heads WHERE name = '\(channel)');
+            UPDATE heads SET head = head + \(count) WHERE name = '\(channel)'
+            """, at: path)
     }
 }
 
