@@ -72,6 +72,8 @@ struct ClusterEntryTests {
         ]
             + accounts.map { .account($0) }
             + conditions.map { .account(SetCatalogue(catalogue, of: channel, if: $0)) }
+            + [Profile(name: "Ada", picture: "https://a"), Profile()]
+            .map { .account(SetProfile($0, of: ada)) }
     }
 
     static let base = JournalPosition(

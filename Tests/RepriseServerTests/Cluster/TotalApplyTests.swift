@@ -189,6 +189,8 @@ struct TotalApplyTests {
                 try writer.write([
                     .account(SetChannel(room, ChannelSettings(title: text), by: owner)),
                     .account(SetDevice(phone, of: ada, platform: text)),
+                    .account(SetProfile(Profile(name: text, picture: text), of: ada)),
+                    .account(SetProfile(Profile(name: "Ada"), of: ada)),
                     .checked(ResultCheck(first: 1, last: 2, digest: Array(1...32), name: text)),
                     .stuck(StuckReport(sequence: 1, reason: text, name: text)),
                 ])
