@@ -42,15 +42,26 @@ enum ConversationRows {
 
     /// Takes entries in order; one that it cannot read is of a later server, and changes nothing.
     static func apply(_ messages: [Message], _ db: Database) throws {
+        var room = try room(db)
         for message in messages where message.change == nil && !message.isDeleted {
             guard
                 let entry = try? ForeignJSON.decode(DirectoryEntry.self, from: message.body)
             else { continue }
-            try apply(entry, db)
+            if entry.list == .end { room = nil }
+            try apply(entry, room: &room, db)
         }
     }
 
-    private static func apply(_ entry: DirectoryEntry, _ db: Database) throws {
+    /// How many more are kept: a dishonest server cannot fill the disk.
+    private static func room(_ db: Database) throws -> Int? {
+        let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM channelsConversation")
+        return ConversationLimits.kept - (count ?? 0)
+    }
+
+    /// `room` is nil if it has to be counted.
+    private static func apply(
+        _ entry: DirectoryEntry, room: inout Int?, _ db: Database
+    ) throws {
         switch entry.list {
         case .begin:
             return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
@@ -59,9 +70,11 @@ enum ConversationRows {
         }
         guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
         if entry.left == true {
-            return try db.execute(
+            try db.execute(
                 sql: "DELETE FROM channelsConversation WHERE channel = ?",
                 arguments: [channel.text])
+            if db.changesCount > 0 { room = room.map { $0 + 1 } }
+            return
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
         let others = entry.others.flatMap { names in
@@ -72,21 +85,30 @@ enum ConversationRows {
         let profiles =
             known.isEmpty || known.count > ConversationLimits.named
             ? nil : String(decoding: try ForeignJSON.encode(known), as: UTF8.self)
-        // At the limit what is new is not kept: a dishonest server cannot fill the disk.
-        try db.execute(
+        let arguments: StatementArguments = [
+            channel.text,
+            entry.title.map { PushText.title($0, atMost: PushPayloadLimits.titleBytes) },
+            role.rawValue, entry.since ?? 0, entry.members ?? 0, others, entry.muted == true,
+            entry.mutedUntil, profiles,
+        ]
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsConversation SET title = ?2, role = ?3, since = ?4, members = ?5,
+                    others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, old = 0, pending = 0
+                WHERE channel = ?1
+                """
+        ).execute(arguments: arguments)
+        guard db.changesCount == 0 else { return }
+        let left = try room ?? Self.room(db) ?? 0
+        room = left - 1
+        guard left > 0 else { return }
+        try db.cachedStatement(
             sql: """
                 INSERT INTO channelsConversation
                     (channel, title, role, since, members, others, muted, mutedUntil, profiles)
-                SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-                WHERE (SELECT COUNT(*) FROM channelsConversation) < ?10
-                    OR EXISTS (SELECT 1 FROM channelsConversation WHERE channel = ?1)
-                ON CONFLICT (channel) DO UPDATE SET title = ?2, role = ?3, since = ?4,
-                    members = ?5, others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, old = 0, pending = 0
-                """,
-            arguments: [
-                channel.text, entry.title, role.rawValue, entry.since ?? 0, entry.members ?? 0,
-                others, entry.muted == true, entry.mutedUntil, profiles, ConversationLimits.kept,
-            ])
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                """
+        ).execute(arguments: arguments)
     }
 
     /// The user begins one here, which the server does not know yet.

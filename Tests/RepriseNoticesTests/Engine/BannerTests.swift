@@ -39,13 +39,17 @@ struct BannerTests {
             #expect(said(content(of: id, in: system)) == vector.banner, "\(vector.what)")
             await device.close()
 
+            let pushedID = EntryID.random()
+            try scene.server.publish(
+                vector.body, to: "room", id: pushedID,
+                from: try vector.from.map { try UserID($0) })
             let other = MemoryNotifications(clock: ManualClock())
             try scene.server.addPhone(other, of: "ada")
             await scene.server.push()
-            let pushed = try #require(content(of: id, in: other))
+            let pushed = try #require(content(of: pushedID, in: other))
             #expect(said(pushed) == vector.banner, "\(vector.what): pushed")
             let judge = PushJudge(mirror: nil, now: WallTime(milliseconds: 1))
-            let changed = judge.judge(NotificationRequest(id: id.text, content: pushed))
+            let changed = judge.judge(NotificationRequest(id: pushedID.text, content: pushed))
             #expect(changed.record != nil)
             #expect(said(changed.content) == vector.banner, "\(vector.what): extension")
         }

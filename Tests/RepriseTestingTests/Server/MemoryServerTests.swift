@@ -213,7 +213,7 @@ struct MemoryServerTests {
         await server.push()
         #expect(phone.delivered.map(\.request.content.body) == ["one"])
         let content = try #require(phone.delivered.first?.request.content)
-        #expect(content.title == "order-7" && content.thread == "order-7" && content.sound)
+        #expect(content.title == "bob" && content.thread == "order-7" && content.sound)
         #expect(phone.badge == 1 && content.badge == 1)
         let hint = try PushHint(payload: content.info)
         #expect(hint.kind == .alert && hint.seq == 1 && hint.from?.text == "bob")
