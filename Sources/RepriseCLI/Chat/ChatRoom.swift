@@ -53,6 +53,8 @@ actor ChatRoom {
             group.addTask {
                 for await users in channel.typists { await self.typistsChanged(users) }
             }
+            let conversations = channels.observeConversations(newest: Self.shown)
+            group.addTask { for await all in conversations { await self.told(all) } }
             group.addTask { for await all in channel.positions { await self.moved(all) } }
             group.addTask {
                 for await waiting in channel.waiting { await self.outboxChanged(waiting) }
@@ -75,6 +77,15 @@ actor ChatRoom {
             author: message.from?.text ?? (message.isMine ? user : ChatBody.nobody),
             text: ChatBody(message.body).text, time: message.time, isMine: message.isMine,
             isEdited: message.isEdited, isDeleted: message.isDeleted, status: message.status)
+    }
+
+    /// The channel may have a title, or be the one with another user.
+    private func told(_ all: [Conversation]) {
+        guard let own = all.first(where: { $0.channel == channel.name }),
+            snapshot.channel != own.displayName
+        else { return }
+        snapshot.channel = own.displayName
+        bell.ring()
     }
 
     private func unreadChanged(_ start: UnreadStart) {
@@ -237,16 +248,18 @@ extension ChatRoom {
 extension Conversation {
     /// What a person calls it, with the name to type if that is another.
     var name: String {
-        if isDirect { return others?.first?.text ?? id }
-        return title.map { "\($0) (\(id))" } ?? id
+        let typed = isDirect ? others?.first?.text ?? id : id
+        return displayName == typed ? typed : "\(displayName) (\(typed))"
     }
 
     func isWith(_ user: String) -> Bool { isDirect && others?.map(\.text) == [user] }
 
     fileprivate var lastLine: String {
         guard let last, !last.isDeleted else { return "nothing yet" }
-        let text = ChatBody(last.body).text.firstLine
-        return "\(last.from?.text ?? "you"): \(text.prefix(40))"
+        let text = ChatBody(last.body).text.firstLine.prefix(40)
+        if last.isMine { return "you: \(text)" }
+        guard let from = last.from, !isDirect else { return String(text) }
+        return "\(profiles[from]?.name ?? from.text): \(text)"
     }
 }
 
