@@ -69,6 +69,33 @@ extension LimitTable {
                 "chains.progress", "unread progress of an observer",
                 "the newest \(CoreLimits.observedChanges)", "older changes are dropped"),
             Limit(
+                "chains.changes", "unread changes of a reader of all chains",
+                "the newest of each of \(ChainsLimits.unreadChanges) chains",
+                "the one that waits longest is dropped, and the next one says so (`missed`)"),
+            Limit(
+                "chains.notifications", "notifications of progress",
+                """
+                one of each chain, the newest of each of \(ChainsLimits.unreadChanges) chains, \
+                \(ChainsLimits.notificationInterval) between two
+                """,
+                "progress between is not shown; each result is, at once"),
+            Limit(
+                "chains.centre", "a call of the notification centre",
+                """
+                \(ChainsLimits.notificationTimeout); tried again after \
+                \(ChainsLimits.notificationRetry)
+                """,
+                "a result is kept until it was shown; a refusal ends it"),
+            Limit(
+                "chains.notificationTexts", "a notification's title, text and data",
+                """
+                \(ChainsLimits.titleBytes), \(ChainsLimits.bodyBytes), \
+                \(bytes: ChainsLimits.infoBytes)
+                """,
+                "cut; the data is left out"),
+            Limit(
+                "chains.list", "chains of a page of `list`", "\(ChainsLimits.page)", "cut"),
+            Limit(
                 "chains.compensation", "an attempt of a compensation",
                 "`compensationDeadline`, \(configuration.compensationDeadline)",
                 "it has failed, and is retried as `retry` says"),

@@ -59,6 +59,12 @@ final class ChainsChecker {
     private var begun: [String] = []
     private var retried: Set<String> = []
     private var paused: Set<String> = []
+    /// Somebody asked to remove it, if it has ended; or all that have.
+    private var removed: Set<String> = []
+    private var isCleared = false
+    /// Removed while it had ended, perhaps in the commit that ended it.
+    private var left: Set<String> = []
+    private var gone: Set<String> = []
     private var keys: [Work: String] = [:]
     /// Of effects that were taken back before their tasks were begun anew.
     private var formerKeys: Set<String> = []
@@ -89,6 +95,14 @@ final class ChainsChecker {
     func commanded(_ verb: ChainCommand.Verb, _ id: String) {
         if verb == .retry { retried.insert(id) }
         if verb == .pause { paused.insert(id) }
+        if verb == .delete { removed.insert(id) }
+        if verb == .clear { isCleared = true }
+    }
+
+    /// Somebody's command removes it, in this state.
+    func leaves(_ id: String, in state: ChainState) {
+        left.insert(id)
+        if !state.isEnd { violated(.recorded, "\(id) is removed while it is \(state)") }
     }
 
     // MARK: Workers
@@ -227,8 +241,10 @@ final class ChainsChecker {
     private func compare(_ former: Picture?, _ new: Picture?) {
         var old = former
         if let former = old, former.id != new?.id {
-            // After its retention it leaves, and another one may get its row's number.
-            if !former.state.isEnd || former.state == .failed && !mayHaveLeft {
+            // After its retention it leaves, or when somebody removes it.
+            let mayBeGone = mayHaveLeft || isCleared || removed.contains(former.id)
+            let hadEnded = former.state.isEnd || left.contains(former.id)
+            if !hadEnded || former.state == .failed && !mayBeGone {
                 violated(.recorded, "\(former.id) was \(former.state) and is gone")
             }
             old = nil

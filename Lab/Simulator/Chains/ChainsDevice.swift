@@ -191,7 +191,9 @@ final class ChainsDevice {
             record(
                 NewEntry(
                     id: EntryID(unchecked: message.id), kind: Chains.commandKind, source: "app",
-                    payload: ChainCommand(verb, chain: target).bytes), journal)
+                    payload: ChainCommand(
+                        verb, chain: target, seconds: verb == .clear ? 30 : nil
+                    ).bytes), journal)
         case .reply:
             record(
                 NewEntry(

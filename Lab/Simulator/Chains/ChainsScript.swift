@@ -150,7 +150,9 @@ struct ChainsMessage {
         if rank < mix.starts {
             what = Self.start(mix, &draw)
         } else if rank < mix.starts + mix.commands {
-            let verbs: [ChainCommand.Verb] = [.pause, .resume, .resume, .cancel, .retry]
+            let verbs: [ChainCommand.Verb] =
+                [.pause, .resume, .resume, .cancel, .retry]
+                + (mix.choices ? [.delete, .delete, .clear] : [])
             what = .command(verbs[draw.index(verbs.count)], pick: draw.index(1_000))
         } else {
             what = .reply

@@ -42,6 +42,7 @@ final class SimulatedChains {
         case commands([SimulatedDelivery])
         case finished(Key, Result<[UInt8], any Error>)
         case written(Int64)
+        case left(Int64)
         case conditions(DeviceConditions)
         case opened(Readiness)
         case recorded([String: Int64])
@@ -124,6 +125,7 @@ final class SimulatedChains {
         case .commands(let batch): for delivery in batch where !isOver { obey(delivery) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
+        case .left(let seq): live[seq] = nil
         case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
         case .calendarMoved: readDeadlines(of: live.keys.sorted())
@@ -273,11 +275,15 @@ final class SimulatedChains {
         if mutation == .chainIntentsApart { swap(&apart, &writes.intents) }
         if mutation == .chainNextForgotten { writes.name = nil }
         let isForgotten = mutation == .chainFailedForgotten && writes.state == .failed
-        let (whole, later) = (writes, apart)
-        delivery.whenWritten { [weak self] in self?.put(.written(whole.chain)) }
+        let (whole, later, tasks) = (writes, apart, decided)
+        var isThere = true
+        delivery.whenWritten { [weak self] in
+            self?.put(isThere ? .written(whole.chain) : .left(whole.chain))
+        }
         delivery.end(ending) { [checker] transaction in
             let shipping = try shipping(transaction)
-            try whole.perform(in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
+            isThere = try whole.perform(
+                in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
             if isForgotten {
                 try shipping.db.execute(
                     sql: "DELETE FROM chain WHERE seq = ?", arguments: [whole.chain])

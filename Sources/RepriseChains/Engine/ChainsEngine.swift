@@ -111,7 +111,8 @@ actor ChainsEngine {
         for event in inbox.close() {
             switch event {
             case .tasks(let batch), .commands(let batch): giveBack(batch)
-            case .finished, .written, .conditions, .news, .late, .abandoned, .stopAll: break
+            case .finished, .written, .left, .conditions, .news, .late, .abandoned, .stopAll:
+                break
             }
         }
         // A worker that does not end is run again, with the same key.
@@ -151,6 +152,7 @@ actor ChainsEngine {
         case .commands(let batch): for delivery in batch { await obey(delivery) }
         case .finished(let key, let result): await finished(key, result)
         case .written(let seq): await written(seq)
+        case .left(let seq): live.remove(seq)
         case .conditions(let conditions): await changed(conditions)
         case .news(let news): await heard(news)
         case .late(let key): late(key)
@@ -324,6 +326,8 @@ actor ChainsEngine {
             log: { [journal] line in
                 // A line that cannot be written must not fail the work.
                 try? await journal.write { db in
+                    // Its chain may have left while it did not listen.
+                    guard try ChainReading.seq(of: id, db) != nil else { return }
                     try ChainWriting.log(key.chain, key.place, line, at: journal.now, db)
                 }
             },
@@ -352,7 +356,7 @@ actor ChainsEngine {
         let fraction = min(max(fraction.isNaN ? 0 : fraction, 0), 1)
         let note = note?.limited(to: ChainsLimits.noteBytes)
         watchers.announce(
-            id,
+            chain.row,
             ChainProgress(
                 state: chain.machine.state,
                 done: chain.machine.slots.count { $0.state == .succeeded },
@@ -416,14 +420,17 @@ actor ChainsEngine {
         live[writes.chain]?.unsettled += 1
         let retention = configuration.retention
         let lost = LostWork.of(writes, live[writes.chain], registry)
+        let isThere = Mutex(true)
         delivery.end(
             as: ending,
             alongside: { [journal] db in
-                try writes.perform(in: db, journal, retention: retention)
+                let isWritten = try writes.perform(in: db, journal, retention: retention)
+                isThere.withLock { $0 = isWritten }
             },
             written: { [journal, inbox] in
-                inbox.put(.written(writes.chain))
-                guard !lost.isEmpty else { return }
+                let isWritten = isThere.withLock { $0 }
+                inbox.put(isWritten ? .written(writes.chain) : .left(writes.chain))
+                guard isWritten, !lost.isEmpty else { return }
                 Task { for work in lost { await work.abandon(of: writes.chain, journal) } }
             })
     }
@@ -457,6 +464,16 @@ actor ChainsEngine {
             return delivery.end(DispatchFailure.permanent("malformed: It is no command."))
         }
         do {
+            switch command.command {
+            case .delete: return delivery.end(as: try await delete(command.chain))
+            case .clear:
+                guard let seconds = command.seconds, seconds >= 0 else {
+                    return delivery.end(DispatchFailure.permanent("malformed: It says no age."))
+                }
+                _ = try await clear(olderThan: .seconds(seconds))
+                return delivery.end(as: .applied)
+            case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
+            }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
                 return delivery.end(DispatchFailure.permanent("No chain has this id."))
@@ -472,6 +489,14 @@ actor ChainsEngine {
         } catch {
             loop.note(error)
             delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+        }
+    }
+
+    private func delete(_ id: String) async throws -> EntryDelivery.Ending {
+        switch try await remove(id) {
+        case .removed: .applied
+        case .isOpen: .ended(.dead, reason: "The chain has not ended.")
+        case .isGone: .ended(.superseded, reason: "The chain is gone.")
         }
     }
 
@@ -592,17 +617,25 @@ actor ChainsEngine {
         live.remove(seq)
         for key in running.keys where key.chain == seq { running.stop(key, .machine) }
         let retention = configuration.retention
-        let name = Mutex<String?>(nil)
+        let found = Mutex<(id: String, definition: String, name: String?)?>(nil)
         delivery.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
             alongside: { [journal] db in
                 let now = journal.now
-                let id = try String.fetchOne(
-                    db, sql: "SELECT id FROM chain WHERE seq = ?", arguments: [seq])
-                name.withLock { $0 = id }
+                let row = try Row.fetchOne(
+                    db, sql: "SELECT id, definition, name FROM chain WHERE seq = ?",
+                    arguments: [seq])
+                found.withLock {
+                    $0 = row.map {
+                        (
+                            String.fromDatabaseValue($0[0]) ?? "",
+                            String.fromDatabaseValue($0[1]) ?? "", String.fromDatabaseValue($0[2])
+                        )
+                    }
+                }
                 try db.execute(
                     sql: """
-                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?
+                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?, tells = ?
                         WHERE seq = ? AND state IS NOT 13
                         """,
                     arguments: [
@@ -611,8 +644,10 @@ actor ChainsEngine {
                     ])
             },
             written: { [watchers] in
-                guard let id = name.withLock({ $0 }) else { return }
-                watchers.announce(id, ChainProgress(state: .quarantined, done: 0, total: 0))
+                guard let chain = found.withLock({ $0 }) else { return }
+                watchers.announce(chain.id, chain.definition, chain.name) {
+                    ChainProgress(state: .quarantined, done: 0, total: 0)
+                }
             })
     }
 }

@@ -62,9 +62,15 @@ package struct ChainWrites: Sendable {
 
     // MARK: Writing
 
+    /// - Returns: false: the chain has left meanwhile, and nothing is written.
+    @discardableResult
     package func perform(
         in db: Database, _ journal: some ChainEntries, retention: Duration
-    ) throws {
+    ) throws -> Bool {
+        let isThere = try Bool.fetchOne(
+            db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM chain WHERE seq = ?)"),
+            arguments: [chain])
+        guard isThere == true else { return false }
         let now = journal.now
         if let rebuilt { try rebuild(rebuilt, db) }
         for (place, change) in changes { try write(change, place, now, db) }
@@ -84,6 +90,7 @@ package struct ChainWrites: Sendable {
         for (place, line) in log {
             try ChainWriting.log(chain, place, line, at: now, db)
         }
+        return true
     }
 
     private func write(

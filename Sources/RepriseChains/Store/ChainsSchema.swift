@@ -190,20 +190,14 @@ enum ChainTables {
         ).execute()
         let rows = try Row.fetchAll(
             db.cachedStatement(
-                sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50"),
-            arguments: [now.milliseconds])
-        for row in rows {
-            guard let seq = Int64.fromDatabaseValue(row[0]) else { continue }
-            for table in ["chainTask WHERE chain", "chainLog WHERE chain", "chain WHERE seq"] {
-                try db.execute(sql: "DELETE FROM \(table) = ?", arguments: [seq])
-            }
-            try db.execute(
                 sql: """
-                    INSERT INTO chainRetired VALUES (?, 1)
-                    ON CONFLICT (state) DO UPDATE SET count = count + 1
-                    """, arguments: [Int.fromDatabaseValue(row[1])])
-        }
-        return rows.count == 50
+                    SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ?
+                    LIMIT \(ChainRemoval.page)
+                    """),
+            arguments: [now.milliseconds])
+        // The files of their outputs leave with the next start.
+        _ = try ChainRemoval.remove(rows, db)
+        return rows.count == ChainRemoval.page
     }
 
     /// Waits keep their length when the calendar is set.
