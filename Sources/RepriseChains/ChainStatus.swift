@@ -34,7 +34,7 @@ public struct ChainStatus: Hashable, Sendable, Codable {
 public struct ChainTaskStatus: Hashable, Sendable, Codable {
     /// Its name.
     public var name: String
-    /// Its worker; nil: it is a wait.
+    /// Its worker; nil: it waits, or decides on the steps after it.
     public var worker: String?
     /// Its step; the first is 0.
     public var step: Int

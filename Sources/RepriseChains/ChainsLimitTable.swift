@@ -17,6 +17,13 @@ extension LimitTable {
                 "chains.names", "names of chains, tasks and workers; unique names",
                 "\(bytes: ChainsLimits.nameBytes)", "`.malformed`, `.badConfiguration`"),
             Limit(
+                "chains.items", "items of an `Each`; the input of a `Subchain`",
+                "\(ChainsLimits.items); both \(bytes: ChainsLimits.inputBytes) as JSON",
+                "the chain fails and compensates"),
+            Limit(
+                "chains.subchains", "subchains in one another", "\(ChainsLimits.subchains)",
+                "the chain fails and compensates"),
+            Limit(
                 "chains.input", "a chain's input; a task's input",
                 "\(bytes: ChainsLimits.inputBytes) as JSON",
                 "`.tooLarge`; the task fails permanently"),

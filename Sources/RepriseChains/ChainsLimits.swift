@@ -8,6 +8,10 @@ public enum ChainsLimits {
     public static let attempts = 3
     /// The most tasks of a step.
     public static let parallelTasks = 256
+    /// The most items of an ``Each``.
+    public static let items = 1_000
+    /// The most chains in one another.
+    public static let subchains = 8
     /// The most bytes of the name of a chain, a task or a worker, and of a unique name.
     public static let nameBytes = 64
     /// The most bytes of a chain's or a task's input, as JSON.

@@ -247,6 +247,7 @@ final class ChainsChecker {
             if !hadEnded || former.state == .failed && !mayBeGone {
                 violated(.recorded, "\(former.id) was \(former.state) and is gone")
             }
+            gone.insert(former.id)
             old = nil
         }
         guard let new, old != new else { return }
@@ -292,6 +293,7 @@ final class ChainsChecker {
             violated(.acknowledged, "\(new.id) has ended with tasks that have not")
         }
         checkLeft(old, new)
+        checkDecisions(old, new)
         guard let name = new.name, Self.goesOn(new), old.map(Self.goesOn) != true else { return }
         let others = pictures.values.filter {
             $0.name == name && $0.id != new.id && Self.goesOn($0)
@@ -312,6 +314,22 @@ final class ChainsChecker {
             })
         else { return }
         violated(.acknowledged, "\(new.id) is \(new.state), and \(left.name) is not taken back")
+    }
+
+    /// With a decision its tasks are there, and those of no other.
+    private func checkDecisions(_ old: Picture?, _ new: Picture) {
+        for task in new.tasks
+        where task.worker == nil && task.state == .succeeded
+            && old?.task(task.name)?.state != .succeeded
+        {
+            guard let (tasks, others) = scripts[new.id]?.decision(task.name) else { continue }
+            if let missing = tasks.first(where: { new.task($0) == nil }) {
+                violated(.recorded, "\(new.id): \(task.name) is decided, without \(missing)")
+            }
+            if let other = others.first(where: { new.task($0) != nil }) {
+                violated(.released, "\(new.id): \(task.name) was to be decided without \(other)")
+            }
+        }
     }
 
     private static func goesOn(_ picture: Picture) -> Bool {

@@ -40,6 +40,7 @@ extension SimulatedChains {
 
     private func outputs(_ need: ChainDecision.Need) throws -> [Int: [UInt8]] {
         if let recent = need.recent { return [need.place: recent.bytes ?? []] }
+        if mutation == .chainDecidesBlindly { return [need.place: Array("\"\"".utf8)] }
         return try journal.read {
             try ChainReading.outputs(need.chain, need.places, shipping($0).db)
         }.compactMapValues(\.bytes)

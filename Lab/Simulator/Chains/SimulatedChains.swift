@@ -242,7 +242,7 @@ final class SimulatedChains {
         }
         guard let (row, tasks) = try journal.read({ try ChainReading.load(seq, shipping($0).db) })
         else { return nil }
-        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row) })
+        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row, tasks) })
         if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
         chain.lastUse = uses
         live[seq] = chain
@@ -256,13 +256,13 @@ final class SimulatedChains {
         }
     }
 
-    private func plan(for row: ChainRow) throws -> ChainPlan {
+    private func plan(for row: ChainRow, _ tasks: [TaskRow]) throws -> ChainPlan {
         let definition = ChainsScript.chain(version: app.version)
         if mutation == .chainDefinitionUnchecked {
-            let plan = try definition.plan(for: row.input)
+            let plan = try definition.plan(for: row.input).deciding(tasks.decisions)
             if plan.workers.isSubset(of: app.workers) { return plan }
         }
-        return try ChainPlan.of(row, definition) { app.workers.contains($0) }
+        return try ChainPlan.of(row, tasks, definition) { app.workers.contains($0) }
     }
 
     /// Ends an entry together with what was decided because of it.
@@ -272,7 +272,15 @@ final class SimulatedChains {
         live[writes.chain]?.unsettled += 1
         var writes = writes
         var apart: [ChainWrites.Intent] = []
+        var decided: [(place: Int, ChainWrites.Change)] = []
         if mutation == .chainIntentsApart { swap(&apart, &writes.intents) }
+        if mutation == .chainItemLost { loseItem(&writes) }
+        if mutation == .chainDecisionApart,
+            let index = writes.changes.firstIndex(where: { $0.1.isExpanded })
+        {
+            decided = [writes.changes.remove(at: index)]
+            swap(&apart, &writes.intents)
+        }
         if mutation == .chainNextForgotten { writes.name = nil }
         let isForgotten = mutation == .chainFailedForgotten && writes.state == .failed
         let (whole, later, tasks) = (writes, apart, decided)
@@ -290,9 +298,9 @@ final class SimulatedChains {
             }
             checker.touched.insert(whole.chain)
         }
-        guard !later.isEmpty else { return }
+        guard !later.isEmpty || !tasks.isEmpty else { return }
         var second = ChainWrites(chain: whole.chain, id: whole.id, name: whole.name)
-        second.intents = later
+        (second.changes, second.intents) = (tasks, later)
         let left = second
         journal.write(
             { [checker] transaction in
@@ -300,6 +308,17 @@ final class SimulatedChains {
                 try left.perform(in: shipping.db, shipping.journal, retention: .zero)
                 checker.touched.insert(left.chain)
             }, then: { (_: Result<Void, any Error>) in })
+    }
+
+    /// The mutation `chainItemLost`.
+    private func loseItem(_ writes: inout ChainWrites) {
+        for index in writes.changes.indices {
+            guard case .expanded(var expansion) = writes.changes[index].1,
+                expansion.added.popLast() != nil
+            else { continue }
+            expansion.count -= 1
+            writes.changes[index].1 = .expanded(expansion)
+        }
     }
 
     private func written(_ seq: Int64) {
@@ -327,4 +346,11 @@ func shipping(_ transaction: any DeviceTransaction) throws -> GRDBTransaction {
         throw RepriseError(.internal, "The workload chains is played on the shipping journal.")
     }
     return shipping
+}
+
+extension ChainWrites.Change {
+    var isExpanded: Bool {
+        if case .expanded = self { return true }
+        return false
+    }
 }

@@ -55,6 +55,10 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     public func plan(for json: [UInt8]) throws -> ChainPlan {
+        try ChainPlan(name: name, steps: steps(for: json))
+    }
+
+    func steps(for json: [UInt8]) throws -> [ChainStep] {
         let input: Input
         do {
             input = try JSONDecoder().decode(Input.self, from: Data(json))
@@ -62,7 +66,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
             throw RepriseError(
                 .malformed, "The input is not what the chain \(name) takes.", cause: error)
         }
-        return try ChainPlan(name: name, steps: try body(input).map(\.tasks))
+        return try body(input)
     }
 }
 
@@ -105,6 +109,24 @@ public struct ChainStep: Sendable {
         [ChainStep(tasks: [wait.task])]
     }
 
+    /// A decision is a step, and followed by what it decides on.
+    public static func buildExpression(_ when: When) -> [ChainStep] {
+        [ChainStep(tasks: [when.task])]
+    }
+
+    /// The items of a loop are a step, and followed by their steps.
+    public static func buildExpression<Item>(_ each: Each<Item>) -> [ChainStep] {
+        [ChainStep(tasks: [each.task])]
+    }
+
+    /// The input of a chain is a step, and followed by its steps.
+    public static func buildExpression<Input>(_ subchain: Subchain<Input>) -> [ChainStep] {
+        [ChainStep(tasks: [subchain.task])]
+    }
+
+    /// Steps that a function has made.
+    public static func buildExpression(_ steps: [ChainStep]) -> [ChainStep] { steps }
+
     /// One after the other.
     public static func buildBlock(_ parts: [ChainStep]...) -> [ChainStep] { parts.flatMap { $0 } }
 
@@ -125,6 +147,9 @@ public struct ChainStep: Sendable {
 }
 
 /// Tasks that run in parallel: at most 256.
+///
+/// What several decide on, as ``When``, ``Each`` and ``Subchain`` do, runs in parallel, too: their
+/// first steps, then their second ones.
 public struct Parallel: Sendable {
     let tasks: [PlannedTask]
 

@@ -172,7 +172,7 @@ actor ChainsEngine {
             return nil
         }
         let plan = Result {
-            try ChainPlan.of(row, definitions[row.definition]) { registry?[$0] != nil }
+            try ChainPlan.of(row, tasks, definitions[row.definition]) { registry?[$0] != nil }
         }
         if case .failure(let error as ChainRow.Broken) = plan { throw error }
         let chain = LiveChain(row: row, tasks: tasks, plan: plan)
