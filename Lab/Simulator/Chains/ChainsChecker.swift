@@ -405,6 +405,31 @@ final class ChainsChecker {
         }
     }
 
+    // MARK: Notifications
+
+    /// A result was shown.
+    func shown(_ id: String, _ state: ChainState) {
+        guard let seq = seqs[id], let picture = pictures[seq] else {
+            return violated(.recorded, "a result of \(id) is shown, which is in no row")
+        }
+        guard picture.state != state, !retried.contains(id) else { return }
+        violated(.recorded, "\(id) is shown as \(state), and is \(picture.state)")
+    }
+
+    /// Each chain that has ended is shown so, and none that is gone.
+    func checkNotifications(_ centre: ChainsCentre) {
+        for picture in pictures.values.sorted(by: { $0.id < $1.id }) where picture.state.isEnd {
+            let shown = centre.delivered[picture.id]?.text
+            if gone.contains(picture.id) {
+                guard shown != nil, removed.contains(picture.id), !mayHaveLeft else { continue }
+                violated(.accounted, "\(picture.id) is gone, and shown as \(shown ?? "")")
+            } else if shown != "\(picture.state)" {
+                violated(
+                    .alive, "\(picture.id) is \(picture.state), and shown as \(shown ?? "nothing")")
+            }
+        }
+    }
+
     private func checkEnd(_ seq: Int64, _ version: Int) {
         guard let picture = pictures[seq] else { return }
         switch picture.state {

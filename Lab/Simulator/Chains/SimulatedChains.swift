@@ -59,6 +59,7 @@ final class SimulatedChains {
     var running: [Key: Running] = [:]
     var conditions = DeviceConditions()
     var awaited: Set<String> = []
+    private(set) var notifications: SimulatedNotifications?
     private var inbox: Deque<Event> = []
     private var isBusy = true
     /// The process has ended, in the middle of an event perhaps.
@@ -85,6 +86,10 @@ final class SimulatedChains {
 
     func run() {
         conditions = app.device.conditions
+        if app.device.notifies {
+            notifications = SimulatedNotifications(self)
+            notifications?.goOn()
+        }
         for kind in [Chains.kind, Chains.commandKind] {
             journal.handleBatches(of: kind) { [unowned self] batch in
                 put(kind == Chains.kind ? .tasks(batch) : .commands(batch))
@@ -245,6 +250,7 @@ final class SimulatedChains {
         let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row, tasks) })
         if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
         chain.lastUse = uses
+        chain.notifies = notifications != nil
         live[seq] = chain
         return chain
     }
@@ -324,6 +330,7 @@ final class SimulatedChains {
     private func written(_ seq: Int64) {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
+        notifications?.changed(chain)
         if chain.unsettled == 0 {
             chain.recent = [:]
             if chain.isCalendarOld { readDeadlines(of: [seq]) }

@@ -31,6 +31,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// The versions whose chains this one can continue.
     public let compatibleWith: Set<Int>
     private let body: @Sendable (Input) throws -> [ChainStep]
+    private var text: (@Sendable (Input, ChainProgress) -> ChainNotification?)?
 
     /// Defines a chain.
     ///
@@ -47,6 +48,35 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
         self.version = version
         self.compatibleWith = compatibleWith
         self.body = body
+    }
+
+    /// Shows each chain as a notification: its progress, at most once a second, and its result in
+    /// the same place.
+    ///
+    /// A result is shown at least once, also after a kill, while the client runs. The configuration
+    /// has a notification centre.
+    ///
+    /// - Parameter text: makes the texts at a moment, cheaply; nil: no notification.
+    /// - Returns: the definition with notifications.
+    public func notification(
+        _ text:
+            @escaping @Sendable (_ input: Input, _ progress: ChainProgress) ->
+            ChainNotification?
+    ) -> Self {
+        var copy = self
+        copy.text = text
+        return copy
+    }
+
+    /// Whether its chains are shown as notifications.
+    public var notifies: Bool { text != nil }
+
+    /// The notification of a chain at a moment; nil: none.
+    public func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification? {
+        guard let text, let input = try? ChainJSON.decode(Input.self, from: json) else {
+            return nil
+        }
+        return text(input, progress)
     }
 
     /// Evaluates the body.
@@ -85,6 +115,27 @@ public protocol ChainDefinition: Sendable {
     /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     func plan(for json: [UInt8]) throws -> ChainPlan
+
+    /// Whether its chains are shown as notifications.
+    var notifies: Bool { get }
+
+    /// The notification of a chain at a moment.
+    ///
+    /// - Parameters:
+    ///   - json: the input.
+    ///   - progress: how far it is, or how it ended.
+    /// - Returns: nil: none.
+    func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification?
+}
+
+extension ChainDefinition {
+    /// Without notifications.
+    public var notifies: Bool { false }
+
+    /// Without notifications.
+    public func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification? {
+        nil
+    }
 }
 
 /// One step of a chain: tasks that run in parallel.

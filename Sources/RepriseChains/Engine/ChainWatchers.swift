@@ -3,7 +3,19 @@ import Synchronization
 
 /// Observers of chains: of one chain's progress, and of all chains' changes.
 final class ChainWatchers: Sendable {
-    private let state = Mutex<[String: ValueStreams<ChainProgress>]>([:])
+    private struct State {
+        var ofOne: [String: ValueStreams<ChainProgress>] = [:]
+        var ofAll: [Reader] = []
+    }
+
+    private struct Reader {
+        weak var buffer: ChangeBuffer?
+    }
+
+    private let state = Mutex(State())
+    private let notifications: ChainNotifications
+
+    init(_ notifications: ChainNotifications) { self.notifications = notifications }
 
     /// - Returns: the changes of a chain.
     func watch(_ id: String) -> AsyncStream<ChainProgress> {
@@ -34,9 +46,19 @@ final class ChainWatchers: Sendable {
         announce(row.id, row.definition, row.name, progress)
     }
 
-    func announce(_ id: String, _ progress: @autoclosure () -> ChainProgress) {
-        guard let streams = state.withLock({ $0[id] }) else { return }
-        streams.send(progress())
+    func announce(
+        _ id: String, _ definition: String, _ name: String?,
+        _ progress: () -> ChainProgress
+    ) {
+        let (streams, readers) = state.withLock { ($0.ofOne[id], $0.ofAll.compactMap(\.buffer)) }
+        let notifies = notifications.isOf(definition)
+        guard streams != nil || !readers.isEmpty || notifies else { return }
+        let progress = progress()
+        streams?.send(progress)
+        let change = ChainChange(
+            id: ChainID(id), definition: definition, name: name, progress: progress)
+        for reader in readers { reader.put(change) }
+        if notifies { notifications.changed(change) }
     }
 }
 

@@ -17,7 +17,8 @@ actor ChainsEngine {
     nonisolated var inbox: Mailbox<ChainsEvent> { loop.mailbox }
     nonisolated let files: OutputFiles
     nonisolated let budget = ChainsBudget()
-    nonisolated let watchers = ChainWatchers()
+    nonisolated let notifications: ChainNotifications
+    nonisolated let watchers: ChainWatchers
     nonisolated let definitions: [String: any ChainDefinition]
     nonisolated let registry: WorkerRegistry?
 
@@ -39,6 +40,8 @@ actor ChainsEngine {
         definitions = Dictionary(
             configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         registry = try? WorkerRegistry(configuration.workers)
+        notifications = ChainNotifications(journal, configuration) { [budget] in budget.ring() }
+        watchers = ChainWatchers(notifications)
     }
 
     // MARK: Running
@@ -176,6 +179,7 @@ actor ChainsEngine {
         }
         if case .failure(let error as ChainRow.Broken) = plan { throw error }
         let chain = LiveChain(row: row, tasks: tasks, plan: plan)
+        chain.notifies = notifications.isOf(row.definition)
         if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
             chain.rebuilt?.version = version
         }
@@ -610,6 +614,38 @@ actor ChainsEngine {
         try await journal.write { [journal] db in try ChainReleases.lookAgain(journal, db) }
     }
 
+    // MARK: Removal
+
+    /// Removes a chain that has ended.
+    nonisolated func remove(_ id: String) async throws -> ChainRemoval.Result {
+        let result = try await journal.write { try ChainRemoval.remove(id, $0) }
+        if case .removed(let names) = result {
+            files.remove(names)
+            notifications.removed()
+        }
+        return result
+    }
+
+    /// Removes all that ended so long ago, a page at a time.
+    ///
+    /// - Returns: how many.
+    nonisolated func clear(olderThan age: Duration) async throws -> Int {
+        var (count, last) = (0, Int64.min)
+        while true {
+            let page = try await journal.write { [journal, last] db in
+                try ChainRemoval.page(
+                    after: last, endedBefore: journal.now.advanced(by: .zero - max(age, .zero)),
+                    db)
+            }
+            files.remove(page.files)
+            (count, last) = (count + page.count, page.last)
+            guard page.count == ChainRemoval.page else {
+                notifications.removed()
+                return count
+            }
+        }
+    }
+
     // MARK: Quarantine
 
     /// Quarantines an unreadable chain; other chains continue.
@@ -620,7 +656,7 @@ actor ChainsEngine {
         let found = Mutex<(id: String, definition: String, name: String?)?>(nil)
         delivery.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
-            alongside: { [journal] db in
+            alongside: { [journal, notifications] db in
                 let now = journal.now
                 let row = try Row.fetchOne(
                     db, sql: "SELECT id, definition, name FROM chain WHERE seq = ?",
@@ -640,7 +676,8 @@ actor ChainsEngine {
                         """,
                     arguments: [
                         "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
-                        now.advanced(by: retention).milliseconds, seq,
+                        now.advanced(by: retention).milliseconds,
+                        notifications.isOf(found.withLock { $0?.definition ?? "" }), seq,
                     ])
             },
             written: { [watchers] in

@@ -23,6 +23,8 @@ package final class LiveChain {
     package var lastUse: UInt64 = 0
     /// The calendar was set while a decision was not durable: its deadlines are read once it is.
     package var isCalendarOld = false
+    /// Its end is to be shown as a notification.
+    package var notifies = false
     /// The state that the log has.
     package var logged: ChainState?
     /// The places of the tasks, once somebody has asked.
@@ -89,7 +91,7 @@ package final class LiveChain {
 
     package func writes() -> ChainWrites {
         var writes = ChainWrites(chain: row.seq, id: row.id, name: row.name)
-        writes.rebuilt = rebuilt
+        (writes.rebuilt, writes.notifies) = (rebuilt, notifies)
         rebuilt = nil
         return writes
     }

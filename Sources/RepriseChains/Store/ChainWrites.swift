@@ -48,6 +48,8 @@ package struct ChainWrites: Sendable {
     package let id: String
     package var name: String?
     package var state: ChainState?
+    /// Its end is to be shown as a notification.
+    package var notifies = false
     package var reason: String?
     package var changes: [(place: Int, Change)] = []
     package var intents: [Intent] = []
@@ -113,7 +115,7 @@ package struct ChainWrites: Sendable {
     ) throws {
         try db.cachedStatement(
             sql: """
-                UPDATE chain SET state = ?, endedAt = ?, leaves = ?,
+                UPDATE chain SET state = ?, endedAt = ?, leaves = ?, tells = ?,
                 reason = CASE WHEN ? THEN NULL ELSE COALESCE(?, reason) END
                 WHERE seq = ?
                 """
@@ -121,6 +123,7 @@ package struct ChainWrites: Sendable {
             state.rawValue,
             state.isEnd ? now.milliseconds : nil,
             state.isEnd ? now.advanced(by: retention).milliseconds : nil,
+            notifies && state.isEnd,
             // The reason of an earlier delay does not apply any more.
             state == .succeeded, reason?.limited(to: ChainsLimits.errorBytes), chain,
         ])

@@ -12,6 +12,8 @@ extension Chains {
                 { db in try db.execute(sql: ChainTables.first) },
                 { db in try db.execute(sql: ChainTables.second) },
                 { db in try db.execute(sql: ChainTables.third) },
+                { db in try db.execute(sql: ChainTables.fourth) },
+                { db in try db.execute(sql: ChainTables.fifth) },
             ],
             recover: { db, _ in try ChainTables.recover(db) },
             ledger: { db in try ChainTables.ledger(db) },
@@ -134,6 +136,23 @@ enum ChainTables {
     static let third = """
         ALTER TABLE chainTask ADD COLUMN undoInput BLOB;
         UPDATE chainTask SET undoInput = input, input = NULL WHERE undo <> 0;
+        """
+
+    /// The highest number of a chain that has left.
+    static let fourth = """
+        CREATE TABLE chainNumber (id INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+        """
+
+    /// Whether the end of a chain is still to be shown as a notification.
+    static let fifth = """
+        ALTER TABLE chain ADD COLUMN tells INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX chainTells ON chain(seq) WHERE tells = 1 AND state >= 10;
+        """
+
+    /// The number of a new chain: NULL, which is the next one, unless that was given before.
+    static let nextNumber = """
+        (SELECT last + 1 FROM chainNumber
+        WHERE id = 1 AND last >= COALESCE((SELECT MAX(seq) FROM chain), 0) AND last < 1 << 62)
         """
 
     /// Ends tasks whose entries will not be dispatched again: one whose process died too often has
