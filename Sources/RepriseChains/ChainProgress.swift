@@ -25,6 +25,8 @@ public struct ChainProgress: Hashable, Sendable {
     public var fraction: Double?
     /// The task's note.
     public var note: String?
+    /// Why it has failed or was cancelled; in a notification.
+    public var reason: String?
 
     /// Describes a chain's progress.
     ///
@@ -35,9 +37,10 @@ public struct ChainProgress: Hashable, Sendable {
     ///   - task: the task that reports its progress.
     ///   - fraction: of that task, 0 to 1.
     ///   - note: the task's note.
+    ///   - reason: why it has failed or was cancelled.
     public init(
         state: ChainState, done: Int, total: Int, task: String? = nil, fraction: Double? = nil,
-        note: String? = nil
+        note: String? = nil, reason: String? = nil
     ) {
         self.state = state
         self.done = done
@@ -45,5 +48,6 @@ public struct ChainProgress: Hashable, Sendable {
         self.task = task
         self.fraction = fraction
         self.note = note
+        self.reason = reason
     }
 }

@@ -34,7 +34,7 @@ public struct ChainStatus: Hashable, Sendable, Codable {
 public struct ChainTaskStatus: Hashable, Sendable, Codable {
     /// Its name.
     public var name: String
-    /// Its worker; nil: it is a wait.
+    /// Its worker; nil: it waits, or decides on the steps after it.
     public var worker: String?
     /// Its step; the first is 0.
     public var step: Int
@@ -115,14 +115,18 @@ extension ChainStatus {
     }
 
     /// Reads a page, the newest first.
-    package static func list(before: String?, limit: Int, _ db: Database) throws -> [ChainStatus] {
-        try Row.fetchAll(
+    package static func list(
+        _ filter: ChainFilter = ChainFilter(), before: String?, limit: Int, at now: WallTime,
+        _ db: Database
+    ) throws -> [ChainStatus] {
+        let (condition, arguments) = filter.condition(at: now)
+        return try Row.fetchAll(
             db,
             sql: """
-                SELECT \(columns) FROM chain AS c
-                WHERE c.seq < COALESCE((SELECT seq FROM chain WHERE id = ?), 9223372036854775807)
+                SELECT \(columns) FROM chain AS c WHERE \(condition)
+                AND c.seq < COALESCE((SELECT seq FROM chain WHERE id = ?), 9223372036854775807)
                 ORDER BY c.seq DESC LIMIT ?
-                """, arguments: [before, min(max(limit, 0), 1_000)]
+                """, arguments: arguments + [before, min(max(limit, 0), ChainsLimits.page)]
         ).compactMap(ChainStatus.init)
     }
 }

@@ -70,7 +70,8 @@ extension Chains: AppLife {
 
     /// Whether nothing runs, and nothing could.
     private func isIdle() async -> Bool {
-        guard await engine.isIdle else { return false }
+        // A result that nobody was shown before the app is frozen would be shown at its next start.
+        guard await engine.isIdle, engine.notifications.isQuiet else { return false }
         let hasWork = try? await journal.read { db in
             try Bool.fetchOne(
                 db,

@@ -19,6 +19,8 @@ extension RepriseError.Code {
     public static let unknownWorker = Self(ChainsErrorCode.unknownWorker.rawValue)
     /// No chain has this id, or it left after its retention.
     public static let noSuchChain = Self(ChainsErrorCode.noSuchChain.rawValue)
+    /// The chain has not ended: only one that has can be deleted.
+    public static let chainNotEnded = Self(ChainsErrorCode.chainNotEnded.rawValue)
 }
 
 /// Starting, and having a say.
@@ -104,6 +106,35 @@ extension Chains {
     /// - Throws: as ``pause(_:)``.
     public func retry(_ id: ChainID) async throws { try await command(.retry, id) }
 
+    /// Removes a chain that has ended, with its tasks, its log and the files of its outputs.
+    ///
+    /// It is durable when this returns. The ledger still counts the chain.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchChain`, `.chainNotEnded`, and what the
+    ///   journal throws.
+    public func delete(_ id: ChainID) async throws {
+        switch try await engine.remove(id.text) {
+        case .removed: return
+        case .isOpen:
+            throw RepriseError(
+                .chainNotEnded, "The chain \(id.text.prefix(80)) has not ended.",
+                remedy: "Cancel it, and wait until it has.")
+        case .isGone:
+            throw RepriseError(.noSuchChain, "No chain has the id \(id.text.prefix(80)).")
+        }
+    }
+
+    /// Removes all chains that ended at least so long ago, as ``delete(_:)`` does, before their
+    /// retention is over.
+    ///
+    /// - Parameter age: by the device's calendar; zero: all that have ended.
+    /// - Returns: how many were removed.
+    /// - Throws: what the journal throws; those removed before that stay removed.
+    @discardableResult
+    public func clear(olderThan age: Duration) async throws -> Int {
+        try await engine.clear(olderThan: age)
+    }
+
     private func command(_ verb: ChainCommand.Verb, _ id: ChainID) async throws {
         try await journal.write { [journal] db in
             guard try ChainReading.seq(of: id.text, db) != nil else {
@@ -157,15 +188,28 @@ extension Chains {
     /// The chains, the newest first, without their tasks.
     ///
     /// - Parameters:
-    ///   - before: the last one of the page before.
+    ///   - filter: which; without one all of them.
+    ///   - before: the last one of the page before; one that has left since begins anew.
     ///   - limit: at most 1,000.
     /// - Returns: fewer than `limit` at the end.
     /// - Throws: what the journal throws.
-    public func list(before: ChainID? = nil, limit: Int = 100) async throws -> [ChainStatus] {
-        try await journal.read { db in
-            try ChainStatus.list(before: before?.text, limit: limit, db)
+    public func list(
+        _ filter: ChainFilter = ChainFilter(), before: ChainID? = nil, limit: Int = 100
+    ) async throws -> [ChainStatus] {
+        try await journal.read { [journal] db in
+            try ChainStatus.list(
+                filter, before: before?.text, limit: limit, at: journal.now, db)
         }
     }
+
+    /// The changes of all chains from now on, for a loop that ends with its task.
+    ///
+    /// Of each chain the newest change waits: a slow reader misses those before it, and the changes
+    /// of more than 1,024 chains (``ChainChange/missed``). Begin to read, then list what is there
+    /// with ``list(_:before:limit:)``. A removal is no change.
+    ///
+    /// - Returns: the changes, for one reader; ask again for another.
+    public func changes() -> ChainChanges { engine.watchers.watchAll() }
 
     /// The progress of a chain: the current one first, then each change, until it has ended.
     ///

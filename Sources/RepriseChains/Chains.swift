@@ -115,13 +115,24 @@ public final class Chains: Sendable {
     /// - Parameters:
     ///   - conditions: the device's conditions; nil: always met.
     ///   - scheduler: grants background time; nil: chains run only while the app does.
+    ///   - notifications: shows the chains whose definitions say how; nil: none.
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `.badConfiguration` if
     ///   it runs already. Cancellation is no error.
     package func run(
-        conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil
+        conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil,
+        notifications: (any UserNotifications)? = nil
     ) async throws {
         slots.set(scheduler)
         await setGate()
-        try await engine.run(conditions)
+        let showing = notifications.map { system in
+            Task { [engine] in await engine.notifications.run(system) }
+        }
+        let result: Result<Void, any Error>
+        do { result = .success(try await engine.run(conditions)) } catch {
+            result = .failure(error)
+        }
+        showing?.cancel()
+        await showing?.value
+        try result.get()
     }
 }

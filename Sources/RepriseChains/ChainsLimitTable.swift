@@ -17,6 +17,13 @@ extension LimitTable {
                 "chains.names", "names of chains, tasks and workers; unique names",
                 "\(bytes: ChainsLimits.nameBytes)", "`.malformed`, `.badConfiguration`"),
             Limit(
+                "chains.items", "items of an `Each`; the input of a `Subchain`",
+                "\(ChainsLimits.items); both \(bytes: ChainsLimits.inputBytes) as JSON",
+                "the chain fails and compensates"),
+            Limit(
+                "chains.subchains", "subchains in one another", "\(ChainsLimits.subchains)",
+                "the chain fails and compensates"),
+            Limit(
                 "chains.input", "a chain's input; a task's input",
                 "\(bytes: ChainsLimits.inputBytes) as JSON",
                 "`.tooLarge`; the task fails permanently"),
@@ -68,6 +75,33 @@ extension LimitTable {
             Limit(
                 "chains.progress", "unread progress of an observer",
                 "the newest \(CoreLimits.observedChanges)", "older changes are dropped"),
+            Limit(
+                "chains.changes", "unread changes of a reader of all chains",
+                "the newest of each of \(ChainsLimits.unreadChanges) chains",
+                "the one that waits longest is dropped, and the next one says so (`missed`)"),
+            Limit(
+                "chains.notifications", "notifications of progress",
+                """
+                one of each chain, the newest of each of \(ChainsLimits.unreadChanges) chains, \
+                \(ChainsLimits.notificationInterval) between two
+                """,
+                "progress between is not shown; each result is, at once"),
+            Limit(
+                "chains.centre", "a call of the notification centre",
+                """
+                \(ChainsLimits.notificationTimeout); tried again after \
+                \(ChainsLimits.notificationRetry)
+                """,
+                "a result is kept until it was shown; a refusal ends it"),
+            Limit(
+                "chains.notificationTexts", "a notification's title, text and data",
+                """
+                \(ChainsLimits.titleBytes), \(ChainsLimits.bodyBytes), \
+                \(bytes: ChainsLimits.infoBytes)
+                """,
+                "cut; the data is left out"),
+            Limit(
+                "chains.list", "chains of a page of `list`", "\(ChainsLimits.page)", "cut"),
             Limit(
                 "chains.compensation", "an attempt of a compensation",
                 "`compensationDeadline`, \(configuration.compensationDeadline)",

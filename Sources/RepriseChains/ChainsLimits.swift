@@ -8,6 +8,10 @@ public enum ChainsLimits {
     public static let attempts = 3
     /// The most tasks of a step.
     public static let parallelTasks = 256
+    /// The most items of an ``Each``.
+    public static let items = 1_000
+    /// The most chains in one another.
+    public static let subchains = 8
     /// The most bytes of the name of a chain, a task or a worker, and of a unique name.
     public static let nameBytes = 64
     /// The most bytes of a chain's or a task's input, as JSON.
@@ -28,6 +32,23 @@ public enum ChainsLimits {
     public static let openChains = 100_000
     /// The most bytes of outputs that are kept in memory for a chain that runs.
     public static let outputsInMemory = 262_144
+    /// The chains with unread changes of a reader of all chains.
+    public static let unreadChanges = 1_024
+    /// Between two notifications of progress, of all chains.
+    package static let notificationInterval: Duration = .seconds(1)
+    /// After a call of the notification centre has failed.
+    package static let notificationRetry: Duration = .seconds(30)
+    /// How long a call of the notification centre may take, and how many may hang.
+    package static let notificationTimeout: Duration = .seconds(10)
+    package static let notificationCalls = 4
+    /// The most bytes of a notification's title.
+    public static let titleBytes = 256
+    /// The most bytes of a notification's text.
+    public static let bodyBytes = 1_024
+    /// The most bytes of a notification's data.
+    public static let infoBytes = 4_096
+    /// The most chains of a page.
+    public static let page = 1_000
     /// The idle chains kept in memory.
     public static let idleChains = 64
     /// The most bytes of an error that is kept.

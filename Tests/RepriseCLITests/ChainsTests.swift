@@ -138,6 +138,46 @@ struct ChainsTests {
     }
 
     @Test(
+        "what has ended is left to the app to delete or clear; a list has what is asked for, in pages"
+    )
+    func removal() async throws {
+        let folder = try TemporaryFolder()
+        let ids = try await Album.play(in: folder.url, ["good", "trouble", "good", "waits"])
+        let to = ["--journal", folder.url.path, "--json"]
+        func listed(_ words: String...) async throws -> [String] {
+            let result = try await Tool.run(["chains"] + words + to)
+            #expect(result.status == 0, "\(result.error)")
+            return try result.lines.map { try #require(try object($0)["id"] as? String) }
+        }
+        #expect(try await listed("--older-than", "1d") == [])
+        #expect(try await listed("--definition", "none") == [])
+        #expect(try await listed("--name", "none") == [])
+        #expect(
+            try await listed("--definition", "album", "--before", ids[3], "--limit", "1") == [
+                ids[2]
+            ])
+        try await edit(folder) { db in
+            try db.execute(sql: "UPDATE chain SET endedAt = endedAt - 86400000 WHERE seq < 3")
+        }
+        #expect(try await listed("--older-than", "8h") == [ids[1], ids[0]])
+
+        let open = try await Tool.run(["chains", "delete", ids[3]] + to)
+        #expect(open.status == 65 && open.error.contains("it is running"))
+        let deleted = try await Tool.run(["chains", "delete", ids[2]] + to)
+        #expect(try object(deleted.output)["left"] as? String == "delete")
+        let cleared = try await Tool.run(["chains", "clear", "--older-than", "8h"] + to)
+        #expect(try object(cleared.output)["chains"] as? Int == 2)
+        try await Album.open(folder.url) { _, chains in
+            try await eventually("the app has done both") {
+                try await chains.list().map(\.id.text) == [ids[3]]
+            }
+        }
+        #expect(try await listed() == [ids[3]])
+        let none = try await Tool.run("chains", "clear", "--journal", folder.url.path)
+        #expect(none.status == 64)
+    }
+
+    @Test(
         "what is of no use, unknown, not unique or no journal is bad input, in one line, and nothing is left"
     )
     func badInput() async throws {

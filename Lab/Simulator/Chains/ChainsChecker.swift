@@ -59,6 +59,12 @@ final class ChainsChecker {
     private var begun: [String] = []
     private var retried: Set<String> = []
     private var paused: Set<String> = []
+    /// Somebody asked to remove it, if it has ended; or all that have.
+    private var removed: Set<String> = []
+    private var isCleared = false
+    /// Removed while it had ended, perhaps in the commit that ended it.
+    private var left: Set<String> = []
+    private var gone: Set<String> = []
     private var keys: [Work: String] = [:]
     /// Of effects that were taken back before their tasks were begun anew.
     private var formerKeys: Set<String> = []
@@ -89,6 +95,14 @@ final class ChainsChecker {
     func commanded(_ verb: ChainCommand.Verb, _ id: String) {
         if verb == .retry { retried.insert(id) }
         if verb == .pause { paused.insert(id) }
+        if verb == .delete { removed.insert(id) }
+        if verb == .clear { isCleared = true }
+    }
+
+    /// Somebody's command removes it, in this state.
+    func leaves(_ id: String, in state: ChainState) {
+        left.insert(id)
+        if !state.isEnd { violated(.recorded, "\(id) is removed while it is \(state)") }
     }
 
     // MARK: Workers
@@ -227,10 +241,13 @@ final class ChainsChecker {
     private func compare(_ former: Picture?, _ new: Picture?) {
         var old = former
         if let former = old, former.id != new?.id {
-            // After its retention it leaves, and another one may get its row's number.
-            if !former.state.isEnd || former.state == .failed && !mayHaveLeft {
+            // After its retention it leaves, or when somebody removes it.
+            let mayBeGone = mayHaveLeft || isCleared || removed.contains(former.id)
+            let hadEnded = former.state.isEnd || left.contains(former.id)
+            if !hadEnded || former.state == .failed && !mayBeGone {
                 violated(.recorded, "\(former.id) was \(former.state) and is gone")
             }
+            gone.insert(former.id)
             old = nil
         }
         guard let new, old != new else { return }
@@ -276,6 +293,7 @@ final class ChainsChecker {
             violated(.acknowledged, "\(new.id) has ended with tasks that have not")
         }
         checkLeft(old, new)
+        checkDecisions(old, new)
         guard let name = new.name, Self.goesOn(new), old.map(Self.goesOn) != true else { return }
         let others = pictures.values.filter {
             $0.name == name && $0.id != new.id && Self.goesOn($0)
@@ -296,6 +314,22 @@ final class ChainsChecker {
             })
         else { return }
         violated(.acknowledged, "\(new.id) is \(new.state), and \(left.name) is not taken back")
+    }
+
+    /// With a decision its tasks are there, and those of no other.
+    private func checkDecisions(_ old: Picture?, _ new: Picture) {
+        for task in new.tasks
+        where task.worker == nil && task.state == .succeeded
+            && old?.task(task.name)?.state != .succeeded
+        {
+            guard let (tasks, others) = scripts[new.id]?.decision(task.name) else { continue }
+            if let missing = tasks.first(where: { new.task($0) == nil }) {
+                violated(.recorded, "\(new.id): \(task.name) is decided, without \(missing)")
+            }
+            if let other = others.first(where: { new.task($0) != nil }) {
+                violated(.released, "\(new.id): \(task.name) was to be decided without \(other)")
+            }
+        }
     }
 
     private static func goesOn(_ picture: Picture) -> Bool {
@@ -368,6 +402,31 @@ final class ChainsChecker {
     var someWaitForReply: Bool {
         pictures.values.contains { picture in
             picture.tasks.contains { $0.hold?.hasPrefix("entry:") ?? false }
+        }
+    }
+
+    // MARK: Notifications
+
+    /// A result was shown.
+    func shown(_ id: String, _ state: ChainState) {
+        guard let seq = seqs[id], let picture = pictures[seq] else {
+            return violated(.recorded, "a result of \(id) is shown, which is in no row")
+        }
+        guard picture.state != state, !retried.contains(id) else { return }
+        violated(.recorded, "\(id) is shown as \(state), and is \(picture.state)")
+    }
+
+    /// Each chain that has ended is shown so, and none that is gone.
+    func checkNotifications(_ centre: ChainsCentre) {
+        for picture in pictures.values.sorted(by: { $0.id < $1.id }) where picture.state.isEnd {
+            let shown = centre.delivered[picture.id]?.text
+            if gone.contains(picture.id) {
+                guard shown != nil, removed.contains(picture.id), !mayHaveLeft else { continue }
+                violated(.accounted, "\(picture.id) is gone, and shown as \(shown ?? "")")
+            } else if shown != "\(picture.state)" {
+                violated(
+                    .alive, "\(picture.id) is \(picture.state), and shown as \(shown ?? "nothing")")
+            }
         }
     }
 

@@ -82,6 +82,9 @@ final class ChainsDevice {
     let process: SimulatedProcess
     let store: any DeviceStore
     let checker: ChainsChecker
+    let centre = ChainsCentre()
+    /// Its chains are shown as notifications.
+    let notifies: Bool
     private(set) var trouble: Fault.Kind?
     private(set) var conditions = DeviceConditions()
     private(set) var owner: SimulatedChainsApp?
@@ -98,6 +101,7 @@ final class ChainsDevice {
         self.simulation = simulation
         (self.disk, self.store) = (disk, store)
         process = SimulatedProcess(simulation, name: "device \(index)")
+        notifies = ChainsMix(simulation.schedule.seed).choices
         random = simulation.random("versions of \(process.name)")
         checker = ChainsChecker(simulation, name: process.name)
         attach(process)
@@ -160,6 +164,7 @@ final class ChainsDevice {
         }
         do {
             try journal.read { try checker.look($0, version: owner?.version ?? 0, isEnd: isEnd) }
+            if isEnd, notifies { checker.checkNotifications(centre) }
         } catch {
             checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
@@ -191,7 +196,9 @@ final class ChainsDevice {
             record(
                 NewEntry(
                     id: EntryID(unchecked: message.id), kind: Chains.commandKind, source: "app",
-                    payload: ChainCommand(verb, chain: target).bytes), journal)
+                    payload: ChainCommand(
+                        verb, chain: target, seconds: verb == .clear ? 30 : nil
+                    ).bytes), journal)
         case .reply:
             record(
                 NewEntry(

@@ -4,7 +4,9 @@ import RepriseCore
 
 /// What a chain of the workload does: the input that its definition makes steps of.
 struct ChainsScript: Codable, Sendable {
-    enum What: String, Codable, Sendable { case copy, send, rare, session, reply }
+    enum What: String, Codable, Sendable {
+        case copy, send, rare, session, reply, when, each, chain
+    }
 
     struct Part: Codable, Sendable {
         var name: String
@@ -14,6 +16,12 @@ struct ChainsScript: Codable, Sendable {
         var canCompensate: Bool
         /// A task of a step before whose output it takes.
         var reads: String?
+        /// The steps of `when`, of each of so many items of `each`, and of `chain`.
+        var body: [[Part]]?
+        var count: Int?
+        /// What `when` decides, and its other steps.
+        var holds: Bool?
+        var other: [[Part]]?
 
         private enum CodingKeys: String, CodingKey {
             case name
@@ -22,6 +30,10 @@ struct ChainsScript: Codable, Sendable {
             case deadline
             case canCompensate = "canUndo"
             case reads
+            case body
+            case count
+            case holds
+            case other
         }
     }
 
@@ -52,9 +64,8 @@ struct ChainsScript: Codable, Sendable {
             }
             steps.append(parts)
         }
+        if mix.choices { decide(mix, &random) }
     }
-
-    func part(_ name: String) -> Part? { steps.joined().first { $0.name == name } }
 
     // MARK: The definition
 
@@ -63,20 +74,7 @@ struct ChainsScript: Codable, Sendable {
     /// Versions 1 and 2 go together, and 3 and 4; version 3 cannot go on with those before it.
     static func chain(version: Int) -> Chain<ChainsScript> {
         Chain(definition, version: version, compatibleWith: compatible[version] ?? []) { script in
-            for step in script.steps {
-                Parallel {
-                    for part in step {
-                        switch part.what {
-                        case .copy: script.work(part, SimulatedCopy.self, version)
-                        case .send: script.work(part, SimulatedSend.self, version)
-                        case .rare: script.work(part, SimulatedRare.self, version)
-                        case .session: script.wait(part, WaitFor(for: .session, name: part.name))
-                        case .reply:
-                            script.wait(part, WaitFor(forEntry: ChainsKinds.reply, name: part.name))
-                        }
-                    }
-                }
-            }
+            steps(script.steps, version)
             if version == 2 || version == 4 {
                 Work("extra", SimulatedCopy.self) { _ in "extra" }
             }
@@ -89,11 +87,59 @@ struct ChainsScript: Codable, Sendable {
         stored == version || compatible[version]?.contains(stored) ?? false
     }
 
-    private func wait(_ part: Part, _ wait: WaitFor) -> WaitFor {
+    @ChainBuilder private static func steps(_ steps: [[Part]], _ version: Int) -> [ChainStep] {
+        for step in steps {
+            Parallel {
+                for part in step {
+                    switch part.what {
+                    case .copy: work(part, SimulatedCopy.self, version)
+                    case .send: work(part, SimulatedSend.self, version)
+                    case .rare: work(part, SimulatedRare.self, version)
+                    case .session: wait(part, WaitFor(for: .session, name: part.name))
+                    case .reply: wait(part, WaitFor(forEntry: ChainsKinds.reply, name: part.name))
+                    case .when:
+                        When(part.name) { done in
+                            let read = try output(part, done) ?? ""
+                            return read.hasSuffix(part.reads ?? "") == (part.holds == true)
+                        } then: {
+                            Self.steps(part.body ?? [], version)
+                        } else: {
+                            Self.steps(part.other ?? [], version)
+                        }
+                    case .each:
+                        Each<Int>(
+                            part.name,
+                            of: { done in
+                                _ = try output(part, done)
+                                return Array(0..<(part.count ?? 0))
+                            }
+                        ) { item in
+                            Self.steps(part.steps(of: item), version)
+                        }
+                    case .chain:
+                        Subchain(part.name, inner(version)) { done in
+                            _ = try output(part, done)
+                            return ChainsScript(steps: part.body ?? [])
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private static func inner(_ version: Int) -> Chain<ChainsScript> {
+        Chain("inner", version: version) { steps($0.steps, version) }
+    }
+
+    private static func output(_ part: Part, _ done: ChainOutputs) throws -> String? {
+        try part.reads.map { try done.output(of: $0, by: SimulatedCopy.self) }
+    }
+
+    private static func wait(_ part: Part, _ wait: WaitFor) -> WaitFor {
         part.deadline.map { wait.deadline(.seconds($0)) } ?? wait
     }
 
-    private func work<W: Worker>(_ part: Part, _ worker: W.Type, _ version: Int) -> Work<W>
+    private static func work<W: Worker>(_ part: Part, _ worker: W.Type, _ version: Int) -> Work<W>
     where W.Input == String, W.Output == String {
         var work = Work(part.name, worker) { done in
             guard let name = part.reads else { return part.name }
@@ -150,7 +196,9 @@ struct ChainsMessage {
         if rank < mix.starts {
             what = Self.start(mix, &draw)
         } else if rank < mix.starts + mix.commands {
-            let verbs: [ChainCommand.Verb] = [.pause, .resume, .resume, .cancel, .retry]
+            let verbs: [ChainCommand.Verb] =
+                [.pause, .resume, .resume, .cancel, .retry]
+                + (mix.choices ? [.delete, .delete, .clear] : [])
             what = .command(verbs[draw.index(verbs.count)], pick: draw.index(1_000))
         } else {
             what = .reply

@@ -1,3 +1,4 @@
+import GRDB
 import RepriseChains
 import RepriseCore
 import RepriseJournal
@@ -39,6 +40,7 @@ extension SimulatedChains {
 
     private func outputs(_ need: ChainDecision.Need) throws -> [Int: [UInt8]] {
         if let recent = need.recent { return [need.place: recent.bytes ?? []] }
+        if mutation == .chainDecidesBlindly { return [need.place: Array("\"\"".utf8)] }
         return try journal.read {
             try ChainReading.outputs(need.chain, need.places, shipping($0).db)
         }.compactMapValues(\.bytes)
@@ -79,6 +81,10 @@ extension SimulatedChains {
         guard let command = try? ChainCommand(delivery.entry.payload) else {
             return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil)
         }
+        switch command.command {
+        case .delete, .clear: return remove(command, delivery)
+        case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
+        }
         do {
             let seq = try journal.read { try ChainReading.seq(of: command.chain, shipping($0).db) }
             guard let seq, let chain = try chain(seq) else {
@@ -99,6 +105,44 @@ extension SimulatedChains {
         } catch {
             checker.violated(.recorded, "a chain cannot be read: \(error)")
         }
+    }
+
+    private func remove(_ command: ChainCommand, _ delivery: SimulatedDelivery) {
+        journal.write(
+            { [checker, mutation] transaction in
+                let shipping = try shipping(transaction)
+                let db = shipping.db
+                // Whatever leaves: all of them are looked at, before and after.
+                let before = try Row.fetchAll(db, sql: "SELECT seq, id, state FROM chain")
+                if command.command == .delete {
+                    if mutation == .chainDeletesOpen {
+                        try db.execute(
+                            sql: "DELETE FROM chain WHERE id = ?", arguments: [command.chain])
+                    }
+                    _ = try ChainRemoval.remove(command.chain, db)
+                } else {
+                    let age = Duration.seconds(command.seconds ?? 0)
+                    _ = try ChainRemoval.page(
+                        after: .min, endedBefore: shipping.journal.now.advanced(by: .zero - age),
+                        db)
+                }
+                for row in before {
+                    let (seq, id, state): (Int64, String, Int) = (row[0], row[1], row[2])
+                    checker.touched.insert(seq)
+                    guard try ChainReading.seq(of: id, db) == nil else { continue }
+                    checker.leaves(id, in: ChainState(rawValue: state) ?? .quarantined)
+                }
+                if mutation == .chainNumberAgain { try db.execute(sql: "DELETE FROM chainNumber") }
+            },
+            then: { [self] (result: Result<Void, any Error>) in
+                switch result {
+                case .success:
+                    delivery.end(.applied, nil)
+                    notifications?.removed()
+                case .failure(let error):
+                    delivery.end(.failed(DispatchFailure.notReady("\(error)")), nil)
+                }
+            })
     }
 
     private func isTaken(_ name: String, _ chain: LiveChain) throws -> Bool {

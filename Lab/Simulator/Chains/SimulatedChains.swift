@@ -42,6 +42,7 @@ final class SimulatedChains {
         case commands([SimulatedDelivery])
         case finished(Key, Result<[UInt8], any Error>)
         case written(Int64)
+        case left(Int64)
         case conditions(DeviceConditions)
         case opened(Readiness)
         case recorded([String: Int64])
@@ -58,6 +59,7 @@ final class SimulatedChains {
     var running: [Key: Running] = [:]
     var conditions = DeviceConditions()
     var awaited: Set<String> = []
+    private(set) var notifications: SimulatedNotifications?
     private var inbox: Deque<Event> = []
     private var isBusy = true
     /// The process has ended, in the middle of an event perhaps.
@@ -84,6 +86,10 @@ final class SimulatedChains {
 
     func run() {
         conditions = app.device.conditions
+        if app.device.notifies {
+            notifications = SimulatedNotifications(self)
+            notifications?.goOn()
+        }
         for kind in [Chains.kind, Chains.commandKind] {
             journal.handleBatches(of: kind) { [unowned self] batch in
                 put(kind == Chains.kind ? .tasks(batch) : .commands(batch))
@@ -124,6 +130,7 @@ final class SimulatedChains {
         case .commands(let batch): for delivery in batch where !isOver { obey(delivery) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
+        case .left(let seq): live[seq] = nil
         case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
         case .calendarMoved: readDeadlines(of: live.keys.sorted())
@@ -240,9 +247,10 @@ final class SimulatedChains {
         }
         guard let (row, tasks) = try journal.read({ try ChainReading.load(seq, shipping($0).db) })
         else { return nil }
-        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row) })
+        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row, tasks) })
         if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
         chain.lastUse = uses
+        chain.notifies = notifications != nil
         live[seq] = chain
         return chain
     }
@@ -254,13 +262,13 @@ final class SimulatedChains {
         }
     }
 
-    private func plan(for row: ChainRow) throws -> ChainPlan {
+    private func plan(for row: ChainRow, _ tasks: [TaskRow]) throws -> ChainPlan {
         let definition = ChainsScript.chain(version: app.version)
         if mutation == .chainDefinitionUnchecked {
-            let plan = try definition.plan(for: row.input)
+            let plan = try definition.plan(for: row.input).deciding(tasks.decisions)
             if plan.workers.isSubset(of: app.workers) { return plan }
         }
-        return try ChainPlan.of(row, definition) { app.workers.contains($0) }
+        return try ChainPlan.of(row, tasks, definition) { app.workers.contains($0) }
     }
 
     /// Ends an entry together with what was decided because of it.
@@ -270,23 +278,35 @@ final class SimulatedChains {
         live[writes.chain]?.unsettled += 1
         var writes = writes
         var apart: [ChainWrites.Intent] = []
+        var decided: [(place: Int, ChainWrites.Change)] = []
         if mutation == .chainIntentsApart { swap(&apart, &writes.intents) }
+        if mutation == .chainItemLost { loseItem(&writes) }
+        if mutation == .chainDecisionApart,
+            let index = writes.changes.firstIndex(where: { $0.1.isExpanded })
+        {
+            decided = [writes.changes.remove(at: index)]
+            swap(&apart, &writes.intents)
+        }
         if mutation == .chainNextForgotten { writes.name = nil }
         let isForgotten = mutation == .chainFailedForgotten && writes.state == .failed
-        let (whole, later) = (writes, apart)
-        delivery.whenWritten { [weak self] in self?.put(.written(whole.chain)) }
+        let (whole, later, tasks) = (writes, apart, decided)
+        var isThere = true
+        delivery.whenWritten { [weak self] in
+            self?.put(isThere ? .written(whole.chain) : .left(whole.chain))
+        }
         delivery.end(ending) { [checker] transaction in
             let shipping = try shipping(transaction)
-            try whole.perform(in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
+            isThere = try whole.perform(
+                in: shipping.db, shipping.journal, retention: .seconds(7 * 86_400))
             if isForgotten {
                 try shipping.db.execute(
                     sql: "DELETE FROM chain WHERE seq = ?", arguments: [whole.chain])
             }
             checker.touched.insert(whole.chain)
         }
-        guard !later.isEmpty else { return }
+        guard !later.isEmpty || !tasks.isEmpty else { return }
         var second = ChainWrites(chain: whole.chain, id: whole.id, name: whole.name)
-        second.intents = later
+        (second.changes, second.intents) = (tasks, later)
         let left = second
         journal.write(
             { [checker] transaction in
@@ -296,9 +316,21 @@ final class SimulatedChains {
             }, then: { (_: Result<Void, any Error>) in })
     }
 
+    /// The mutation `chainItemLost`.
+    private func loseItem(_ writes: inout ChainWrites) {
+        for index in writes.changes.indices {
+            guard case .expanded(var expansion) = writes.changes[index].1,
+                expansion.added.popLast() != nil
+            else { continue }
+            expansion.count -= 1
+            writes.changes[index].1 = .expanded(expansion)
+        }
+    }
+
     private func written(_ seq: Int64) {
         guard let chain = live[seq] else { return }
         chain.unsettled -= 1
+        notifications?.changed(chain)
         if chain.unsettled == 0 {
             chain.recent = [:]
             if chain.isCalendarOld { readDeadlines(of: [seq]) }
@@ -321,4 +353,11 @@ func shipping(_ transaction: any DeviceTransaction) throws -> GRDBTransaction {
         throw RepriseError(.internal, "The workload chains is played on the shipping journal.")
     }
     return shipping
+}
+
+extension ChainWrites.Change {
+    var isExpanded: Bool {
+        if case .expanded = self { return true }
+        return false
+    }
 }

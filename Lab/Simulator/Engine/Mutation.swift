@@ -41,6 +41,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
     case chainDefinitionUnchecked, chainRetryForgetsFailures, chainParkedSilently
     case chainNextForgotten, chainAbandonedCounts
+    case chainDecisionApart, chainItemLost, chainDecidesBlindly, chainDeletesOpen
+    case chainNumberAgain, chainResultUnshown, chainProgressUnbounded
 
     /// What the wrong driver does.
     package var text: String {
@@ -140,6 +142,13 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .chainParkedSilently: "what cannot go on is dropped, and the chain not suspended"
         case .chainNextForgotten: "the end of a chain does not begin the next of its name"
         case .chainAbandonedCounts: "what a worker says that was given up counts"
+        case .chainDecisionApart: "a decision and the tasks that follow it are two transactions"
+        case .chainItemLost: "of the tasks that follow a decision the last one is lost"
+        case .chainDecidesBlindly: "a step is decided by another output than its task had"
+        case .chainDeletesOpen: "a chain is deleted that has not ended"
+        case .chainNumberAgain: "the number of a chain that has left is given again"
+        case .chainResultUnshown: "a result counts as shown before it is"
+        case .chainProgressUnbounded: "progress is shown as often as it comes"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         case .olderConnectionsStay: "a device's older connections go on when it says hello again"
         case .shutdownUnanswered: "a shutdown does not wait for what was accepted"
@@ -185,7 +194,9 @@ extension Mutation {
         case .chainStepBeforeOutcome, .chainIntentsApart, .chainKeyPerAttempt, .chainStepAfterAny,
             .chainFailedForgotten, .chainCancelForgetsRunning, .chainUndoInOrderOfStart,
             .chainDefinitionUnchecked, .chainRetryForgetsFailures, .chainParkedSilently,
-            .chainNextForgotten, .chainAbandonedCounts:
+            .chainNextForgotten, .chainAbandonedCounts, .chainDecisionApart, .chainItemLost,
+            .chainDecidesBlindly, .chainDeletesOpen, .chainNumberAgain, .chainResultUnshown,
+            .chainProgressUnbounded:
             "chains"
         }
     }

@@ -1,3 +1,4 @@
+import RepriseChains
 import RepriseChannels
 package import RepriseCore
 import RepriseForms
@@ -9,7 +10,8 @@ import Synchronization
 ///
 /// A payload with Reprise's push member belongs to a message and goes to ``notices``; one with a
 /// reminder's route to ``reminders``; any other to ``forms``, if configured, otherwise to
-/// ``reminders``, which delivers unreadable ones as such.
+/// ``reminders``, which delivers unreadable ones as such. A tap on that of a chain is recorded only
+/// if it has data.
 extension AccountClient: NotificationHandler {
     private enum Feature { case notices, reminders, forms, none }
 
@@ -22,7 +24,8 @@ extension AccountClient: NotificationHandler {
 
     /// How to show a notification that arrives while the app is in the foreground.
     package func willPresent(_ notification: DeliveredNotification) async -> PresentationOptions {
-        switch feature(of: notification.request.content.info) {
+        if let options = Chains.presentation(of: notification) { return options }
+        return switch feature(of: notification.request.content.info) {
         case .notices: await notices?.willPresent(notification) ?? []
         case .reminders, .forms, .none: [.banner, .list, .sound]
         }
@@ -52,6 +55,7 @@ extension AccountClient: NotificationHandler {
     /// - Throws: as ``received(_:)``.
     @discardableResult
     func record(_ response: NotificationResponse) async throws -> Bool {
+        guard !Chains.isPlain(response.notification) else { return false }
         switch feature(of: response.notification.request.content.info) {
         case .notices: return try await notices?.record(response) ?? false
         case .reminders: try await reminders?.received(response)

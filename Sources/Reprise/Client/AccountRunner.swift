@@ -49,7 +49,8 @@ package struct AccountRunner: Sendable {
                     try await keep("chains") {
                         try await chains.run(
                             conditions: configuration.deviceStatus,
-                            scheduler: configuration.scheduler)
+                            scheduler: configuration.scheduler,
+                            notifications: configuration.notifications)
                     }
                 }
             }

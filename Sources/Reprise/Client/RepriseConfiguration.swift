@@ -127,6 +127,10 @@ public struct RepriseConfiguration: Sendable {
             notifications != nil || (reminders == nil && notices == nil),
             "Reminders and notices have no notification centre.",
             "notifications = SystemNotifications()")
+        try expect(
+            notifications != nil || chains?.chains.contains(where: \.notifies) != true,
+            "Chains with notifications have no notification centre.",
+            "notifications = SystemNotifications()")
         try account.check()
     }
 

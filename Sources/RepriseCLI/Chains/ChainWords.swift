@@ -35,6 +35,9 @@ extension ChainRecord {
 }
 
 extension ChainTaskRecord {
+    /// What a task without a worker does; a decision is its input.
+    var withoutWorker: String { input.bytes == nil ? "waits" : "decides" }
+
     /// Its word in a list.
     var word: String {
         switch compensation {

@@ -4,11 +4,12 @@ import ArgumentParser
 struct ChainsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chains",
-        abstract: "Inspect chains: list, show, retry, cancel, pause, resume, export.",
+        abstract: "Inspect chains: list, show, retry, cancel, delete, clear, export.",
         usage: """
             reprise chains [list] --journal DIR [--state STATE] [--limit N]
             reprise chains show ID --journal DIR [--watch] [--json]
-            reprise chains retry|cancel|pause|resume ID --journal DIR
+            reprise chains retry|cancel|pause|resume|delete ID --journal DIR
+            reprise chains clear --older-than AGE --journal DIR
             reprise chains export ID --journal DIR
             """,
         discussion: """
@@ -16,9 +17,9 @@ struct ChainsCommand: AsyncParsableCommand {
             suspended (parked), because this version of the app cannot continue it, stays
             listed for seven days, with the input, output and error of each task.
 
-            Reading is safe while the app runs. A journal has one owner, so retry, cancel,
-            pause and resume are left in its spool: the app performs them when it reads
-            the spool, at its next start at the latest.
+            Reading is safe while the app runs. A journal has one owner, so all that
+            changes a chain is left in its spool: the app does it when it reads the
+            spool, at its next start at the latest.
 
             An ID may be shortened to a unique prefix.
 
@@ -28,16 +29,17 @@ struct ChainsCommand: AsyncParsableCommand {
               reprise chains show 4f50976f --journal ./data
               reprise chains show 4f50976f --journal ./data --watch
               reprise chains retry 4f50976f --journal ./data
+              reprise chains clear --older-than 1d --journal ./data
               reprise chains export 4f50976f --journal ./data | jq .tasks[].error
 
             EXIT CODES
-              0 done; 65 no journal there, no such chain, or it has ended; 75 the spool is
-              full. All: reprise --help
+              0 done; 65 no journal there, no such chain, or it is of no use to it; 75 the
+              spool is full. All: reprise --help
             """,
         subcommands: [
             ChainsListCommand.self, ChainsShowCommand.self, ChainsRetryCommand.self,
             ChainsCancelCommand.self, ChainsPauseCommand.self, ChainsResumeCommand.self,
-            ChainsExportCommand.self,
+            ChainsDeleteCommand.self, ChainsClearCommand.self, ChainsExportCommand.self,
         ], defaultSubcommand: ChainsListCommand.self)
 
     /// The names of its commands, for a test of their help.

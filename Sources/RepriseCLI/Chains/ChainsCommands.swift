@@ -1,5 +1,6 @@
 import ArgumentParser
 import RepriseChains
+import RepriseCommandLine
 import RepriseCore
 
 /// The help of a command that is left for the owner of a journal.
@@ -57,4 +58,49 @@ struct ChainsResumeCommand: AsyncParsableCommand {
         "resume", "Let a chain that was paused go on.", "It goes on where it was.")
     @OptionGroup var chain: ChainOption
     func run() async throws { try chain.leave(.resume) { !$0.isEnd } }
+}
+
+/// `reprise chains delete`.
+struct ChainsDeleteCommand: AsyncParsableCommand {
+    static let configuration = help(
+        "delete", "Remove a chain that has ended.",
+        "Its tasks, its log and the files of its outputs go with it; the ledger keeps how\n"
+            + "it ended.")
+    @OptionGroup var chain: ChainOption
+    func run() async throws { try chain.leave(.delete) { $0.isEnd } }
+}
+
+/// `reprise chains clear`.
+struct ChainsClearCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "clear", abstract: "Remove all chains that ended longer ago.",
+        usage: "reprise chains clear --older-than AGE --journal DIR [--json]",
+        discussion: """
+            Their tasks, logs and the files of their outputs go with them, before their
+            retention is over; the ledger keeps how they ended. Chains that have not ended
+            stay.
+
+            It is left in the spool of the journal: the app does it when it reads that, at
+            its next start at the latest, and counts the age then.
+
+            EXAMPLES
+              reprise chains clear --older-than 1d --journal ./data
+              reprise chains clear --older-than 1s --journal ./data
+
+            EXIT CODES
+              0 it is left; 65 no journal there; 75 the spool is full. All: reprise --help
+            """)
+
+    @Option(help: ArgumentHelp("Since their end: 90s, 15m, 8h, 30d.", valueName: "age"))
+    var olderThan: Lifetime
+    @OptionGroup var chains: ChainsOption
+
+    func run() async throws {
+        let count = try chains.viewer.leaveClearing(olderThan: olderThan.seconds)
+        let age = olderThan.defaultValueDescription
+        try StandardOutput.write(
+            chains.json
+                ? ChainsJSON.leftClearing(olderThan.seconds, count)
+                : "left for the app: clear chains older than \(age), now \(count.grouped)")
+    }
 }

@@ -41,6 +41,19 @@ enum ChainsJSON {
         }
     }
 
+    static func leftClearing(_ seconds: Int, _ count: Int) -> String {
+        text { json in
+            json.object { json in
+                json.key("left")
+                json.string("clear")
+                json.key("olderThan")
+                json.integer(Int64(seconds))
+                json.key("chains")
+                json.integer(Int64(count))
+            }
+        }
+    }
+
     private static func text(_ body: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
         body(&writer)

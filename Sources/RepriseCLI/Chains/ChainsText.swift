@@ -88,7 +88,7 @@ struct ChainsText {
         var lines = [
             "  " + paint(task.word.left(12), task.state)
                 + padded(task.name.printable.fitting(23), 24)
-                + padded((task.worker ?? "waits").printable.fitting(18), 19)
+                + padded((task.worker ?? task.withoutWorker).printable.fitting(18), 19)
                 + (task.attempts > 0 ? attempts : "").right(12) + took.right(11)
         ]
         let details: [(String, String?)] = [

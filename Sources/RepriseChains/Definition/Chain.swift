@@ -31,6 +31,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
     /// The versions whose chains this one can continue.
     public let compatibleWith: Set<Int>
     private let body: @Sendable (Input) throws -> [ChainStep]
+    private var text: (@Sendable (Input, ChainProgress) -> ChainNotification?)?
 
     /// Defines a chain.
     ///
@@ -49,12 +50,45 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
         self.body = body
     }
 
+    /// Shows each chain as a notification: its progress, at most once a second, and its result in
+    /// the same place.
+    ///
+    /// A result is shown at least once, also after a kill, while the client runs. The configuration
+    /// has a notification centre.
+    ///
+    /// - Parameter text: makes the texts at a moment, cheaply; nil: no notification.
+    /// - Returns: the definition with notifications.
+    public func notification(
+        _ text:
+            @escaping @Sendable (_ input: Input, _ progress: ChainProgress) ->
+            ChainNotification?
+    ) -> Self {
+        var copy = self
+        copy.text = text
+        return copy
+    }
+
+    /// Whether its chains are shown as notifications.
+    public var notifies: Bool { text != nil }
+
+    /// The notification of a chain at a moment; nil: none.
+    public func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification? {
+        guard let text, let input = try? ChainJSON.decode(Input.self, from: json) else {
+            return nil
+        }
+        return text(input, progress)
+    }
+
     /// Evaluates the body.
     ///
     /// - Parameter json: the input.
     /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     public func plan(for json: [UInt8]) throws -> ChainPlan {
+        try ChainPlan(name: name, steps: steps(for: json))
+    }
+
+    func steps(for json: [UInt8]) throws -> [ChainStep] {
         let input: Input
         do {
             input = try JSONDecoder().decode(Input.self, from: Data(json))
@@ -62,7 +96,7 @@ public struct Chain<Input: Codable & Sendable>: ChainDefinition {
             throw RepriseError(
                 .malformed, "The input is not what the chain \(name) takes.", cause: error)
         }
-        return try ChainPlan(name: name, steps: try body(input).map(\.tasks))
+        return try body(input)
     }
 }
 
@@ -81,6 +115,27 @@ public protocol ChainDefinition: Sendable {
     /// - Returns: the checked plan.
     /// - Throws: `RepriseError` `.malformed`, `.tooLarge`; what the body throws.
     func plan(for json: [UInt8]) throws -> ChainPlan
+
+    /// Whether its chains are shown as notifications.
+    var notifies: Bool { get }
+
+    /// The notification of a chain at a moment.
+    ///
+    /// - Parameters:
+    ///   - json: the input.
+    ///   - progress: how far it is, or how it ended.
+    /// - Returns: nil: none.
+    func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification?
+}
+
+extension ChainDefinition {
+    /// Without notifications.
+    public var notifies: Bool { false }
+
+    /// Without notifications.
+    public func notification(of json: [UInt8], _ progress: ChainProgress) -> ChainNotification? {
+        nil
+    }
 }
 
 /// One step of a chain: tasks that run in parallel.
@@ -105,6 +160,24 @@ public struct ChainStep: Sendable {
         [ChainStep(tasks: [wait.task])]
     }
 
+    /// A decision is a step, and followed by what it decides on.
+    public static func buildExpression(_ when: When) -> [ChainStep] {
+        [ChainStep(tasks: [when.task])]
+    }
+
+    /// The items of a loop are a step, and followed by their steps.
+    public static func buildExpression<Item>(_ each: Each<Item>) -> [ChainStep] {
+        [ChainStep(tasks: [each.task])]
+    }
+
+    /// The input of a chain is a step, and followed by its steps.
+    public static func buildExpression<Input>(_ subchain: Subchain<Input>) -> [ChainStep] {
+        [ChainStep(tasks: [subchain.task])]
+    }
+
+    /// Steps that a function has made.
+    public static func buildExpression(_ steps: [ChainStep]) -> [ChainStep] { steps }
+
     /// One after the other.
     public static func buildBlock(_ parts: [ChainStep]...) -> [ChainStep] { parts.flatMap { $0 } }
 
@@ -125,6 +198,9 @@ public struct ChainStep: Sendable {
 }
 
 /// Tasks that run in parallel: at most 256.
+///
+/// What several decide on, as ``When``, ``Each`` and ``Subchain`` do, runs in parallel, too: their
+/// first steps, then their second ones.
 public struct Parallel: Sendable {
     let tasks: [PlannedTask]
 

@@ -108,14 +108,43 @@ public struct ChainOutputs: Sendable {
     }
 
     private let find: @Sendable (String) throws -> [UInt8]
+    private let isDone: @Sendable (String) -> Bool
 
-    package init(_ find: @escaping @Sendable (String) throws -> [UInt8]) { self.find = find }
+    package init(
+        isDone: @escaping @Sendable (String) -> Bool = { _ in true },
+        _ find: @escaping @Sendable (String) throws -> [UInt8]
+    ) {
+        (self.find, self.isDone) = (find, isDone)
+    }
 
     /// The output of a task.
     ///
     /// - Throws: if that task is not done, or has another output type.
     public subscript<W: Worker>(_ work: Work<W>) -> W.Output {
-        get throws { try ChainJSON.decode(W.Output.self, from: find(work.name)) }
+        get throws { try output(of: work.name, by: W.self) }
+    }
+
+    /// The output of a task that has no handle here, as those of an ``Each``.
+    ///
+    /// - Parameters:
+    ///   - task: its name.
+    ///   - worker: the type of its worker.
+    /// - Returns: the output.
+    /// - Throws: if that task is not done, or has another output type.
+    public func output<W: Worker>(of task: String, by worker: W.Type) throws -> W.Output {
+        try ChainJSON.decode(W.Output.self, from: find(task))
+    }
+
+    /// Whether a task is done: one of a branch that was not taken never is.
+    public func isDone<W: Worker>(_ work: Work<W>) -> Bool { isDone(work.name) }
+
+    /// The outputs of a subchain's tasks.
+    public subscript<Input>(in subchain: Subchain<Input>) -> ChainOutputs { within(subchain.name) }
+
+    func within(_ subchain: String) -> ChainOutputs {
+        ChainOutputs(isDone: { [isDone] in isDone("\(subchain)/\($0)") }) { [find] in
+            try find("\(subchain)/\($0)")
+        }
     }
 }
 

@@ -44,6 +44,8 @@ package struct ChainDecision {
     let facts: ChainFacts
     private var left: Deque<ChainMachine.Action> = []
     private var making: Making?
+    /// What tasks of this step have decided, which becomes tasks together.
+    private var decided: [(place: Int, json: [UInt8])] = []
 
     init(
         _ chain: LiveChain, _ ending: EntryDelivery.Ending, _ facts: ChainFacts,
@@ -71,8 +73,13 @@ package struct ChainDecision {
     package mutating func next() -> Need? {
         while true {
             if let need = make() { return need }
-            guard !left.isEmpty else { return nil }
-            carryOut(left.removeFirst())
+            if !left.isEmpty {
+                carryOut(left.removeFirst())
+            } else if decided.isEmpty {
+                return nil
+            } else {
+                expand()
+            }
         }
     }
 
@@ -205,7 +212,8 @@ package struct ChainDecision {
         if let need = making.need { return need }
         let wanted = WantedOutputs(in: chain, known: making.known)
         let input = making.isCompensation ? task.compensation?.input ?? task.input : task.input
-        let result = Result { try input(ChainOutputs { try wanted.find($0) }) }
+        let outputs = ChainOutputs(isDone: { wanted.isDone($0) }) { try wanted.find($0) }
+        let result = Result { try input(outputs) }
         do {
             if let missing = wanted.missing {
                 let need = try need(for: missing)
@@ -235,6 +243,9 @@ package struct ChainDecision {
 
     private mutating func made(_ task: Making, _ input: [UInt8]) {
         making = nil
+        if chain.plan?.tasks[task.place].isChoice == true {
+            return decided.append((task.place, input))
+        }
         if task.isCompensation {
             chain.tasks[task.place].failures = 0
             writes.changes.append((task.place, .failure(count: 0, error: "", isCompensation: true)))
@@ -257,6 +268,35 @@ package struct ChainDecision {
         add(chain.machine.ended(place, as: .failed))
     }
 
+    // MARK: Decisions of tasks
+
+    /// Decisions become durable together with the tasks that follow from them.
+    private mutating func expand() {
+        let (decided, plan) = (self.decided, chain.plan)
+        self.decided = []
+        guard let plan else { return }
+        func deciding(_ decided: [(place: Int, json: [UInt8])]) throws -> ChainPlan {
+            try plan.deciding(
+                Dictionary(uniqueKeysWithValues: decided.map { (plan.tasks[$0].name, $1) }))
+        }
+        do {
+            let new = try deciding(decided)
+            writes.changes.append((0, .expanded(try chain.expand(to: new))))
+            for (place, json) in decided {
+                (chain.tasks[place].hasInput, chain.tasks[place].decision) = (true, json)
+                writes.changes.append((place, .decided(json)))
+            }
+            // Its tasks are held, as with a version that lacks the worker.
+            if let missing = new.missingWorker(facts.hasWorker) { chain.trouble = "\(missing)" }
+            for (place, _) in decided { add(chain.machine.ended(place, as: .succeeded)) }
+        } catch {
+            // Of several, the one that cannot even be decided alone.
+            let first = decided.first { one in (try? deciding([one])) == nil }
+            guard let place = (first ?? decided.last)?.place else { return }
+            cannotMake(Making(place: place, isCompensation: false, isFirst: true), error)
+        }
+    }
+
     /// The chain alone is taken out of the way.
     private mutating func broken(_ error: ChainRow.Broken) {
         writes.reason = "corrupt: \(error)"
@@ -275,6 +315,10 @@ private final class WantedOutputs: @unchecked Sendable {  // never leaves the ca
 
     init(in chain: LiveChain, known: [String: [UInt8]]) {
         (self.chain, self.known) = (chain, known)
+    }
+
+    func isDone(_ name: String) -> Bool {
+        chain.place(of: name).map { chain.machine.slots[$0].isDone } ?? false
     }
 
     func find(_ name: String) throws -> [UInt8] {

@@ -53,12 +53,13 @@ package struct ChainAttempt: Sendable {
 }
 
 extension ChainPlan {
-    /// Evaluates the app's definition for a stored chain.
+    /// Evaluates the app's definition for a stored chain, with what it has decided.
     ///
     /// - Throws: `ChainRow.Broken` if it cannot be read; else why this version of the app cannot
     ///   continue it.
     package static func of(
-        _ row: ChainRow, _ definition: (any ChainDefinition)?, _ hasWorker: (String) -> Bool
+        _ row: ChainRow, _ tasks: [TaskRow], _ definition: (any ChainDefinition)?,
+        _ hasWorker: (String) -> Bool
     ) throws -> ChainPlan {
         guard let definition else {
             throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
@@ -66,7 +67,11 @@ extension ChainPlan {
         guard ChainJSON.isJSON(row.input) else {
             throw ChainRow.Broken(description: "its input is no JSON")
         }
-        let plan = try definition.plan(for: row.input)
+        let decisions = tasks.decisions
+        for (task, json) in decisions where !ChainJSON.isJSON(json) {
+            throw ChainRow.Broken(description: "the decision of \(task) is no JSON")
+        }
+        let plan = try definition.plan(for: row.input).deciding(decisions)
         let isCompatible =
             definition.version != row.version && definition.compatibleWith.contains(row.version)
         guard plan.hash == row.hash || isCompatible else {
@@ -76,9 +81,14 @@ extension ChainPlan {
                     + "another shape than version \(definition.version).",
                 remedy: "Declare it compatibleWith \(row.version), or cancel the chain.")
         }
-        if let worker = plan.workers.sorted().first(where: { !hasWorker($0) }) {
-            throw RepriseError(.unavailable, "No worker named \(worker) is registered.")
-        }
+        if let missing = plan.missingWorker(hasWorker) { throw missing }
         return plan
+    }
+
+    /// Why it cannot be continued.
+    func missingWorker(_ hasWorker: (String) -> Bool) -> RepriseError? {
+        workers.sorted().first { !hasWorker($0) }.map {
+            RepriseError(.unavailable, "No worker named \($0) is registered.")
+        }
     }
 }

@@ -17,7 +17,8 @@ actor ChainsEngine {
     nonisolated var inbox: Mailbox<ChainsEvent> { loop.mailbox }
     nonisolated let files: OutputFiles
     nonisolated let budget = ChainsBudget()
-    nonisolated let watchers = ChainWatchers()
+    nonisolated let notifications: ChainNotifications
+    nonisolated let watchers: ChainWatchers
     nonisolated let definitions: [String: any ChainDefinition]
     nonisolated let registry: WorkerRegistry?
 
@@ -39,6 +40,8 @@ actor ChainsEngine {
         definitions = Dictionary(
             configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         registry = try? WorkerRegistry(configuration.workers)
+        notifications = ChainNotifications(journal, configuration) { [budget] in budget.ring() }
+        watchers = ChainWatchers(notifications)
     }
 
     // MARK: Running
@@ -111,7 +114,8 @@ actor ChainsEngine {
         for event in inbox.close() {
             switch event {
             case .tasks(let batch), .commands(let batch): giveBack(batch)
-            case .finished, .written, .conditions, .news, .late, .abandoned, .stopAll: break
+            case .finished, .written, .left, .conditions, .news, .late, .abandoned, .stopAll:
+                break
             }
         }
         // A worker that does not end is run again, with the same key.
@@ -151,6 +155,7 @@ actor ChainsEngine {
         case .commands(let batch): for delivery in batch { await obey(delivery) }
         case .finished(let key, let result): await finished(key, result)
         case .written(let seq): await written(seq)
+        case .left(let seq): live.remove(seq)
         case .conditions(let conditions): await changed(conditions)
         case .news(let news): await heard(news)
         case .late(let key): late(key)
@@ -170,10 +175,11 @@ actor ChainsEngine {
             return nil
         }
         let plan = Result {
-            try ChainPlan.of(row, definitions[row.definition]) { registry?[$0] != nil }
+            try ChainPlan.of(row, tasks, definitions[row.definition]) { registry?[$0] != nil }
         }
         if case .failure(let error as ChainRow.Broken) = plan { throw error }
         let chain = LiveChain(row: row, tasks: tasks, plan: plan)
+        chain.notifies = notifications.isOf(row.definition)
         if chain.rebuilt != nil, let version = definitions[row.definition]?.version {
             chain.rebuilt?.version = version
         }
@@ -324,6 +330,8 @@ actor ChainsEngine {
             log: { [journal] line in
                 // A line that cannot be written must not fail the work.
                 try? await journal.write { db in
+                    // Its chain may have left while it did not listen.
+                    guard try ChainReading.seq(of: id, db) != nil else { return }
                     try ChainWriting.log(key.chain, key.place, line, at: journal.now, db)
                 }
             },
@@ -352,7 +360,7 @@ actor ChainsEngine {
         let fraction = min(max(fraction.isNaN ? 0 : fraction, 0), 1)
         let note = note?.limited(to: ChainsLimits.noteBytes)
         watchers.announce(
-            id,
+            chain.row,
             ChainProgress(
                 state: chain.machine.state,
                 done: chain.machine.slots.count { $0.state == .succeeded },
@@ -416,14 +424,17 @@ actor ChainsEngine {
         live[writes.chain]?.unsettled += 1
         let retention = configuration.retention
         let lost = LostWork.of(writes, live[writes.chain], registry)
+        let isThere = Mutex(true)
         delivery.end(
             as: ending,
             alongside: { [journal] db in
-                try writes.perform(in: db, journal, retention: retention)
+                let isWritten = try writes.perform(in: db, journal, retention: retention)
+                isThere.withLock { $0 = isWritten }
             },
             written: { [journal, inbox] in
-                inbox.put(.written(writes.chain))
-                guard !lost.isEmpty else { return }
+                let isWritten = isThere.withLock { $0 }
+                inbox.put(isWritten ? .written(writes.chain) : .left(writes.chain))
+                guard isWritten, !lost.isEmpty else { return }
                 Task { for work in lost { await work.abandon(of: writes.chain, journal) } }
             })
     }
@@ -457,6 +468,16 @@ actor ChainsEngine {
             return delivery.end(DispatchFailure.permanent("malformed: It is no command."))
         }
         do {
+            switch command.command {
+            case .delete: return delivery.end(as: try await delete(command.chain))
+            case .clear:
+                guard let seconds = command.seconds, seconds >= 0 else {
+                    return delivery.end(DispatchFailure.permanent("malformed: It says no age."))
+                }
+                _ = try await clear(olderThan: .seconds(seconds))
+                return delivery.end(as: .applied)
+            case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
+            }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
                 return delivery.end(DispatchFailure.permanent("No chain has this id."))
@@ -472,6 +493,14 @@ actor ChainsEngine {
         } catch {
             loop.note(error)
             delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+        }
+    }
+
+    private func delete(_ id: String) async throws -> EntryDelivery.Ending {
+        switch try await remove(id) {
+        case .removed: .applied
+        case .isOpen: .ended(.dead, reason: "The chain has not ended.")
+        case .isGone: .ended(.superseded, reason: "The chain is gone.")
         }
     }
 
@@ -585,6 +614,38 @@ actor ChainsEngine {
         try await journal.write { [journal] db in try ChainReleases.lookAgain(journal, db) }
     }
 
+    // MARK: Removal
+
+    /// Removes a chain that has ended.
+    nonisolated func remove(_ id: String) async throws -> ChainRemoval.Result {
+        let result = try await journal.write { try ChainRemoval.remove(id, $0) }
+        if case .removed(let names) = result {
+            files.remove(names)
+            notifications.removed()
+        }
+        return result
+    }
+
+    /// Removes all that ended so long ago, a page at a time.
+    ///
+    /// - Returns: how many.
+    nonisolated func clear(olderThan age: Duration) async throws -> Int {
+        var (count, last) = (0, Int64.min)
+        while true {
+            let page = try await journal.write { [journal, last] db in
+                try ChainRemoval.page(
+                    after: last, endedBefore: journal.now.advanced(by: .zero - max(age, .zero)),
+                    db)
+            }
+            files.remove(page.files)
+            (count, last) = (count + page.count, page.last)
+            guard page.count == ChainRemoval.page else {
+                notifications.removed()
+                return count
+            }
+        }
+    }
+
     // MARK: Quarantine
 
     /// Quarantines an unreadable chain; other chains continue.
@@ -592,27 +653,38 @@ actor ChainsEngine {
         live.remove(seq)
         for key in running.keys where key.chain == seq { running.stop(key, .machine) }
         let retention = configuration.retention
-        let name = Mutex<String?>(nil)
+        let found = Mutex<(id: String, definition: String, name: String?)?>(nil)
         delivery.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
-            alongside: { [journal] db in
+            alongside: { [journal, notifications] db in
                 let now = journal.now
-                let id = try String.fetchOne(
-                    db, sql: "SELECT id FROM chain WHERE seq = ?", arguments: [seq])
-                name.withLock { $0 = id }
+                let row = try Row.fetchOne(
+                    db, sql: "SELECT id, definition, name FROM chain WHERE seq = ?",
+                    arguments: [seq])
+                found.withLock {
+                    $0 = row.map {
+                        (
+                            String.fromDatabaseValue($0[0]) ?? "",
+                            String.fromDatabaseValue($0[1]) ?? "", String.fromDatabaseValue($0[2])
+                        )
+                    }
+                }
                 try db.execute(
                     sql: """
-                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?
+                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?, tells = ?
                         WHERE seq = ? AND state IS NOT 13
                         """,
                     arguments: [
                         "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
-                        now.advanced(by: retention).milliseconds, seq,
+                        now.advanced(by: retention).milliseconds,
+                        notifications.isOf(found.withLock { $0?.definition ?? "" }), seq,
                     ])
             },
             written: { [watchers] in
-                guard let id = name.withLock({ $0 }) else { return }
-                watchers.announce(id, ChainProgress(state: .quarantined, done: 0, total: 0))
+                guard let chain = found.withLock({ $0 }) else { return }
+                watchers.announce(chain.id, chain.definition, chain.name) {
+                    ChainProgress(state: .quarantined, done: 0, total: 0)
+                }
             })
     }
 }

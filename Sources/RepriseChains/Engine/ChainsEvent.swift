@@ -20,6 +20,8 @@ enum ChainsEvent: Sendable {
     case finished(TaskKey, Result<WorkDone, any Error>)
     /// A decision about this chain is durable.
     case written(Int64)
+    /// It was removed before a decision about it was written.
+    case left(Int64)
     case conditions(DeviceConditions)
     case news(JournalEvent)
     /// Its time is up.

@@ -23,10 +23,12 @@ package final class LiveChain {
     package var lastUse: UInt64 = 0
     /// The calendar was set while a decision was not durable: its deadlines are read once it is.
     package var isCalendarOld = false
+    /// Its end is to be shown as a notification.
+    package var notifies = false
     /// The state that the log has.
     package var logged: ChainState?
-    private lazy var places = Dictionary(
-        tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+    /// The places of the tasks, once somebody has asked.
+    private var places: [String: Int]?
 
     package init(row: ChainRow, tasks: [TaskRow], plan: Result<ChainPlan, any Error>) {
         self.row = row
@@ -62,7 +64,14 @@ package final class LiveChain {
         }
     }
 
-    package func place(of name: String) -> Int? { places[name] }
+    package func place(of name: String) -> Int? {
+        let known =
+            places
+            ?? Dictionary(
+                tasks.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        places = known
+        return known[name]
+    }
 
     /// The idempotency key of a task or its compensation: the same at every attempt.
     ///
@@ -82,7 +91,7 @@ package final class LiveChain {
 
     package func writes() -> ChainWrites {
         var writes = ChainWrites(chain: row.seq, id: row.id, name: row.name)
-        writes.rebuilt = rebuilt
+        (writes.rebuilt, writes.notifies) = (rebuilt, notifies)
         rebuilt = nil
         return writes
     }
@@ -103,6 +112,49 @@ package final class LiveChain {
         if outputBytes > ChainsLimits.outputsInMemory { (outputs, outputBytes) = ([:], 0) }
         outputs[place] = output
         outputBytes += output.count
+    }
+
+    /// What was decided becomes tasks, behind the step that has decided it.
+    ///
+    /// - Throws: if the definition has made other tasks than before.
+    package func expand(to new: ChainPlan) throws -> ChainWrites.Expansion {
+        let (rows, slots) = (tasks, machine.slots)
+        let former = Dictionary(
+            rows.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        // No earlier intent has a number of the following ones.
+        let round = rows.map(\.round).max() ?? 0
+        var expansion = ChainWrites.Expansion(hash: new.hash, round: round, count: new.tasks.count)
+        var moves: [Int: Int] = [:]
+        let expanded = new.tasks.enumerated().map { place, task -> TaskRow in
+            let step = new.steps[place]
+            guard let before = former[task.name] else {
+                expansion.added.append((place, task.name, task.worker, step))
+                var row = TaskRow(name: task.name, slot: ChainMachine.Slot(step: step))
+                row.slot.canCompensate = task.compensation != nil
+                (row.round, row.isWait) = (round, task.worker == nil)
+                return row
+            }
+            var row = rows[before]
+            row.slot = slots[before]
+            moves[before] = place
+            guard before != place || row.slot.step != step else { return row }
+            expansion.moved.append((before, place, step))
+            (row.slot.step, row.round) = (step, round)
+            return row
+        }
+        guard moves.count == rows.count else {
+            throw RepriseError(
+                .malformed, "\(self.row.definition) makes other tasks each time.",
+                remedy: "Make the steps of an input and a decision always the same.")
+        }
+        func moved<T>(_ values: [Int: T]) -> [Int: T] {
+            Dictionary(
+                values.map { (moves[$0] ?? $0, $1) }, uniquingKeysWith: { first, _ in first })
+        }
+        (inputs, outputs, recent) = (moved(inputs), moved(outputs), moved(recent))
+        (tasks, plan, places) = (expanded, new, nil)
+        machine = ChainMachine(state: machine.state, slots: tasks.map(\.slot))
+        return expansion
     }
 
     /// Tasks are known by their names.

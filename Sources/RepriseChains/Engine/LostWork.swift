@@ -29,7 +29,7 @@ struct LostWork: Sendable {
                 return lost(worker, isCompensation: false)
             case .compensated(.failed, _):
                 return task.compensation.flatMap { lost($0.worker, isCompensation: true) }
-            case .ended, .compensated, .held, .failure, .reset: return nil
+            case .ended, .compensated, .held, .failure, .reset, .decided, .expanded: return nil
             }
         }
     }

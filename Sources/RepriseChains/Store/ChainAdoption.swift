@@ -62,7 +62,7 @@ enum ChainAdoption {
     private static func write(_ moving: Moving, _ target: Journal, _ db: Database) throws {
         guard try ChainReading.seq(of: moving.id, db) == nil else { return }
         var chain = moving.chain
-        chain["seq"] = nil
+        chain["seq"] = try DatabaseValue.fetchOne(db, sql: "SELECT \(ChainTables.nextNumber)")
         let state = ChainState(rawValue: moving.chain["state"].flatMap(Int.fromDatabaseValue) ?? 13)
         let isOpen = state?.isEnd == false
         if isOpen, try isTaken(chain["name"], db) {

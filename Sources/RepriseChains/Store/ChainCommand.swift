@@ -7,6 +7,10 @@ package struct ChainCommand: Hashable, Sendable, Codable {
     /// The command.
     package enum Verb: String, Hashable, Sendable, Codable {
         case pause, resume, cancel, retry
+        /// Removes it, if it has ended.
+        case delete
+        /// Removes all that ended so many seconds ago; it names no chain.
+        case clear
         /// Ours: the chain before it of its name has ended, or its delay.
         case begin
         /// Internal: evaluate the chain's state.
@@ -21,11 +25,16 @@ package struct ChainCommand: Hashable, Sendable, Codable {
     package var chain: String
     /// The name of the task concerned.
     package var task: String?
+    /// Of `clear`.
+    package var seconds: Int64?
 
-    package init(_ command: Verb, chain: String, task: String? = nil) {
+    package init(
+        _ command: Verb, chain: String, task: String? = nil, seconds: Int64? = nil
+    ) {
         self.command = command
         self.chain = chain
         self.task = task
+        self.seconds = seconds
     }
 
     package init(_ bytes: [UInt8]) throws {
@@ -34,7 +43,7 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 
     /// As JSON.
     package var bytes: [UInt8] {
-        guard task == nil else { return (try? ChainJSON.encode(self)) ?? [] }
+        guard task == nil, seconds == nil else { return (try? ChainJSON.encode(self)) ?? [] }
         // An id has no character that would have to be escaped.
         return Array(#"{"command":"\#(command.rawValue)","chain":"\#(chain)"}"#.utf8)
     }

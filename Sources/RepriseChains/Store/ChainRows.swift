@@ -69,10 +69,13 @@ package struct TaskRow: Sendable {
     package var outputBytes: Int
     /// It has no worker, so no effect.
     package var isWait = false
+    /// What it has decided, as JSON.
+    package var decision: [UInt8]?
 
     static let columns = """
         place, name, step, state, undo, hold, round, attempts, failures, intendedAt, deadline, \
-        input IS NOT NULL, outputBytes, worker IS NULL, undoAttempts, takenBack
+        input IS NOT NULL, outputBytes, worker IS NULL, undoAttempts, takenBack, \
+        CASE WHEN worker IS NULL AND state = 10 THEN input END
         """
 
     init(name: String, slot: ChainMachine.Slot) {
@@ -114,6 +117,16 @@ package struct TaskRow: Sendable {
         hasInput = try value(11)
         outputBytes = Int.fromDatabaseValue(row[12]) ?? 0
         isWait = try value(13)
+        decision = Data.fromDatabaseValue(row[16]).map { [UInt8]($0) }
+    }
+}
+
+extension Sequence where Element == TaskRow {
+    /// What was decided, by the name of the task.
+    package var decisions: [String: [UInt8]] {
+        Dictionary(
+            compactMap { row in row.decision.map { (row.name, $0) } },
+            uniquingKeysWith: { first, _ in first })
     }
 }
 

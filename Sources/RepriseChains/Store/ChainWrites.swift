@@ -28,12 +28,28 @@ package struct ChainWrites: Sendable {
         case held(String, isCompensation: Bool, attempts: Int, deadline: Duration?)
         case failure(count: Int, error: String, isCompensation: Bool)
         case reset
+        /// A task that decides is done, with its decision as JSON.
+        case decided([UInt8])
+        /// New tasks come in between; the place is of no meaning.
+        case expanded(Expansion)
+    }
+
+    /// The tasks of a decision.
+    package struct Expansion: Sendable {
+        package var hash: String
+        /// Of the tasks that are moved or added.
+        package var round: Int
+        package var count: Int
+        package var moved: [(from: Int, to: Int, step: Int)] = []
+        package var added: [(place: Int, name: String, worker: String?, step: Int)] = []
     }
 
     package let chain: Int64
     package let id: String
     package var name: String?
     package var state: ChainState?
+    /// Its end is to be shown as a notification.
+    package var notifies = false
     package var reason: String?
     package var changes: [(place: Int, Change)] = []
     package var intents: [Intent] = []
@@ -62,9 +78,15 @@ package struct ChainWrites: Sendable {
 
     // MARK: Writing
 
+    /// - Returns: false: the chain has left meanwhile, and nothing is written.
+    @discardableResult
     package func perform(
         in db: Database, _ journal: some ChainEntries, retention: Duration
-    ) throws {
+    ) throws -> Bool {
+        let isThere = try Bool.fetchOne(
+            db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM chain WHERE seq = ?)"),
+            arguments: [chain])
+        guard isThere == true else { return false }
         let now = journal.now
         if let rebuilt { try rebuild(rebuilt, db) }
         for (place, change) in changes { try write(change, place, now, db) }
@@ -84,6 +106,7 @@ package struct ChainWrites: Sendable {
         for (place, line) in log {
             try ChainWriting.log(chain, place, line, at: now, db)
         }
+        return true
     }
 
     private func write(
@@ -92,7 +115,7 @@ package struct ChainWrites: Sendable {
     ) throws {
         try db.cachedStatement(
             sql: """
-                UPDATE chain SET state = ?, endedAt = ?, leaves = ?,
+                UPDATE chain SET state = ?, endedAt = ?, leaves = ?, tells = ?,
                 reason = CASE WHEN ? THEN NULL ELSE COALESCE(?, reason) END
                 WHERE seq = ?
                 """
@@ -100,6 +123,7 @@ package struct ChainWrites: Sendable {
             state.rawValue,
             state.isEnd ? now.milliseconds : nil,
             state.isEnd ? now.advanced(by: retention).milliseconds : nil,
+            notifies && state.isEnd,
             // The reason of an earlier delay does not apply any more.
             state == .succeeded, reason?.limited(to: ChainsLimits.errorBytes), chain,
         ])
@@ -193,7 +217,40 @@ package struct ChainWrites: Sendable {
                     intendedAt = NULL, deadline = NULL WHERE chain = ? AND place = ?
                     """
             ).execute(arguments: [chain, place])
+        case .decided(let json):
+            try db.cachedStatement(
+                sql: """
+                    UPDATE chainTask SET state = 10, input = ?, hold = NULL,
+                    intendedAt = COALESCE(intendedAt, ?), startedAt = ?, endedAt = ?
+                    WHERE chain = ? AND place = ?
+                    """
+            ).execute(arguments: [
+                Data(json), now.milliseconds, now.milliseconds, now.milliseconds, chain, place,
+            ])
+        case .expanded(let expansion): try expand(expansion, db)
         }
+    }
+
+    private func expand(_ expansion: Expansion, _ db: Database) throws {
+        // Out of the way first: a place is taken by one at a time.
+        let away = try db.cachedStatement(
+            sql: "UPDATE chainTask SET place = -1 - place WHERE chain = ? AND place = ?")
+        for move in expansion.moved { try away.execute(arguments: [chain, move.from]) }
+        let back = try db.cachedStatement(
+            sql: """
+                UPDATE chainTask SET place = ?, step = ?, round = ? WHERE chain = ? AND place = ?
+                """)
+        for move in expansion.moved {
+            try back.execute(
+                arguments: [move.to, move.step, expansion.round, chain, -1 - move.from])
+        }
+        for task in expansion.added {
+            try ChainWriting.insert(
+                task.name, worker: task.worker, step: task.step, place: task.place, chain: chain,
+                round: expansion.round, db)
+        }
+        try db.cachedStatement(sql: "UPDATE chain SET hash = ?, tasks = ? WHERE seq = ?").execute(
+            arguments: [expansion.hash, expansion.count, chain])
     }
 
     /// A compatible definition matches tasks by their names: finished tasks stay finished.
@@ -227,14 +284,15 @@ package struct ChainWrites: Sendable {
 /// Writing that belongs to no decision.
 enum ChainWriting {
     static func insert(
-        _ name: String, worker: String?, step: Int, place: Int, chain: Int64, _ db: Database
+        _ name: String, worker: String?, step: Int, place: Int, chain: Int64, round: Int = 0,
+        _ db: Database
     ) throws {
         try db.cachedStatement(
             sql: """
-                INSERT INTO chainTask (chain, place, step, name, worker, state)
-                VALUES (?, ?, ?, ?, ?, 0)
+                INSERT INTO chainTask (chain, place, step, name, worker, state, round)
+                VALUES (?, ?, ?, ?, ?, 0, ?)
                 """
-        ).execute(arguments: [chain, place, step, name, worker])
+        ).execute(arguments: [chain, place, step, name, worker, round])
     }
 
     static func log(_ chain: Int64, _ place: Int?, _ line: String, at now: WallTime, _ db: Database)

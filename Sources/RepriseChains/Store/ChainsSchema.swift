@@ -12,6 +12,8 @@ extension Chains {
                 { db in try db.execute(sql: ChainTables.first) },
                 { db in try db.execute(sql: ChainTables.second) },
                 { db in try db.execute(sql: ChainTables.third) },
+                { db in try db.execute(sql: ChainTables.fourth) },
+                { db in try db.execute(sql: ChainTables.fifth) },
             ],
             recover: { db, _ in try ChainTables.recover(db) },
             ledger: { db in try ChainTables.ledger(db) },
@@ -136,6 +138,23 @@ enum ChainTables {
         UPDATE chainTask SET undoInput = input, input = NULL WHERE undo <> 0;
         """
 
+    /// The highest number of a chain that has left.
+    static let fourth = """
+        CREATE TABLE chainNumber (id INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+        """
+
+    /// Whether the end of a chain is still to be shown as a notification.
+    static let fifth = """
+        ALTER TABLE chain ADD COLUMN tells INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX chainTells ON chain(seq) WHERE tells = 1 AND state >= 10;
+        """
+
+    /// The number of a new chain: NULL, which is the next one, unless that was given before.
+    static let nextNumber = """
+        (SELECT last + 1 FROM chainNumber
+        WHERE id = 1 AND last >= COALESCE((SELECT MAX(seq) FROM chain), 0) AND last < 1 << 62)
+        """
+
     /// Ends tasks whose entries will not be dispatched again: one whose process died too often has
     /// failed.
     static func recover(_ db: Database) throws {
@@ -190,20 +209,14 @@ enum ChainTables {
         ).execute()
         let rows = try Row.fetchAll(
             db.cachedStatement(
-                sql: "SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ? LIMIT 50"),
-            arguments: [now.milliseconds])
-        for row in rows {
-            guard let seq = Int64.fromDatabaseValue(row[0]) else { continue }
-            for table in ["chainTask WHERE chain", "chainLog WHERE chain", "chain WHERE seq"] {
-                try db.execute(sql: "DELETE FROM \(table) = ?", arguments: [seq])
-            }
-            try db.execute(
                 sql: """
-                    INSERT INTO chainRetired VALUES (?, 1)
-                    ON CONFLICT (state) DO UPDATE SET count = count + 1
-                    """, arguments: [Int.fromDatabaseValue(row[1])])
-        }
-        return rows.count == 50
+                    SELECT seq, state FROM chain WHERE state >= 10 AND leaves <= ?
+                    LIMIT \(ChainRemoval.page)
+                    """),
+            arguments: [now.milliseconds])
+        // The files of their outputs leave with the next start.
+        _ = try ChainRemoval.remove(rows, db)
+        return rows.count == ChainRemoval.page
     }
 
     /// Waits keep their length when the calendar is set.

@@ -67,8 +67,9 @@ package struct NewChain: Sendable {
     private func insertRows(_ db: Database, at now: WallTime) throws {
         try db.cachedStatement(
             sql: """
-                INSERT INTO chain (id, definition, version, hash, name, state, input, tasks, needs,
-                needsBytes, startedAt, due, deadline) VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO chain (seq, id, definition, version, hash, name, state, input, tasks,
+                needs, needsBytes, startedAt, due, deadline)
+                VALUES (\(ChainTables.nextNumber), ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)
                 """
         ).execute(arguments: [
             id, definition, version, plan.hash, name, Data(input), plan.tasks.count,

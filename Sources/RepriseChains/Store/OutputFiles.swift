@@ -42,6 +42,13 @@ struct OutputFiles: Sendable {
         return bytes
     }
 
+    /// Removes the files of chains that have left.
+    func remove(_ names: [String]) {
+        for name in names where !name.contains("/") && !name.hasPrefix(".") {
+            unlink(folder.appendingPathComponent(name).path)
+        }
+    }
+
     /// Removes files that no row names: after a kill between file and row, or with a removed chain.
     func sweep(_ journal: Journal) async throws {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []

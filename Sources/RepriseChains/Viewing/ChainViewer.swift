@@ -1,6 +1,6 @@
 package import Foundation
 import GRDB
-import RepriseCore
+package import RepriseCore
 package import RepriseJournal
 
 /// Reads the chains of a journal that another process may own, without disturbing it.
@@ -28,15 +28,26 @@ package struct ChainViewer: Sendable {
 
     /// The newest chains, newest first.
     ///
+    /// - Parameters:
+    ///   - limit: how many at most.
+    ///   - filter: which.
+    ///   - before: the last one of the page before.
+    ///   - now: the moment from which an age counts.
+    /// - Returns: them, and how many chains are in each state.
     /// - Throws: as `Journal.peek`.
-    package func list(limit: Int, states: Set<ChainState>? = nil) throws -> ChainOverview {
+    package func list(
+        limit: Int, _ filter: ChainFilter = ChainFilter(), before: ChainRecord? = nil,
+        at now: WallTime = SystemTimekeeper().wall()
+    ) throws -> ChainOverview {
         let overview = try Journal.peek(at: folder, schemas: schemas) { db in
             var overview = ChainOverview()
-            let codes = states.map { states in states.map { "\($0.rawValue)" }.sorted() }
-            let filter = codes.map { "WHERE state IN (\($0.joined(separator: ",")))" } ?? ""
+            let (condition, arguments) = filter.condition(at: now)
             let rows = try Row.fetchAll(
-                db, sql: Self.chains + " \(filter) ORDER BY seq DESC LIMIT ?",
-                arguments: [Self.shownBytes, max(0, min(limit, Self.listLimit))])
+                db,
+                sql: Self.chains + " WHERE \(condition) AND seq < ? ORDER BY seq DESC LIMIT ?",
+                arguments: [Self.shownBytes] + arguments + [
+                    before?.seq ?? .max, max(0, min(limit, Self.listLimit)),
+                ])
             overview.chains = rows.map(Self.chain)
             overview.counts = try Row.fetchAll(
                 db, sql: "SELECT state, COUNT(*) FROM chain GROUP BY state ORDER BY state"
@@ -89,10 +100,31 @@ package struct ChainViewer: Sendable {
     ///
     /// - Throws: as `Spool.record`.
     package func leave(_ verb: ChainCommand.Verb, for chain: ChainRecord) throws {
+        try leave(ChainCommand(verb, chain: chain.id))
+    }
+
+    /// Leaves it to the owner to remove all chains that ended so long ago.
+    ///
+    /// - Returns: how many have by now.
+    /// - Throws: as `Journal.peek` and `Spool.record`.
+    package func leaveClearing(
+        olderThan seconds: Int, at now: WallTime = SystemTimekeeper().wall()
+    ) throws -> Int {
+        let filter = ChainFilter(olderThan: .seconds(seconds))
+        let count = try Journal.peek(at: folder, schemas: schemas) { db in
+            let (condition, arguments) = filter.condition(at: now)
+            return try Int.fetchOne(
+                db, sql: "SELECT COUNT(*) FROM chain WHERE state >= 10 AND \(condition)",
+                arguments: arguments)
+        }
+        try leave(ChainCommand(.clear, chain: "", seconds: Int64(seconds)))
+        return (count ?? nil) ?? 0
+    }
+
+    private func leave(_ command: ChainCommand) throws {
         try Spool(at: folder).record(
             NewEntry(
-                id: .random(), kind: Chains.commandKind, source: "tool",
-                payload: ChainCommand(verb, chain: chain.id).bytes))
+                id: .random(), kind: Chains.commandKind, source: "tool", payload: command.bytes))
     }
 
     // MARK: Reading

@@ -125,6 +125,48 @@ struct ChainKillTests {
         try stage.checkLedger()
     }
 
+    @Test(
+        "A chain whose steps depend on earlier outputs, killed 25 times, does what was decided, and none but the interrupted tasks twice"
+    )
+    func decisions() async throws {
+        let stage = try Stage()
+        let numbers = 80
+        let kills = try await onThread { () -> Int in
+            var kills = 0
+            let end = ContinuousClock.now + .seconds(50)
+            while ContinuousClock.now < end {
+                let process = try stage.process("deciding", numbers, 20)
+                if kills < 25 {
+                    let mark = stage.lines.count + 1
+                    let fuse = UInt32.random(in: 0..<8_000)
+                    Thread {
+                        stage.wait(for: mark, process)
+                        usleep(fuse)
+                        process.signal(SIGKILL)
+                    }.start()
+                }
+                while let said = process.readLine() {
+                    if said == "ended succeeded" { return kills }
+                    #expect(said == "open")
+                }
+                process.wait()
+                kills += 1
+            }
+            return -1
+        }
+        #expect(kills >= 10, "it was killed while it was at work")
+        let lines = stage.lines
+        #expect(Set(lines.map(\.key)).count == 2 + 2 * numbers)
+        // Eight tasks are at work at most.
+        #expect(lines.count <= 2 + 2 * numbers + 8 * kills)
+        for number in 0..<numbers {
+            let ends = lines.filter { $0.key.hasSuffix("/n\(number)%2Feven-or-odd") }
+            #expect(Set(ends.map(\.text)) == [number.isMultiple(of: 2) ? "even" : "odd"])
+        }
+        #expect(lines.last?.text == "odd")
+        try stage.checkLedger()
+    }
+
     @Test("Of eight parallel tasks killed after three, only those without an outcome run again")
     func parallelTasks() async throws {
         let stage = try Stage()

@@ -55,6 +55,7 @@ final class EngineFixture: Sendable {
     func open(
         _ definitions: [any ChainDefinition], workers: [any Worker]? = nil,
         conditions: (any DeviceStatus)? = nil, scheduler: (any BackgroundScheduler)? = nil,
+        notifications: (any UserNotifications)? = nil,
         others: [EntryKind] = [], runs: Bool = true,
         _ change: (inout Chains.Configuration) -> Void = { _ in },
         journal limits: (inout Journal.Configuration) -> Void = { _ in }
@@ -77,7 +78,9 @@ final class EngineFixture: Sendable {
             schemas: [Chains.schema], configuration: settings)
         let chains = Chains(journal: journal, configuration: configuration)
         let run = Task {
-            if runs { try await chains.run(conditions: conditions, scheduler: scheduler) }
+            guard runs else { return }
+            try await chains.run(
+                conditions: conditions, scheduler: scheduler, notifications: notifications)
         }
         current.withLock { $0 = (journal, chains, run) }
         return chains

@@ -66,6 +66,45 @@ let parallel = Chain<RunnerInput>("parallel") { input in
     Work("last", Append.self) { _ in .init(line: "last") }
 }
 
+/// Steps that an earlier output decides on: of each number a chain of two tasks, of which the
+/// second one depends on the first.
+let deciding = Chain<RunnerInput>("deciding") { input in
+    let count = Work("count", Append.self) { _ in .init(line: "\(input.count)") }
+    count
+    When("some") { done in
+        try done[count] != "0"
+    } then: {
+        Each("numbers", of: { done in Array(0..<(Int(try done[count]) ?? 0)) }) { number in
+            Subchain("n\(number)", two) { _ in
+                RunnerInput(count: number, milliseconds: input.milliseconds)
+            }
+        }
+    } else: {
+        Work("none", Append.self) { _ in .init(line: "none") }
+    }
+    Work("last", Append.self) { done in
+        .init(line: try done.output(of: "n\(input.count - 1)/even-or-odd", by: Append.self))
+    }
+}
+
+private let two = Chain<RunnerInput>("two") { input in
+    let first = Work("first", Append.self) { _ in
+        .init(line: "\(input.count)", milliseconds: input.milliseconds)
+    }
+    first
+    When("parity") { done in
+        Int(try done[first])?.isMultiple(of: 2) == true
+    } then: {
+        Work("even-or-odd", Append.self) { _ in
+            .init(line: "even", milliseconds: input.milliseconds)
+        }
+    } else: {
+        Work("even-or-odd", Append.self) { _ in
+            .init(line: "odd", milliseconds: input.milliseconds)
+        }
+    }
+}
+
 /// One whose effect takes place, and whose process is killed before that is written down.
 let hanging = Chain<RunnerInput>("hanging") { _ in
     Work("hang", Append.self) { _ in .init(line: "hang", hangs: true) }

@@ -1,6 +1,6 @@
 // A process to be killed: starts one chain, or goes on with it, and ends when that has.
 //
-//   ChainRunner FOLDER FILE steps|parallel|hanging|waiting COUNT MILLISECONDS [takeover]
+//   ChainRunner FOLDER FILE steps|parallel|deciding|hanging|waiting COUNT MILLISECONDS [takeover]
 //
 // Prints "open", then "ended STATE"; its workers append to FILE.
 
@@ -22,7 +22,7 @@ else {
 }
 let input = RunnerInput(count: count, milliseconds: milliseconds)
 var configuration = Chains.Configuration()
-configuration.chains = [steps, parallel, hanging, waiting]
+configuration.chains = [steps, parallel, deciding, hanging, waiting]
 configuration.workers = [Append(arguments[2])]
 configuration.jitter = { 0 }
 var settings = Journal.Configuration()
@@ -63,6 +63,7 @@ do {
         switch arguments[3] {
         case "steps": id = try await chains.start(steps, input: input, name: "main")
         case "parallel": id = try await chains.start(parallel, input: input, name: "main")
+        case "deciding": id = try await chains.start(deciding, input: input, name: "main")
         case "hanging": id = try await chains.start(hanging, input: input, name: "main")
         default: exit(64)
         }
