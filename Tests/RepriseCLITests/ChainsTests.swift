@@ -188,7 +188,7 @@ struct ChainsTests {
                 sql: """
                     INSERT INTO chain SELECT seq + 1, '\(ids[0].prefix(5))zz', definition, version,
                         hash, name, state, reason, input, tasks, needs, needsBytes, startedAt, due,
-                        deadline, endedAt, leaves FROM chain
+                        deadline, endedAt, leaves, tells FROM chain
                     """)
         }
         for words in [
