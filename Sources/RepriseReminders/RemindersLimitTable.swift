@@ -24,9 +24,10 @@ extension LimitTable {
                 "schedules.marks", "snoozes, skips and tests of a plan; a skipped day is one",
                 "\(ReminderLimits.marks)", "`.full`"),
             Limit(
-                "schedules.schedule", "times of a day; skipped days; the interval of `every`",
+                "schedules.schedule",
+                "times of a day; skipped days; counted occurrences; the interval of `every`",
                 """
-                \(ReminderLimits.times); \(ReminderLimits.skipped); \
+                \(ReminderLimits.times); \(ReminderLimits.skipped); \(ReminderLimits.count); \
                 \(ReminderLimits.intervalDays) days
                 """,
                 "`.malformed`"),

@@ -190,6 +190,8 @@ struct OriginalScheduler: Sendable {
                     components.weekday = day.rawValue % 7 + 1
                     return (components, true)
                 }
+            // It had no such reminders.
+            case .monthly, .yearly: return []
             }
         }
     }
