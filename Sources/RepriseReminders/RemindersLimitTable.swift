@@ -110,6 +110,11 @@ extension LimitTable {
                 "reminders.slots", "background slots that wait for a reconciliation",
                 "\(ReminderEngineLimits.slots)", "returned at once, without success"),
             Limit(
+                "reminders.database",
+                "actions that have taken effect, and deleted entities, in the app's database",
+                "\(ReminderEngineLimits.stored) each",
+                "the oldest are removed; a tap on such an entity is `missing`"),
+            Limit(
                 "reminders.clocks", "the clocks are read in the foreground",
                 "every \(reconciliation.tick)", "–"),
         ])
