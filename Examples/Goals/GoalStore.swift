@@ -5,15 +5,15 @@ public import RepriseReminders
 import Synchronization
 
 /// A person's goals, in a database of the app's own: the store of the demo's app, and an example of
-/// a `ReminderStore`.
+/// a `DatabaseReminderStore`.
 ///
 /// ```swift
 /// let goals = GoalStore(at: folder.appendingPathComponent("goals.sqlite"))
-/// configuration.reminders = .init(store: goals)
+/// configuration.reminders = .init(store: goals.reminders)
 /// try await goals.pause(["read"])   // and what rang for it is taken back
 /// ```
 ///
-/// Nothing here calls the reminders: it says what has changed, after the commit, and they ask.
+/// Nothing here calls the reminders, which observe the table of goals.
 public final class GoalStore: Sendable {
     /// What goes wrong on demand, for a demo and for tests.
     public struct Faults: Sendable {
@@ -26,15 +26,9 @@ public final class GoalStore: Sendable {
         public init() {}
     }
 
-    private enum Phase {
-        case unloaded(failures: Int)
-        case loaded(DatabasePool)
-    }
-
-    private let file: URL
-    private let faults: Faults
-    private let phase: Mutex<Phase>
-    private let feed = ChangeFeed()
+    /// What reminders ask of the goals.
+    public let reminders: DatabaseReminderStore
+    private let database: GoalDatabase
 
     /// Names a database; ``load()`` opens it, or makes it.
     ///
@@ -42,69 +36,33 @@ public final class GoalStore: Sendable {
     ///   - file: in a folder that is there.
     ///   - faults: what goes wrong.
     public init(at file: URL, faults: Faults = Faults()) {
-        self.file = file
-        self.faults = faults
-        phase = Mutex(.unloaded(failures: faults.failures))
+        let database = GoalDatabase(at: file, faults: faults)
+        self.database = database
+        reminders = DatabaseReminderStore(
+            observing: ["goal"], open: { try await database.open() },
+            entity: { id, db in try Goal.fetch(id, db)?.entity },
+            reminded: { db in try Goal.fetchReminded(db).map(\.reminded) },
+            apply: { command, db in try Goal.apply(command, db) })
     }
 
     /// Opens the database; a second call does nothing.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if it is not to be loaded yet; what
     ///   SQLite throws.
-    public func load() async throws {
-        try await Task.sleep(for: faults.loading)
-        let isToFail = phase.withLock { phase in
-            guard case .unloaded(let failures) = phase, failures > 0 else { return false }
-            phase = .unloaded(failures: failures - 1)
-            return true
-        }
-        if isToFail { throw RepriseError(.unavailable, "The goals are not to be loaded yet.") }
-        let pool = try DatabasePool(path: file.path)
-        try GoalTables.migrator.migrate(pool)
-        phase.withLock { phase in
-            if case .unloaded = phase { phase = .loaded(pool) }
-        }
-    }
+    public func load() async throws { try await reminders.load() }
 
-    private func pool() throws -> DatabasePool {
-        guard case .loaded(let pool) = phase.withLock({ $0 }) else {
-            throw RepriseError(
-                .unavailable, "The goals are not loaded.", remedy: "Call load() first.")
-        }
-        return pool
-    }
+    // MARK: What the app does
 
-    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
-        try await pool().read(body)
-    }
-
-    /// Writes, and once that is committed says what has changed.
-    @discardableResult
-    func write<T: Sendable>(
-        _ change: ReminderChange, _ body: @escaping @Sendable (Database) throws -> T
-    ) async throws -> T {
-        let result = try await pool().write(body)
-        feed.tell(change)
-        return result
-    }
-
-    /// What has changed, once it is committed.
-    public var changes: AsyncStream<ReminderChange> { feed.listen() }
-}
-
-// MARK: What the app does
-
-extension GoalStore {
     /// All goals, by their ids.
     public func goals() async throws -> [Goal] {
-        try await read { db in
+        try await database.pool.read { db in
             try Row.fetchAll(db, sql: "SELECT * FROM goal ORDER BY id").map(Goal.init)
         }
     }
 
     /// What was answered for a goal, oldest first.
     public func answers(of goal: String) async throws -> [Answer] {
-        try await read { db in
+        try await database.pool.read { db in
             try Row.fetchAll(
                 db, sql: "SELECT * FROM answer WHERE goal = ? ORDER BY seq", arguments: [goal]
             ).map { row in
@@ -117,14 +75,12 @@ extension GoalStore {
 
     /// Adds goals, or replaces those of the same ids.
     public func save(_ goals: [Goal]) async throws {
-        try await write(.entities(Set(goals.map(\.id)))) { db in
-            for goal in goals { try goal.save(db) }
-        }
+        try await database.pool.write { db in for goal in goals { try goal.save(db) } }
     }
 
     /// Uses goals again, puts them aside for a while, or for good.
     public func set(_ state: Entity.State, _ ids: Set<String>) async throws {
-        try await write(.entities(ids)) { db in
+        try await database.pool.write { db in
             for id in ids {
                 try db.execute(
                     sql: "UPDATE goal SET state = ? WHERE id = ?", arguments: [state.rawValue, id])
@@ -137,9 +93,9 @@ extension GoalStore {
 
     /// Deletes goals with their answers; a tombstone of each stays.
     public func delete(_ ids: Set<String>, at now: WallTime? = nil) async throws {
-        try await write(.entities(ids)) { db in
+        try await database.pool.write { db in
             for id in ids where try Goal.fetch(id, db) != nil {
-                try Self.bury(id, at: now ?? .now, db)
+                try Goal.delete(id, at: now ?? .now, db)
             }
         }
     }
@@ -154,34 +110,58 @@ extension GoalStore {
     public func importAll(
         _ goals: [Goal], replacing replacements: [String: String] = [:], at now: WallTime? = nil
     ) async throws {
-        try await write(.everything) { db in
+        try await database.pool.write { db in
             let former = try String.fetchSet(db, sql: "SELECT id FROM goal")
             for id in former.subtracting(goals.map(\.id)) {
-                try Self.bury(id, replacedBy: replacements[id], at: now ?? .now, db)
+                try Goal.delete(id, replacedBy: replacements[id], at: now ?? .now, db)
             }
             for goal in goals { try goal.save(db) }
         }
     }
+}
 
-    private static func bury(
-        _ id: String, replacedBy: String? = nil, at now: WallTime, _ db: Database
-    ) throws {
-        try db.execute(sql: "DELETE FROM goal WHERE id = ?", arguments: [id])
-        if let replacedBy {
-            try db.execute(
-                sql: "UPDATE answer SET goal = ? WHERE goal = ?", arguments: [replacedBy, id])
-        } else {
-            try db.execute(sql: "DELETE FROM answer WHERE goal = ?", arguments: [id])
+/// The goals' database, opened once.
+private final class GoalDatabase: Sendable {
+    private struct State {
+        var failures: Int
+        var pool: DatabasePool?
+    }
+
+    private let file: URL
+    private let loading: Duration
+    private let state: Mutex<State>
+
+    init(at file: URL, faults: GoalStore.Faults) {
+        self.file = file
+        loading = faults.loading
+        state = Mutex(State(failures: faults.failures))
+    }
+
+    func open() async throws -> DatabasePool {
+        try await Task.sleep(for: loading)
+        let isToFail = state.withLock { state in
+            state.failures -= 1
+            return state.failures >= 0
         }
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO tombstone VALUES (?, ?, ?)",
-            arguments: [id, now.milliseconds, replacedBy])
+        if isToFail { throw RepriseError(.unavailable, "The goals are not to be loaded yet.") }
+        let pool = try DatabasePool(path: file.path)
+        try GoalTables.migrator.migrate(pool)
+        state.withLock { $0.pool = pool }
+        return pool
+    }
+
+    var pool: DatabasePool {
+        get throws {
+            guard let pool = state.withLock({ $0.pool }) else {
+                throw RepriseError(
+                    .unavailable, "The goals are not loaded.", remedy: "Call load() first.")
+            }
+            return pool
+        }
     }
 }
 
 extension WallTime {
     /// What the device's calendar says.
-    static var now: WallTime {
-        WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-    }
+    static var now: WallTime { SystemTimekeeper().wall() }
 }

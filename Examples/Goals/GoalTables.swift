@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseReminders
 
 /// How goals lie in their database.
 enum GoalTables {
@@ -16,7 +17,7 @@ enum GoalTables {
                         -- As JSON: they are read and written whole.
                         questions TEXT NOT NULL,
                         reminders TEXT NOT NULL
-                    ) STRICT, WITHOUT ROWID;
+                    ) STRICT;
 
                     CREATE TABLE answer (
                         seq INTEGER PRIMARY KEY,
@@ -26,18 +27,8 @@ enum GoalTables {
                         at INTEGER NOT NULL
                     ) STRICT;
                     CREATE INDEX answerOfGoal ON answer (goal);
-
-                    -- What is no more: a tap on an old notification deserves a better answer than "unknown".
-                    CREATE TABLE tombstone (
-                        id TEXT PRIMARY KEY,
-                        deleted INTEGER NOT NULL,
-                        -- The goal that has taken its place, as in an import with new ids.
-                        replacedBy TEXT
-                    ) STRICT, WITHOUT ROWID;
-
-                    -- Commands of notifications that have taken effect, each written with its effect.
-                    CREATE TABLE command (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
                     """)
+            try DatabaseReminderStore.createTables(in: db)
         }
         return migrator
     }
@@ -69,7 +60,19 @@ extension Goal {
                 id, title, state.rawValue, owner, try JSON.write(questions),
                 try JSON.write(reminders),
             ])
-        // One that comes back is no longer gone.
-        try db.execute(sql: "DELETE FROM tombstone WHERE id = ?", arguments: [id])
+    }
+
+    /// Deletes a goal with its answers, which its replacement takes over, if it has one.
+    static func delete(
+        _ id: String, replacedBy: String? = nil, at now: WallTime, _ db: Database
+    ) throws {
+        try db.execute(sql: "DELETE FROM goal WHERE id = ?", arguments: [id])
+        if let replacedBy {
+            try db.execute(
+                sql: "UPDATE answer SET goal = ? WHERE goal = ?", arguments: [replacedBy, id])
+        } else {
+            try db.execute(sql: "DELETE FROM answer WHERE goal = ?", arguments: [id])
+        }
+        try DatabaseReminderStore.recordDeletion(of: id, replacedBy: replacedBy, at: now, in: db)
     }
 }

@@ -22,6 +22,8 @@ public enum ReminderEngineLimits {
     public static let ringingSeconds: Int64 = 60
     /// The most delivered notifications of unplanned entities that one reconciliation looks up.
     public static let lookUps = 256
+    /// The most actions, and deleted entities, that a ``DatabaseReminderStore`` keeps.
+    public static let stored = 10_000
     /// The most background slots that wait for a reconciliation.
     public static let slots = 8
 }

@@ -14,6 +14,8 @@ package enum ReminderLimits {
     package static let times = 24
     /// The most days that a schedule leaves out.
     package static let skipped = 366
+    /// The most occurrences that a schedule counts.
+    package static let count = 1_000
     /// The longest interval, in days.
     package static let intervalDays = 3_650
     /// The most bytes of a reminder's title.

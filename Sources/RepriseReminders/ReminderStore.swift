@@ -2,7 +2,7 @@ public import RepriseCore
 
 /// The app's own store, as far as reminders need it.
 ///
-/// `Goals`, in Examples, is one over GRDB.
+/// ``DatabaseReminderStore`` is one over GRDB, ``MemoryReminderStore`` one for tests.
 public protocol ReminderStore: EntityStore {
     /// All entities that are in use and have reminders: at most 10,000, with 30,000 reminders.
     func reminded() async throws -> [RemindedEntity]

@@ -24,9 +24,10 @@ extension LimitTable {
                 "schedules.marks", "snoozes, skips and tests of a plan; a skipped day is one",
                 "\(ReminderLimits.marks)", "`.full`"),
             Limit(
-                "schedules.schedule", "times of a day; skipped days; the interval of `every`",
+                "schedules.schedule",
+                "times of a day; skipped days; counted occurrences; the interval of `every`",
                 """
-                \(ReminderLimits.times); \(ReminderLimits.skipped); \
+                \(ReminderLimits.times); \(ReminderLimits.skipped); \(ReminderLimits.count); \
                 \(ReminderLimits.intervalDays) days
                 """,
                 "`.malformed`"),
@@ -108,6 +109,11 @@ extension LimitTable {
             Limit(
                 "reminders.slots", "background slots that wait for a reconciliation",
                 "\(ReminderEngineLimits.slots)", "returned at once, without success"),
+            Limit(
+                "reminders.database",
+                "actions that have taken effect, and deleted entities, in the app's database",
+                "\(ReminderEngineLimits.stored) each",
+                "the oldest are removed; a tap on such an entity is `missing`"),
             Limit(
                 "reminders.clocks", "the clocks are read in the foreground",
                 "every \(reconciliation.tick)", "–"),

@@ -15,6 +15,18 @@ extension ExamplesFixture {
         }
     }
 
+    func months() -> [Schedule] {
+        let rent = Schedule(.monthly(on: [.last]), at: [TimeOfDay(9, 0)])
+        let payday = Schedule(.monthly(on: [.day(15), .nth(-1, .friday)]), at: [TimeOfDay(16, 0)])
+        let quarter = Schedule(
+            .yearly(months: [1, 4, 7, 10], on: [.day(1)]), at: [TimeOfDay(9, 0)])
+        let birthday = Schedule(.yearly(months: [2], on: [.dayOrLast(29)]), at: [TimeOfDay(9, 0)])
+        let course = Schedule(
+            .monthly(on: [.nth(2, .tuesday)]), at: [TimeOfDay(18, 0)], start: LocalDate(2027, 1, 1),
+            count: 10)
+        return [rent, payday, quarter, birthday, course]
+    }
+
     func verbs(_ reminders: Reminders, goal: String, reminder: Reminder) async throws {
         let at = "2026-11-21T07:30"
         try await reminders.snooze(goal, reminder: "morning", occurrence: at, for: .seconds(600))

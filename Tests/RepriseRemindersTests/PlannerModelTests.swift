@@ -89,20 +89,25 @@ struct PlannerModelTests {
     private static func schedule(_ dice: inout SeededGenerator) -> Schedule {
         let from = LocalDate(2026, Int.random(in: 1...12, using: &dice), 3)
         let days: Schedule.Days =
-            switch Int.random(in: 0..<4, using: &dice) {
+            switch Int.random(in: 0..<7, using: &dice) {
             case 0: .once(LocalDate(2026, Int.random(in: 1...12, using: &dice), 9))
             case 1: .weekly(on: [.monday, .saturday])
             case 2: .every(days: Int.random(in: 1...90, using: &dice), from: from)
+            case 3: .monthly(on: [.day(31), .nth(2, .sunday)])
+            case 4: .yearly(months: [2, Int.random(in: 1...12, using: &dice)], on: [.day(29)])
             default: .daily
             }
         let count = Int.random(in: 1...3, using: &dice)
+        var end = Int.random(in: 0..<3, using: &dice)
+        if case .once = days { end = 0 }
         let quiet = Schedule.QuietHours(from: TimeOfDay(22, 0), to: TimeOfDay(6, 30))
         return Schedule(
             days,
             at: (0..<count).map {
                 TimeOfDay(($0 * 7 + Int.random(in: 0..<6, using: &dice)) % 24, 30)
             },
-            end: Bool.random(using: &dice) ? nil : LocalDate(2027, 3, 1),
+            start: end == 1 ? from : nil, end: end == 2 ? LocalDate(2029, 3, 1) : nil,
+            count: end == 1 ? Int.random(in: 1...90, using: &dice) : nil,
             quiet: Bool.random(using: &dice) ? quiet : nil,
             zone: Bool.random(using: &dice) ? .device : .fixed("America/New_York"))
     }

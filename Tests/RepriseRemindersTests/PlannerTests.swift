@@ -49,6 +49,31 @@ struct PlannerTests {
         #expect(plan.planned.map(\.at) == plan.planned.map(\.at).sorted())
     }
 
+    @Test("an hourly reminder leaves a place to February 29, and a count ends in the plan too")
+    func calendar() {
+        var planner = ReminderPlanner()
+        let leap = Schedule(.yearly(months: [2], on: [.day(29)]), at: [TimeOfDay(9, 0)])
+        // Two of four are over.
+        let counted = Schedule(
+            .monthly(on: [.last]), at: [TimeOfDay(9, 0)], start: LocalDate(2026, 9, 1), count: 4)
+        _ = planner.set(RemindedEntity(id: "c", reminders: [Self.reminder("r", counted)]))
+        let alone = planner.plan(at: Self.now, in: Self.berlin)
+        #expect(
+            alone.planned.map(\.occurrence.local) == ["2026-11-30T09:00", "2026-12-31T09:00"])
+        #expect(alone.guaranteedUntil == nil)
+        _ = planner.set(RemindedEntity(id: "a", reminders: [Self.reminder("r", Self.hourly)]))
+        _ = planner.set(RemindedEntity(id: "b", reminders: [Self.reminder("r", leap)]))
+        func others(_ now: Int64) -> [String] {
+            let plan = planner.plan(at: .seconds(now), in: Self.berlin)
+            #expect(plan.planned.count == 60)
+            return plan.planned.filter { $0.entity != "a" }.map(\.occurrence.local)
+        }
+        // The first days of December and January, and March 2096.
+        #expect(others(1_796_083_200) == ["2026-12-31T09:00", "2028-02-29T09:00"])
+        #expect(others(1_798_761_600) == ["2028-02-29T09:00"])
+        #expect(others(3_981_398_400) == ["2104-02-29T09:00"])
+    }
+
     @Test("an hourly reminder starves neither a yearly one of another goal nor one of its own")
     func fair() {
         var planner = ReminderPlanner()

@@ -49,6 +49,30 @@ struct ScheduleCodingTests {
         #expect(try Self.schedule(text) == schedule)
     }
 
+    /// A former version refuses the number, so that it neither rings on other days nor for ever.
+    @Test(
+        "What version 1 cannot say is written as version 2, and it is read again",
+        arguments: [
+            (
+                Schedule(.daily, at: noon, start: day, count: 3),
+                #"{"count":3,"days":{"on":"day"},"start":"2026-11-21","times":["12:00"],"v":2}"#
+            ),
+            (
+                Schedule(.monthly(on: [.nth(-1, .friday), .day(15), .last]), at: noon),
+                #"{"days":{"monthDays":[{"day":-1},{"day":15},{"nth":-1,"weekday":5}],"on":"month"},"#
+                    + #""times":["12:00"],"v":2}"#
+            ),
+            (
+                Schedule(.yearly(months: [8, 2], on: [.dayOrLast(29)]), at: noon),
+                #"{"days":{"monthDays":[{"dayOrLast":29}],"months":[2,8],"on":"year"},"#
+                    + #""times":["12:00"],"v":2}"#
+            ),
+        ])
+    func second(_ schedule: Schedule, _ text: String) throws {
+        #expect(try Self.text(schedule) == text)
+        #expect(try Self.schedule(text) == schedule)
+    }
+
     @Test(
         "What was written before there were versions is read",
         arguments: [
@@ -80,7 +104,12 @@ struct ScheduleCodingTests {
     @Test(
         "What a newer version has written, and what is no schedule, is an error",
         arguments: [
-            #"{"v":2,"days":{"on":"day"},"times":["12:00"]}"#,
+            #"{"v":3,"days":{"on":"day"},"times":["12:00"]}"#,
+            #"{"v":2,"days":{"on":"month"},"times":["12:00"]}"#,
+            #"{"v":2,"days":{"on":"month","monthDays":[15]},"times":["12:00"]}"#,
+            #"{"v":2,"days":{"on":"month","monthDays":[{"nth":1}]},"times":["12:00"]}"#,
+            #"{"v":2,"days":{"on":"year","monthDays":[{"day":1}]},"times":["12:00"]}"#,
+            #"{"v":2,"days":{"on":"day"},"count":"3","times":["12:00"]}"#,
             #"{"v":0,"days":{"on":"day"},"times":["12:00"]}"#,
             #"{"v":"1","days":{"on":"day"},"times":["12:00"]}"#,
             #"{"v":1,"days":{"on":"fortnight"},"times":["12:00"]}"#,

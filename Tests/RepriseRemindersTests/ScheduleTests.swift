@@ -34,6 +34,39 @@ struct ScheduleTests {
             (Schedule(.every(days: .min, from: day), at: noon), "days"),
             (Schedule(.every(days: 3_651, from: day), at: noon), "days"),
             (Schedule(.every(days: 2, from: LocalDate(2026, 4, 31)), at: noon), "days"),
+            (Schedule(.monthly(on: []), at: noon), "days"),
+            (Schedule(.monthly(on: [.day(0)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.day(1), .day(32)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.day(.min)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.dayOrLast(28)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.nth(6, .monday)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.nth(0, .monday)]), at: noon), "days"),
+            (Schedule(.monthly(on: [.day(9)]), at: noon, start: day, end: day), "days"),
+            (
+                Schedule(.monthly(on: [.day(21)]), at: noon, start: day, end: day, skipped: [day]),
+                "skipped"
+            ),
+            (Schedule(.yearly(months: [], on: [.day(1)]), at: noon), "days"),
+            (Schedule(.yearly(months: [0, 1], on: [.day(1)]), at: noon), "days"),
+            (Schedule(.yearly(months: [13], on: [.day(1)]), at: noon), "days"),
+            (Schedule(.yearly(months: [2], on: [.day(30)]), at: noon), "days"),
+            (Schedule(.yearly(months: [2, 4], on: [.day(31), .day(-31)]), at: noon), "days"),
+            (
+                Schedule(
+                    .yearly(months: [2], on: [.day(29)]), at: noon, start: LocalDate(2097, 1, 1),
+                    end: LocalDate(2103, 12, 31)), "days"
+            ),
+            (Schedule(.daily, at: noon, start: day, count: 0), "count"),
+            (Schedule(.daily, at: noon, start: day, count: -1), "count"),
+            (Schedule(.daily, at: noon, start: day, count: 1_001), "count"),
+            (Schedule(.daily, at: noon, count: 3), "count"),
+            (Schedule(.daily, at: noon, start: day, end: day, count: 3), "count"),
+            (Schedule(.daily, at: noon, start: day, count: 1, skipped: [day]), "skipped"),
+            (
+                Schedule(
+                    .daily, at: [TimeOfDay(6, 0), TimeOfDay(12, 0)], start: day, count: 1,
+                    quiet: quiet(TimeOfDay(5, 0), TimeOfDay(7, 0))), "quiet"
+            ),
             (Schedule(.daily, at: noon, start: LocalDate(2026, 6, 31)), "start"),
             (Schedule(.daily, at: noon, end: LocalDate(2026, 6, 0)), "end"),
             (Schedule(.daily, at: noon, start: day, end: LocalDate(2026, 11, 20)), "end"),
@@ -85,6 +118,33 @@ struct ScheduleTests {
                 .occurrences(after: WallTime(milliseconds: edge), in: Self.berlin)
             #expect(rest.first { _ in true }?.local == (edge < 0 ? "0001-01-01T12:00" : nil))
         }
+    }
+
+    @Test(
+        "what a month or a year has only sometimes makes sense",
+        arguments: [
+            (Schedule(.monthly(on: [.day(31)]), at: noon), "2026-12-31"),
+            (Schedule(.monthly(on: [.day(-31)]), at: noon), "2026-12-01"),
+            (Schedule(.yearly(months: [2], on: [.day(29)]), at: noon), "2028-02-29"),
+            (Schedule(.yearly(months: [2], on: [.day(30), .day(3)]), at: noon), "2027-02-03"),
+            (Schedule(.yearly(months: [2], on: [.dayOrLast(31)]), at: noon), "2027-02-28"),
+            (Schedule(.yearly(months: [2], on: [.nth(5, .saturday)]), at: noon), "2048-02-29"),
+            (Schedule(.monthly(on: [.last, .day(31)]), at: noon), "2026-11-30"),
+        ])
+    func sometimes(_ schedule: Schedule, _ first: String) throws {
+        try schedule.check()
+        #expect(schedule.next(.seconds(1_795_300_000))?.date.description == first)
+    }
+
+    @Test("the longest count of the rarest days ends with the calendar, at once")
+    func rarest() throws {
+        let schedule = Schedule(
+            .yearly(months: [2], on: [.nth(5, .monday)]), at: Self.noon, start: LocalDate(1, 1, 1),
+            count: 1_000)
+        try schedule.check()
+        let all = Array(
+            schedule.occurrences(after: WallTime(milliseconds: .min), in: Self.berlin))
+        #expect(all.last?.local == "9988-02-29T12:00")
     }
 
     @Test(

@@ -14,15 +14,19 @@ struct ScheduleVectorsTests {
                 var on: On?
                 var days: Int?
                 var from: LocalDate?
+                var months: Set<Int>?
             }
             enum On: Decodable {
                 case day(LocalDate)
                 case weekdays(Set<Weekday>)
+                case monthDays(Set<Schedule.MonthDay>)
 
                 init(from decoder: any Decoder) throws {
                     let container = try decoder.singleValueContainer()
                     if let day = try? container.decode(LocalDate.self) {
                         self = .day(day)
+                    } else if let days = try? container.decode(Set<Schedule.MonthDay>.self) {
+                        self = .monthDays(days)
                     } else {
                         self = .weekdays(try container.decode(Set<Weekday>.self))
                     }
@@ -37,6 +41,7 @@ struct ScheduleVectorsTests {
             var times: [TimeOfDay]
             var start: LocalDate?
             var end: LocalDate?
+            var count: Int?
             var skipped: Set<LocalDate>?
             var quiet: Quiet?
             var zone: String?
@@ -68,10 +73,14 @@ struct ScheduleVectorsTests {
             case ("every", _):
                 .every(
                     days: try #require(rule.days.days), from: try #require(rule.days.from))
+            case ("monthly", .monthDays(let days)): .monthly(on: days)
+            case ("yearly", .monthDays(let days)):
+                .yearly(months: try #require(rule.days.months), on: days)
             default: throw RepriseError(.malformed, "A vector of no kind.")
             }
         return Schedule(
-            days, at: rule.times, start: rule.start, end: rule.end, skipped: rule.skipped ?? [],
+            days, at: rule.times, start: rule.start, end: rule.end, count: rule.count,
+            skipped: rule.skipped ?? [],
             quiet: rule.quiet.map { Schedule.QuietHours(from: $0.from, to: $0.to, then: $0.then) },
             zone: rule.zone.map { .fixed($0) } ?? .device)
     }
@@ -82,7 +91,7 @@ struct ScheduleVectorsTests {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("Vectors/schedules.json")
         let vectors = try JSONDecoder().decode([Vector].self, from: Data(contentsOf: file))
-        #expect(vectors.count > 700)
+        #expect(vectors.count > 1_500)
         var count = 0
         for vector in vectors {
             let schedule = try Self.schedule(vector.rule)
@@ -98,9 +107,9 @@ struct ScheduleVectorsTests {
             let actual = found.map {
                 "\($0.local) \($0.at.milliseconds / 1_000) \($0.date)T\($0.time)"
             }
-            #expect(actual == expected, "\(vector.rule) in \(vector.device) after \(vector.after)")
+            #expect(actual == expected, "\(schedule) in \(vector.device) after \(vector.after)")
         }
-        #expect(count > 5_000)
+        #expect(count > 11_000)
     }
 }
 

@@ -86,7 +86,7 @@ struct DesiredSet {
         switch schedule.days {
         case .once(let day): (from, end) = (max(day, from ?? day), min(day, end ?? day))
         case .every(_, from: let day): from = max(day, from ?? day)
-        case .daily, .weekly: break
+        case .daily, .weekly, .monthly, .yearly: break
         }
         // Without a first or last day there are more days than can be skipped.
         guard let from, let end else { return true }
@@ -117,7 +117,7 @@ struct DesiredSet {
         switch schedule.days {
         case .once(let day), .every(_, from: let day):
             first = max(first, SimulatedCalendar.day(day))
-        case .daily, .weekly: break
+        case .daily, .weekly, .monthly, .yearly: break
         }
         // Years ahead, if it was made while the calendar was set forward.
         let end = schedule.end.map(SimulatedCalendar.day) ?? max(today, first) + 800
@@ -154,6 +154,9 @@ struct DesiredSet {
         case .every(let interval, let from):
             let since = day - SimulatedCalendar.day(from)
             return since >= 0 && since % Int64(interval) == 0
+        case .monthly, .yearly:
+            // Vectors and the planner's model compare them: other draws would spoil known seeds.
+            preconditionFailure("simulated goals are not reminded of by the month")
         }
     }
 

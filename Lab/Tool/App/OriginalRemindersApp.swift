@@ -98,7 +98,7 @@ actor OriginalRemindersApp {
 
     /// `goal(for:)` (42–57, 134–160).
     private func lookUp(_ goal: String) async -> SleepingRouter.Found {
-        guard isLoaded, let found = try? await goals.find(Route(sort: "goal", id: goal)),
+        guard isLoaded, let found = try? await goals.reminders.find(Route(sort: "goal", id: goal)),
             case .found(let entity) = found
         else { return .nothing }
         return entity.state == .active ? .active : .paused
@@ -190,6 +190,8 @@ struct OriginalScheduler: Sendable {
                     components.weekday = day.rawValue % 7 + 1
                     return (components, true)
                 }
+            // It had no such reminders.
+            case .monthly, .yearly: return []
             }
         }
     }

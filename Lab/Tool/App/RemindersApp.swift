@@ -160,16 +160,20 @@ private struct ReportingGoals: ReminderStore {
         signal.announce(true)
     }
 
-    func find(_ route: Route) async throws -> EntityFinding { try await goals.find(route) }
-    func reminded() async throws -> [RemindedEntity] { try await goals.reminded() }
-    func reminded(_ ids: Set<String>) async throws -> [RemindedEntity] {
-        try await goals.reminded(ids)
+    func find(_ route: Route) async throws -> EntityFinding {
+        try await goals.reminders.find(route)
     }
-    var changes: AsyncStream<ReminderChange> { goals.changes }
-    func isApplied(_ id: EntryID) async throws -> Bool { try await goals.isApplied(id) }
+    func reminded() async throws -> [RemindedEntity] { try await goals.reminders.reminded() }
+    func reminded(_ ids: Set<String>) async throws -> [RemindedEntity] {
+        try await goals.reminders.reminded(ids)
+    }
+    var changes: AsyncStream<ReminderChange> { goals.reminders.changes }
+    func isApplied(_ id: EntryID) async throws -> Bool {
+        try await goals.reminders.isApplied(id)
+    }
 
     func apply(_ command: ReminderCommand) async throws {
-        try await goals.apply(command)
+        try await goals.reminders.apply(command)
         await phone.report("applied", "\(command.action) \(command.entity.id)")
     }
 }

@@ -123,8 +123,10 @@ actor RemindersDriver {
     ) async {
         self.dependencies = dependencies
         await started()
+        // Before the store is read: a change after that is in the stream.
+        let changes = dependencies.store.changes
         listener = Task { [inbox, hears] in
-            for await change in dependencies.store.changes {
+            for await change in changes {
                 hears(change)
                 inbox.put(.event(.changed(change)))
             }

@@ -34,7 +34,8 @@ public struct LocalDate: Hashable, Sendable {
             && (1...Self.days(ofMonth: month, year)).contains(day)
     }
 
-    private static func days(ofMonth month: Int, _ year: Int) -> Int {
+    /// The length of a month, 1 to 12.
+    static func days(ofMonth month: Int, _ year: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
         case 4, 6, 9, 11: 30
@@ -95,6 +96,13 @@ extension LocalDate {
         let dayOfYear = Int64((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1)
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         return era * 146_097 + dayOfEra - 719_468
+    }
+
+    /// As the raw value of a ``Weekday``; for a day that exists.
+    var weekday: Int {
+        // 1970-01-01 was a Thursday, the fourth.
+        let days = number + 3
+        return Int(days - days.floored(by: 7) * 7) + 1
     }
 
     /// The day of a number.

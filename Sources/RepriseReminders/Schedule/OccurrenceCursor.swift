@@ -77,7 +77,7 @@ struct OccurrenceCursor: Sendable {
     }
 
     private mutating func layOut(_ local: Int64) {
-        guard let moment = audible(clock.moment(local * 60)) else { return }
+        guard local <= rule.last, let moment = audible(clock.moment(local * 60)) else { return }
         let ring = Ring(local: local, at: moment.at, wall: moment.wall)
         guard ring.time > after else { return }
         let index = waiting.firstIndex { $0.at >= ring.at } ?? waiting.endIndex

@@ -12,6 +12,7 @@ extension Schedule {
         try checkTimes()
         try checkDays()
         try checkBounds()
+        try checkCount()
         try checkQuiet()
         if case .fixed(let name) = zone, TimeZone(identifier: name) == nil {
             throw Self.malformed(
@@ -58,6 +59,51 @@ extension Schedule {
                     "Say every 1 to \(ReminderLimits.intervalDays) days.")
             }
             try Self.check(from, "days")
+        case .monthly(let on): try Self.check(on, of: Set(1...12))
+        case .yearly(let months, let on):
+            guard !months.isEmpty, months.isSubset(of: 1...12) else {
+                throw Self.malformed(
+                    "`days`: the months of a year are 1 to 12.", "Name at least one of them.")
+            }
+            try Self.check(on, of: months)
+        }
+    }
+
+    private static func check(_ days: Set<MonthDay>, of months: Set<Int>) throws {
+        for day in days.sorted() where !day.exists {
+            throw malformed(
+                "`days`: a month never has \(day).",
+                "Name days 1 to 31 or -1 to -31, a weekday's number 1 to 5 or -1 to -5, and with "
+                    + "dayOrLast 29 to 31.")
+        }
+        // A leap year has every day that any year has.
+        guard days.contains(where: { day in months.contains { day.fits($0) } }) else {
+            throw malformed(
+                "`days`: no month that is meant has such a day, so that it never rings.",
+                "Name at least one day that one of the months has.")
+        }
+    }
+
+    private func checkCount() throws {
+        guard let count else { return }
+        guard (1...ReminderLimits.count).contains(count) else {
+            throw Self.malformed(
+                "`count`: \(count) occurrences cannot be counted.",
+                "Name 1 to \(ReminderLimits.count), or an end.")
+        }
+        guard end == nil else {
+            throw Self.malformed(
+                "`count`: it has an end already, \(end?.description ?? "").",
+                "Leave out the count or the end.")
+        }
+        switch days {
+        case .once, .every: break
+        case .daily, .weekly, .monthly, .yearly:
+            guard start != nil else {
+                throw Self.malformed(
+                    "`count`: without a start nothing says from when it is counted.",
+                    "Set start to the day from which occurrences are counted.")
+            }
         }
     }
 
@@ -88,7 +134,7 @@ extension Schedule {
                     "`end`: \(end) is before the first day, \(from), so that it never rings.",
                     "Let it end on \(from) or later.")
             }
-        case .daily, .weekly: break
+        case .daily, .weekly, .monthly, .yearly: break
         }
     }
 
@@ -101,7 +147,8 @@ extension Schedule {
                 "`quiet`: from \(quiet.from) to \(quiet.to) is a whole day, or nothing.",
                 "Name two times that differ, or leave quiet hours away.")
         }
-        if quiet.then == .skip, times.allSatisfy({ quiet.contain(minute: $0.minutes) }) {
+        let counted = Set(times).sorted().prefix(count ?? .max)
+        if quiet.then == .skip, counted.allSatisfy({ quiet.contain(minute: $0.minutes) }) {
             throw Self.malformed(
                 "`quiet`: all times fall into the quiet hours, so that it never rings.",
                 "Let quiet hours postpone, or name a time outside of them.")

@@ -7,15 +7,16 @@ import RepriseCore
 ///  "zone": "Europe/Berlin"}
 /// ```
 ///
-/// Version 1. Absent `start`, `end`, `skipped`, `quiet` and `zone` are left out; without `zone` it
-/// is the device's. Sets are sorted, so equal schedules are equal texts. Texts without a version
-/// are read, too.
+/// Version 2 where days are `month` or `year` or a `count` is set, else version 1, so that a former
+/// version of the app reads all that it could have written, and refuses the rest. Absent `start`,
+/// `end`, `count`, `skipped`, `quiet` and `zone` are left out; without `zone` it is the device's.
+/// Sets are sorted, so equal schedules are equal texts. Texts without a version are read, too.
 extension Schedule: Codable {
-    private static let version = 1
+    private static let version = 2
 
     private enum Key: String, CodingKey {
         case version = "v"
-        case days, times, start, end, skipped, quiet, zone
+        case days, times, start, end, count, skipped, quiet, zone
     }
 
     /// Reads the format of any version up to this one; ``check()`` validates it.
@@ -27,26 +28,30 @@ extension Schedule: Codable {
         guard (1...Self.version).contains(version ?? Self.version) else {
             throw DecodingError.dataCorruptedError(
                 forKey: .version, in: fields,
-                debugDescription: "This version reads schedules of version \(Self.version).")
+                debugDescription:
+                    "This version reads schedules up to version \(Self.version).")
         }
         self.init(
             try fields.decode(Days.self, forKey: .days),
             at: try fields.decode([TimeOfDay].self, forKey: .times),
             start: try fields.decodeIfPresent(LocalDate.self, forKey: .start),
             end: try fields.decodeIfPresent(LocalDate.self, forKey: .end),
+            count: try fields.decodeIfPresent(Int.self, forKey: .count),
             skipped: Set(try fields.decodeIfPresent([LocalDate].self, forKey: .skipped) ?? []),
             quiet: try fields.decodeIfPresent(QuietHours.self, forKey: .quiet),
             zone: try fields.decodeIfPresent(Zone.self, forKey: .zone) ?? .device)
     }
 
-    /// Writes it as of version 1; a day or a time that cannot be written is an error.
+    /// Writes it as of the lowest version that can; a day or a time that cannot be written is an
+    /// error.
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: Key.self)
-        try fields.encode(Self.version, forKey: .version)
+        try fields.encode(days.isOfMonths || count != nil ? 2 : 1, forKey: .version)
         try fields.encode(days, forKey: .days)
         try fields.encode(times, forKey: .times)
         try fields.encodeIfPresent(start, forKey: .start)
         try fields.encodeIfPresent(end, forKey: .end)
+        try fields.encodeIfPresent(count, forKey: .count)
         if !skipped.isEmpty { try fields.encode(skipped.sorted(), forKey: .skipped) }
         try fields.encodeIfPresent(quiet, forKey: .quiet)
         if zone != .device { try fields.encode(zone, forKey: .zone) }
@@ -54,11 +59,19 @@ extension Schedule: Codable {
 }
 
 extension Schedule.Days: Codable {
-    private enum Key: String, CodingKey { case on, day, weekdays, days, from }
+    private enum Key: String, CodingKey { case on, day, weekdays, days, from, months, monthDays }
 
     /// The word by which each is known: a closed list, that a new version adds to with a new
     /// number.
-    private enum Word: String, Codable { case once, day, week, every }
+    private enum Word: String, Codable { case once, day, week, every, month, year }
+
+    /// What version 2 has added.
+    fileprivate var isOfMonths: Bool {
+        switch self {
+        case .once, .daily, .weekly, .every: false
+        case .monthly, .yearly: true
+        }
+    }
 
     /// Reads the format of any version.
     ///
@@ -77,11 +90,19 @@ extension Schedule.Days: Codable {
             self = .every(
                 days: try fields.decode(Int.self, forKey: .days),
                 from: try fields.decode(LocalDate.self, forKey: .from))
+        case .month:
+            self = .monthly(
+                on: Set(try fields.decode([Schedule.MonthDay].self, forKey: .monthDays)))
+        case .year:
+            self = .yearly(
+                months: Set(try fields.decode([Int].self, forKey: .months)),
+                on: Set(try fields.decode([Schedule.MonthDay].self, forKey: .monthDays)))
         }
     }
 
-    /// Writes `{"on": "once", "day": …}`, `{"on": "day"}`, `{"on": "week", "weekdays": […]}` or
-    /// `{"on": "every", "days": …, "from": …}`.
+    /// Writes `{"on": "once", "day": …}`, `{"on": "day"}`, `{"on": "week", "weekdays": […]}`,
+    /// `{"on": "every", "days": …, "from": …}`, `{"on": "month", "monthDays": […]}` or
+    /// `{"on": "year", "months": […], "monthDays": […]}`.
     public func encode(to encoder: any Encoder) throws {
         var fields = encoder.container(keyedBy: Key.self)
         switch self {
@@ -96,6 +117,13 @@ extension Schedule.Days: Codable {
             try fields.encode(Word.every, forKey: .on)
             try fields.encode(days, forKey: .days)
             try fields.encode(from, forKey: .from)
+        case .monthly(let days):
+            try fields.encode(Word.month, forKey: .on)
+            try fields.encode(days.sorted(), forKey: .monthDays)
+        case .yearly(let months, let days):
+            try fields.encode(Word.year, forKey: .on)
+            try fields.encode(months.sorted(), forKey: .months)
+            try fields.encode(days.sorted(), forKey: .monthDays)
         }
     }
 

@@ -4,12 +4,17 @@ import Foundation
 struct ScheduleRule: Sendable {
     private let days: Schedule.Days
     private let weekdays: UInt8
-    private let first: Int64
-    private let last: Int64
+    /// January is the bit 1.
+    private let months: UInt16
+    private let monthDays: [Schedule.MonthDay]
+    private let firstDay: Int64
+    private var lastDay: Int64
     private let skipped: Set<Int64>
     /// In minutes since midnight, ascending.
     let times: [Int64]
     let quiet: Schedule.QuietHours?
+    /// No occurrence is later, in minutes of the wall clock.
+    private(set) var last: Int64
 
     /// - Parameter schedule: one that ``Schedule/check()`` takes.
     init(_ schedule: Schedule) {
@@ -20,21 +25,39 @@ struct ScheduleRule: Sendable {
         var first = schedule.start ?? LocalDate(1, 1, 1)
         var last = schedule.end ?? LocalDate(LocalDate.lastYear, 12, 31)
         var weekdays: UInt8 = 0
+        var months = Set(1...12)
+        var monthDays: Set<Schedule.MonthDay> = []
         switch schedule.days {
         case .once(let day): (first, last) = (max(first, day), min(last, day))
         case .daily: break
         case .weekly(let on): for weekday in on { weekdays |= 1 << UInt8(weekday.rawValue - 1) }
         case .every(_, let from): first = max(first, from)
+        case .monthly(let on): monthDays = on
+        case .yearly(let those, let on): (months, monthDays) = (those, on)
         }
-        self.first = first.number
-        self.last = last.number
+        firstDay = first.number
+        lastDay = last.number
         self.weekdays = weekdays
+        self.months = months.reduce(0) { $0 | 1 << UInt16($1) }
+        self.monthDays = Array(monthDays)
+        self.last = lastDay * 1_440 + 1_439
+        if let count = schedule.count { end(after: count) }
+    }
+
+    /// Finds the last counted occurrence: skipped days count, as in RFC 5545.
+    private mutating func end(after count: Int) {
+        let (whole, rest) = (count - 1).quotientAndRemainder(dividingBy: times.count)
+        var day = matching(from: firstDay)
+        for _ in 0..<whole where day <= lastDay { day = matching(from: day + 1) }
+        guard day <= lastDay else { return }
+        lastDay = day
+        last = day * 1_440 + times[rest]
     }
 
     /// The rule's first day from this one on; nil: none.
     func day(from earliest: Int64) -> Int64? {
-        var candidate = matching(from: max(earliest, first))
-        while candidate <= last {
+        var candidate = matching(from: max(earliest, firstDay))
+        while candidate <= lastDay {
             guard skipped.contains(candidate) else { return candidate }
             candidate = matching(from: candidate + 1)
         }
@@ -57,6 +80,25 @@ struct ScheduleRule: Sendable {
             let passed = max(0, day - from.number)
             let interval = Int64(interval)
             return from.number + (passed + interval - 1) / interval * interval
+        case .monthly, .yearly: return monthDay(from: day)
+        }
+    }
+
+    /// Goes through the months, at most until the last day: February has a fifth Monday every 28
+    /// years.
+    private func monthDay(from day: Int64) -> Int64 {
+        let date = LocalDate(number: day)
+        var (year, month) = (date.year, date.month)
+        while true {
+            let start = LocalDate(year, month, 1).number
+            // Behind the last day.
+            guard start <= lastDay else { return start }
+            if months & (1 << UInt16(month)) != 0 {
+                let found = monthDays.lazy.compactMap { $0.day(of: month, year) }
+                    .map { start + Int64($0) - 1 }.filter { $0 >= day }.min()
+                if let found { return found }
+            }
+            (year, month) = month == 12 ? (year + 1, 1) : (year, month + 1)
         }
     }
 }

@@ -9,6 +9,8 @@ struct PlanModel {
         case weekly(Set<Int>)
         case every(Int, from: Int)
         case once(Int)
+        /// The day of this number, and the last Friday.
+        case monthly(Int)
     }
 
     struct Rule: Hashable {
@@ -90,6 +92,11 @@ struct PlanModel {
         case .weekly(let days): days.contains((day + 3) % 7 + 1)
         case .every(let count, let from): day >= from && (day - from) % count == 0
         case .once(let only): day == only
+        // Seven days later it is another month.
+        case .monthly(let number):
+            Self.civil(day).day == number
+                || ((day + 3) % 7 + 1 == 5
+                    && Self.civil(day + 7).month != Self.civil(day).month)
         }
     }
 
@@ -132,7 +139,8 @@ struct PlanModel {
         let room = limit - placed.count
         var horizon = 10
         var all = rings(days: horizon)
-        while all.count <= 61 || !isComplete(all), horizon < 600 {
+        // Few a month take all places for years; one that is over never comes.
+        while all.count <= 61 || !isComplete(all), horizon < (all.count <= 61 ? 2_000 : 600) {
             horizon *= 4
             all = rings(days: horizon)
         }

@@ -169,8 +169,9 @@ final class RandomReminders {
         nextMinute += 1
         let today = model.day(of: model.now, 0)
         let days: PlanModel.Days =
-            switch random.below(10) {
+            switch random.below(12) {
             case 0..<5: .daily
+            case 10...: .monthly(random.below(31) + 1)
             case 5..<7: .weekly(Set((0..<2).map { _ in random.below(7) + 1 }))
             case 7..<9: .every(random.below(4) + 2, from: today - random.below(9))
             default: .once(today + random.below(20))
@@ -202,6 +203,7 @@ final class RandomReminders {
             case .weekly(let days): .weekly(on: Set(days.compactMap(Weekday.init)))
             case .every(let count, let from): .every(days: count, from: date(from))
             case .once(let day): .once(date(day))
+            case .monthly(let number): .monthly(on: [.day(number), .nth(-1, .friday)])
             }
         return Reminder(
             id: rule.id,

@@ -169,7 +169,7 @@ final class RemindersFixture: Sendable {
     /// One process of the app.
     func open(
         dyingAfter changes: Int? = nil, refreshTask: String? = nil,
-        scheduler: (any BackgroundScheduler)? = nil, store: StoreInMemory? = nil,
+        scheduler: (any BackgroundScheduler)? = nil, store: (any ReminderStore)? = nil,
         journal name: String = "journal",
         _ set: (inout Reminders.Configuration) -> Void = { _ in }
     ) async throws -> RemindersProcess {
@@ -201,7 +201,7 @@ final class RemindersProcess: Sendable {
 
     init(
         _ reminders: Reminders, _ journal: Journal, _ connection: MemoryNotificationsConnection,
-        _ store: StoreInMemory, _ scheduler: (any BackgroundScheduler)?
+        _ store: any ReminderStore, _ scheduler: (any BackgroundScheduler)?
     ) {
         self.reminders = reminders
         self.journal = journal
