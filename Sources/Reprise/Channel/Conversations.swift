@@ -113,8 +113,8 @@ public struct Conversations: Sendable {
     /// Says what the user is called; those with whom the user shares a channel see it.
     ///
     /// - Parameter profile: all of it; an empty one removes it.
-    /// - Throws: as ``make(_:title:with:)``; `.malformed` for a name of several lines, and a picture
-    ///   without an `https` address.
+    /// - Throws: as ``make(_:title:with:)``; `.malformed` for a name of several lines, and for a
+    ///   picture without an `https` address.
     public func setProfile(_ profile: Profile) async throws {
         try profile.validate()
         guard let me = try await account().channels.identity?.user else { throw Self.nobody }

@@ -10,8 +10,8 @@ import GRDB
 ///   messages, and, while `target` is set, the last member scanned on the way there. `push_early`:
 ///   up to which message a device was scanned before that, because it was not connected.
 ///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
-/// - `directory_changes`: who is to be told of which channel, or with '' of all; for the user '' all
-///   members of a channel, or of `@user` those who share a channel with him; in a view empty.
+/// - `directory_changes`: who is to be told of which channel, or with '' of all; for the user ''
+///   all members of a channel, or of `@user` those who share one with him; in a view empty.
 ///   `directories`: the users who were told of all. `directory_key` makes ids that nobody guesses.
 /// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
 ///   beside one.
