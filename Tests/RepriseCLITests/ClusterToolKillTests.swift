@@ -128,6 +128,10 @@ struct ClusterToolKillTests {
                 entry = found.map { String($0.1) } ?? ""
                 return !entry.isEmpty
             }
+            try await eventually("check names it") {
+                let check = try await Tool.run("cluster", "check", "--log", nats.url)
+                return check.output.contains("stands before entry \(entry)")
+            }
             let place = ["skip", entry, "--log", nats.url, "--yes"]
             let kills = try await kill(place, after: [50, 200, 400, 600, 800]) { status in
                 let check = try await Tool.run("cluster", "check", "--log", nats.url)

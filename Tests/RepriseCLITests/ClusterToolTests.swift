@@ -222,6 +222,12 @@ struct ClusterToolTests {
             #expect(done.status == 0 && done.output.contains(#""isSkipped":true"#), "\(done)")
             let unknown = try await publishing.value
             #expect(unknown.contains("unavailable"), "\(unknown)")
+            for server in [first, second] {
+                try await eventually("it goes on") {
+                    try await Command.run("curl", ["-s", server.url + "/readyz"]).words
+                        == #"{"status":"ready"}"#
+                }
+            }
             let again = try await publish(second)
             #expect(
                 again.split(separator: "\n").count { $0.contains("forbidden") } == 10, "\(again)")

@@ -177,7 +177,7 @@ struct BackupTests {
             let target = try TemporaryFolder()
             defer { target.remove() }
             for name in names {
-                let file = target.url.appending(path: name)
+                let file = URL(fileURLWithPath: target.path).appending(path: name)
                 try FileManager.default.createDirectory(
                     at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
                 try Data("half".utf8).write(to: file)

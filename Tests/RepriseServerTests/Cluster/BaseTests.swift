@@ -247,7 +247,7 @@ struct BaseTests {
             return problem?.contains("1 of 2") == true
                 && good.member.problem?.contains("1 of 2") == true
         }
-        let told = lines.text.split(separator: "\n").filter { $0.contains("gateways differ") }
+        let told = lines.text.split(separator: "\n").filter { $0.hasPrefix("the views of") }
         #expect(!told.isEmpty && told.allSatisfy { $0.contains(#""equal": 1"#) }, "\(told)")
         await late.stop()
         await good.stop()
