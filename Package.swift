@@ -219,7 +219,7 @@ let package = Package(
                 "RepriseNotices",
                 "RepriseReminders", "RepriseServer", "RepriseWire", logging,
                 .target(name: "RepriseCluster", condition: .when(traits: ["Cluster"])),
-            ] + arguments + lifecycle + signals + configuration,
+            ] + arguments + lifecycle + signals + configuration + hummingbird + nio,
             swiftSettings: strict),
 
         // What proves it: no product but the tool depends on it.

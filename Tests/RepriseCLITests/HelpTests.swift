@@ -11,7 +11,8 @@ struct HelpTests {
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"],
             ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"], ["reminders"], ["routes"], ["chains"],
+            ["dead-letters"], ["reminders"], ["routes"], ["chains"], ["forms"],
+            ["forms", "preview"], ["forms", "log"],
         ])
     func help(command: [String]) async throws {
         let result = try await Tool.run(command + ["--help"])

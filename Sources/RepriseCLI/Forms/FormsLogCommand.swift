@@ -1,0 +1,121 @@
+import ArgumentParser
+import Foundation
+import Reprise
+import RepriseCommandLine
+import RepriseCore
+import RepriseForms
+import RepriseWire
+
+/// `reprise forms log`: a device's events, what was decided about them, and the forms shown.
+struct FormsLogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Show a device's events, and which form each has shown.",
+        usage: "reprise forms log --journal DIR [--limit N] [--json]",
+        discussion: """
+            Newest first: the event, its state, the decision (shown FORM, noMatch,
+            suppressed FORM WHY, …: docs/forms.md#events), and the forms that were
+            granted for it, with how each was closed. Safe while another process owns
+            the journal. With --json the events have their properties, too.
+
+            EXAMPLES
+              reprise forms log --journal ./device
+              reprise forms log --journal ./device --json | jq -r .reason
+
+            EXIT CODES
+              0 done; 65 no journal there. All: reprise --help
+            """)
+
+    static let most = 1_000
+
+    @OptionGroup var journal: JournalOption
+    @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
+    @Flag(help: "Print an object a line.") var json = false
+
+    func validate() throws {
+        guard (1...Self.most).contains(limit) else {
+            throw ValidationError("--limit is 1 to 1,000.")
+        }
+    }
+
+    func run() async throws {
+        let events = try FormsLogReading.read(
+            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
+        if json {
+            for event in events {
+                try StandardOutput.write(HTTPMembers.line(Self.object(event)))
+            }
+        } else if events.isEmpty {
+            try StandardOutput.write("No event was recorded yet, or it is forgotten already.")
+        } else {
+            try Listing(
+                isJSON: false, header: ["recorded", "event", "state", "decision", "forms"],
+                cells: { _ in [] }
+            ).print(events.map(Self.cells))
+        }
+    }
+
+    private static func cells(_ event: FormsLogReading) -> [String] {
+        [
+            event.recordedAt.dayAndTime, event.event, state(event), event.reason ?? "–",
+            event.showings.isEmpty
+                ? "–" : event.showings.map(text).joined(separator: "; "),
+        ]
+    }
+
+    private static func text(_ showing: FormsLogReading.Showing) -> String {
+        guard showing.appeared != nil else { return "\(showing.form) granted" }
+        guard showing.dismissed != nil else { return "\(showing.form) on the screen" }
+        return "\(showing.form) closed: \(showing.how ?? "–")"
+    }
+
+    private static func state(_ event: FormsLogReading) -> String {
+        switch event.state {
+        case .pending: "pending"
+        case .dispatched: "dispatched"
+        case .finished(let outcome): outcome.rawValue
+        }
+    }
+
+    private static func object(_ event: FormsLogReading) -> [UInt8] {
+        func null(_ json: inout JSONWriter) { json.raw(Array("null".utf8)) }
+        var writer = JSONWriter()
+        writer.object { json in
+            json.key("id")
+            json.string(event.id.text)
+            json.key("event")
+            json.string(event.event)
+            json.key("recorded")
+            json.integer(event.recordedAt.milliseconds)
+            json.key("source")
+            json.string(event.source)
+            json.key("attempt")
+            json.integer(Int64(event.attempt))
+            json.key("state")
+            json.string(state(event))
+            json.key("reason")
+            if let reason = event.reason { json.string(reason) } else { null(&json) }
+            json.key("properties")
+            if let properties = event.properties { json.raw(properties) } else { null(&json) }
+            json.key("showings")
+            json.array { list in
+                for showing in event.showings {
+                    list.object { json in
+                        json.key("form")
+                        json.string(showing.form)
+                        for (key, time) in [
+                            ("granted", showing.granted), ("appeared", showing.appeared),
+                            ("dismissed", showing.dismissed),
+                        ] {
+                            json.key(plain: key)
+                            if let time { json.integer(time.milliseconds) } else { null(&json) }
+                        }
+                        json.key("how")
+                        if let how = showing.how { json.string(how) } else { null(&json) }
+                    }
+                }
+            }
+        }
+        return writer.bytes
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import GRDB
+import RepriseCommandLine
+import RepriseTestSupport
+import RepriseTesting
+import Testing
+
+@testable import RepriseCLI
+
+@Suite("forms log")
+struct FormsLogTests {
+    /// A journal as an app leaves it.
+    private static func journal(_ folder: TemporaryFolder, _ sql: String = "") async throws
+        -> String
+    {
+        _ = try await Tool.run(
+            [
+                "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",
+                "http://127.0.0.1:1", "--patience", "0",
+            ], input: Data("kept\n".utf8))
+        let path = folder.path("j") + "/ada"
+        let database = try DatabaseQueue(path: path + "/journal.sqlite")
+        try await database.write { db in try db.execute(sql: sql) }
+        try database.close()
+        return path
+    }
+
+    /// 2026-11-21 12:00 in Berlin.
+    private static let now: Int64 = 1_795_258_800_000
+
+    private static func event(
+        _ id: String, _ name: String, state: Int, reason: String?, at later: Int64,
+        payload: String? = nil
+    ) -> String {
+        let text = payload ?? #"{"name":"\#(name)","properties":{"n":1,\#n"t":"a\nb"}}"#
+        let reason = reason.map { "'\($0)'" } ?? "NULL"
+        return """
+            INSERT INTO entry (id, kind, source, recordedAt, state, attempt, reason, payload)
+            VALUES ('\(id)', 'forms.\(name)', 'app', \(now + later), \(state), 1, \(reason),
+                CAST('\(text)' AS BLOB));
+            """
+    }
+
+    private static let events =
+        event("e1", "opened_push", state: 10, reason: "shown welcome", at: 0)
+        + event("e2", "checkout", state: 10, reason: "noMatch", at: 1_000)
+        + event("e3", "opened_push", state: 0, reason: nil, at: 2_000)
+        + event("e4", "bad", state: 13, reason: "no \u{1b}[31m", at: 3_000, payload: "{")
+            + """
+            INSERT INTO entry (id, kind, source, recordedAt, state, attempt, payload)
+            VALUES ('e5', 'forms-link', 'form', \(now), 0, 0, CAST('{}' AS BLOB));
+            INSERT INTO formsShowing VALUES
+                ('s1', 'e1', 'welcome', \(now + 100), \(now + 200), \(now + 900), 'button'),
+                ('s2', 'e3', 'rating', \(now + 2_100), NULL, NULL, NULL);
+            """
+
+    @Test("events are listed newest first, with the decision and how each form was closed")
+    func table() async throws {
+        let folder = try TemporaryFolder()
+        let journal = try await Self.journal(folder, Self.events)
+        let log = try await Tool.run("forms", "log", "--journal", journal)
+        #expect(log.status == 0, "\(log.error)")
+        let rows = log.lines.map { $0.split(separator: "  ").map { $0.drop { $0 == " " } } }
+        #expect(
+            rows.map { $0.dropFirst().joined(separator: "|") } == [
+                "event|state|decision|forms",
+                #"forms.bad|dead|no \u{1b}[31m|–"#,
+                "opened_push|pending|–|rating granted",
+                "checkout|applied|noMatch|–",
+                "opened_push|applied|shown welcome|welcome closed: button",
+            ])
+        let one = try await Tool.run("forms", "log", "--journal", journal, "--limit", "1")
+        #expect(one.lines.count == 2)
+    }
+
+    @Test("--json prints an object a line, with the properties and all times")
+    func json() async throws {
+        let folder = try TemporaryFolder()
+        let journal = try await Self.journal(folder, Self.events)
+        let log = try await Tool.run("forms", "log", "--journal", journal, "--json")
+        let objects = try log.lines.map {
+            try #require(
+                try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        #expect(objects.map { $0["id"] as? String } == ["e4", "e3", "e2", "e1"])
+        #expect(objects[0]["properties"] is NSNull && objects[1]["reason"] is NSNull)
+        let shown = objects[3]
+        #expect((shown["properties"] as? [String: Any])?["t"] as? String == "a\nb")
+        #expect(shown["recorded"] as? Int64 == Self.now && shown["state"] as? String == "applied")
+        let showing = try #require((shown["showings"] as? [[String: Any]])?.first)
+        #expect(showing["form"] as? String == "welcome" && showing["how"] as? String == "button")
+        #expect(showing["dismissed"] as? Int64 == Self.now + 900)
+    }
+
+    @Test("a journal without events says so, and a folder without a journal ends with 65")
+    func nothing() async throws {
+        let folder = try TemporaryFolder()
+        let journal = try await Self.journal(folder)
+        let empty = try await Tool.run("forms", "log", "--journal", journal)
+        #expect(empty.status == 0 && empty.output.contains("No event"))
+        let none = try await Tool.run("forms", "log", "--journal", folder.path("none"))
+        #expect(none.status == 65)
+        let limit = try await Tool.run("forms", "log", "--journal", journal, "--limit", "0")
+        #expect(limit.status == 64)
+    }
+}
