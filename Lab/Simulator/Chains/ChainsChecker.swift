@@ -236,6 +236,7 @@ final class ChainsChecker {
             seqs[new.id] = seq
         }
         for one in found { compare(one.old, one.new) }
+        for one in found where one.new == nil { pictures[one.seq] = nil }
     }
 
     private func compare(_ former: Picture?, _ new: Picture?) {
@@ -409,6 +410,7 @@ final class ChainsChecker {
 
     /// A result was shown.
     func shown(_ id: String, _ state: ChainState) {
+        guard !gone.contains(id) else { return }
         guard let seq = seqs[id], let picture = pictures[seq] else {
             return violated(.recorded, "a result of \(id) is shown, which is in no row")
         }
@@ -419,14 +421,13 @@ final class ChainsChecker {
     /// Each chain that has ended is shown so, and none that is gone.
     func checkNotifications(_ centre: ChainsCentre) {
         for picture in pictures.values.sorted(by: { $0.id < $1.id }) where picture.state.isEnd {
-            let shown = centre.delivered[picture.id]?.text
-            if gone.contains(picture.id) {
-                guard shown != nil, removed.contains(picture.id), !mayHaveLeft else { continue }
-                violated(.accounted, "\(picture.id) is gone, and shown as \(shown ?? "")")
-            } else if shown != "\(picture.state)" {
-                violated(
-                    .alive, "\(picture.id) is \(picture.state), and shown as \(shown ?? "nothing")")
-            }
+            let shown = centre.delivered[picture.id]?.text ?? "nothing"
+            guard shown != "\(picture.state)" else { continue }
+            violated(.alive, "\(picture.id) is \(picture.state), and shown as \(shown)")
+        }
+        for id in gone.sorted() where removed.contains(id) && !mayHaveLeft {
+            guard let shown = centre.delivered[id]?.text else { continue }
+            violated(.accounted, "\(id) is gone, and shown as \(shown)")
         }
     }
 
