@@ -32,9 +32,9 @@ import Testing
     }
 
     @Test(
-        "A group's banner has its name and below it the sender's, one of two people the sender's, and without names the channel's",
+        "A group's banner has its name and below it the sender's, one of two people the sender's, and without names the sender's id",
         arguments: [
-            ("group", "The General", "Grace H."), ("two", "Grace H.", ""), ("none", "general", ""),
+            ("group", "The General", "Grace H."), ("two", "Grace H.", ""), ("none", "grace", ""),
         ])
     func names(kind: String, title: String, subtitle: String) async throws {
         let device = try await stage.open(system: system) {
