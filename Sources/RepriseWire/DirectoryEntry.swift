@@ -16,7 +16,7 @@ extension ChannelName {
     /// Its owner alone reads it, and nobody publishes there. `welcome` names it.
     package var isDirectory: Bool { text.utf8.starts(with: Self.directoryPrefix.utf8) }
 
-    /// The one conversation of two users alone, whoever of them begins it.
+    /// The one conversation of two users alone, the same for both.
     package static func direct(_ one: UserID, _ other: UserID) -> ChannelName {
         // No name has a space.
         let names = [one, other].map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }

@@ -234,6 +234,9 @@ struct ConversationsTests {
             #expect(await list(client).isEmpty)
             // What needs a user's name, or a place for HTTP, says so.
             await expectError(.malformed) { try await client.conversations.direct(with: "a b") }
+            await expectError(.tooLarge) {
+                try await client.conversations.make(title: String(repeating: "x", count: 257))
+            }
             await expectError(.badChannelName) { try await client.conversations.join("-") }
         }
         #expect(

@@ -41,7 +41,7 @@ public struct Conversations: Sendable {
     /// - Returns: the channel's name.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without
     ///   `configuration.transport`, `.unauthorized` if nobody is signed in, `.badChannelName`,
-    ///   `.malformed`, `.full`, and the journal's errors.
+    ///   `.malformed`, `.tooLarge`, `.full`, and the journal's errors.
     @discardableResult
     public func make(
         _ name: String? = nil, title: String? = nil, with users: [String] = []
@@ -124,6 +124,11 @@ public struct Conversations: Sendable {
     }
 
     private func record(_ change: ConversationChange) async throws {
+        guard (change.title?.utf8.count ?? 0) <= ConversationLimits.titleBytes else {
+            throw RepriseError(
+                .tooLarge, "A title has at most \(ConversationLimits.titleBytes) bytes.",
+                remedy: "Shorten it.")
+        }
         let account = try await account()
         guard account.channels.identity != nil else { throw Self.nobody }
         _ = try await account.channels.record(change)

@@ -66,6 +66,8 @@ package enum ConversationLimits {
     package static let kept = 20_000
     /// The most conversations of a list.
     package static let listed = 1_000
+    /// The most bytes of a title.
+    package static let titleBytes = 256
     /// The pause after a failure of the disk.
     package static let retry = Duration.seconds(1)
     /// The most members that an entry names.

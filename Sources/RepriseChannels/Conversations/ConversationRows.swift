@@ -42,25 +42,25 @@ enum ConversationRows {
 
     /// Takes entries in order; one that it cannot read is of a later server, and changes nothing.
     static func apply(_ messages: [Message], _ db: Database) throws {
-        var room = try room(db)
+        var space = try space(db)
         for message in messages where message.change == nil && !message.isDeleted {
             guard
                 let entry = try? ForeignJSON.decode(DirectoryEntry.self, from: message.body)
             else { continue }
-            if entry.list == .end { room = nil }
-            try apply(entry, room: &room, db)
+            if entry.list == .end { space = nil }
+            try apply(entry, space: &space, db)
         }
     }
 
     /// How many more are kept: a dishonest server cannot fill the disk.
-    private static func room(_ db: Database) throws -> Int? {
+    private static func space(_ db: Database) throws -> Int? {
         let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM channelsConversation")
         return ConversationLimits.kept - (count ?? 0)
     }
 
-    /// `room` is nil if it has to be counted.
+    /// `space` is nil if it has to be counted.
     private static func apply(
-        _ entry: DirectoryEntry, room: inout Int?, _ db: Database
+        _ entry: DirectoryEntry, space: inout Int?, _ db: Database
     ) throws {
         switch entry.list {
         case .begin:
@@ -73,7 +73,7 @@ enum ConversationRows {
             try db.execute(
                 sql: "DELETE FROM channelsConversation WHERE channel = ?",
                 arguments: [channel.text])
-            if db.changesCount > 0 { room = room.map { $0 + 1 } }
+            if db.changesCount > 0 { space = space.map { $0 + 1 } }
             return
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
@@ -99,8 +99,8 @@ enum ConversationRows {
                 """
         ).execute(arguments: arguments)
         guard db.changesCount == 0 else { return }
-        let left = try room ?? Self.room(db) ?? 0
-        room = left - 1
+        let left = try space ?? Self.space(db) ?? 0
+        space = left - 1
         guard left > 0 else { return }
         try db.cachedStatement(
             sql: """

@@ -106,15 +106,36 @@ package struct DirectoryStore: Sendable {
     ///
     /// Of one entry alone: what begins or ends between two attempts has a change of its own.
     package func id(_ entry: DirectoryEntry, _ change: Change) async throws -> EntryID {
-        let key = try await database.read { db in
-            try Data.fetchOne(db, sql: "SELECT key FROM directory_key") ?? Data()
-        }
+        try await database.read { try Self.id(entry, change, try Self.key($0)) }
+    }
+
+    private static func key(_ db: Database) throws -> SymmetricKey {
+        SymmetricKey(data: try Data.fetchOne(db, sql: "SELECT key FROM directory_key") ?? Data())
+    }
+
+    private static func id(
+        _ entry: DirectoryEntry, _ change: Change, _ key: SymmetricKey
+    ) throws -> EntryID {
         let what =
             "\(change.number) \(change.user) \(entry.list?.rawValue ?? "") \(entry.conversation ?? "")"
-        let code = HMAC<SHA256>.authenticationCode(
-            for: Data(what.utf8), using: SymmetricKey(data: key))
+        let code = HMAC<SHA256>.authenticationCode(for: Data(what.utf8), using: key)
         let digits = code.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
         return try EntryID("d" + digits.joined())
+    }
+
+    /// What channels are to users now, with the ids of these entries, in one snapshot.
+    package func entries(_ changes: [Change]) async throws -> [(id: EntryID, entry: DirectoryEntry)]
+    {
+        try await database.read { db in
+            let key = try Self.key(db)
+            return try changes.map { change in
+                guard let channel = change.channel else {
+                    throw RepriseError(.internal, "A change of all conversations is no entry.")
+                }
+                let entry = try Self.entry(of: channel, for: change.user, db)
+                return (try Self.id(entry, change, key), entry)
+            }
+        }
     }
 
     /// Has the directories of users told that were never told: of accounts of a former version, or
@@ -215,15 +236,10 @@ package struct DirectoryStore: Sendable {
         }
     }
 
-    /// What a channel is to a user now.
-    package func entry(of channel: ChannelName, for user: UserID) async throws -> DirectoryEntry {
-        try await database.read { try Self.entry(of: channel, for: user, $0) }
-    }
-
-    /// A page of a user's conversations, by name.
-    package func entries(
-        for user: UserID, after: ChannelName?, limit: Int
-    ) async throws -> [(channel: ChannelName, entry: DirectoryEntry)] {
+    /// A page of the names of a user's conversations.
+    package func conversations(
+        of user: UserID, after: ChannelName?, limit: Int
+    ) async throws -> [ChannelName] {
         try await database.read { db in
             try String.fetchAll(
                 db,
@@ -231,10 +247,7 @@ package struct DirectoryStore: Sendable {
                     SELECT channel FROM members WHERE user = ? AND channel > ?
                     ORDER BY channel LIMIT ?
                     """, arguments: [user.text, after?.text ?? "", limit]
-            ).map { name in
-                let channel = try ChannelName(name)
-                return (channel, try Self.entry(of: channel, for: user, db))
-            }
+            ).map { try ChannelName($0) }
         }
     }
 

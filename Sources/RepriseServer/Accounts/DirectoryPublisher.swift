@@ -105,13 +105,7 @@ package struct DirectoryPublisher: Sendable {
     private func tell(
         _ page: [(user: UserID, channel: ChannelName)], _ number: Int64
     ) async throws {
-        var messages: [NewMessage] = []
-        for (user, channel) in page {
-            let change = DirectoryStore.Change(number: number, user: user, channel: channel)
-            let entry = try await accounts.directories.entry(of: channel, for: user)
-            messages.append(try await message(entry, change))
-        }
-        try await store(messages)
+        try await tell(page.map { .init(number: number, user: $0.user, channel: $0.channel) })
         for user in Set(page.map(\.user)) { try await compact(user) }
     }
 
@@ -126,15 +120,9 @@ package struct DirectoryPublisher: Sendable {
             try await tellAll(first)
             return true
         }
-        let single = changes.prefix { $0.channel != nil }
-        var messages: [NewMessage] = []
-        for change in single {
-            guard let channel = change.channel else { continue }
-            let entry = try await directories.entry(of: channel, for: change.user)
-            messages.append(try await message(entry, change))
-        }
-        try await store(messages)
-        try await directories.told(Array(single))
+        let single = Array(changes.prefix { $0.channel != nil })
+        try await tell(single)
+        try await directories.told(single)
         for user in Set(single.map(\.user)).sorted(by: { $0.text < $1.text }) {
             try await compact(user)
         }
@@ -144,19 +132,18 @@ package struct DirectoryPublisher: Sendable {
     /// Tells every conversation of a user, and removes what was told before.
     private func tellAll(_ change: DirectoryStore.Change) async throws {
         let directories = accounts.directories
-        let begin = try await store([try await message(DirectoryEntry(.begin), change)])
+        let begin = try await mark(.begin, change)
         var last: ChannelName?
         while true {
-            let page = try await directories.entries(
-                for: change.user, after: last, limit: DirectoryLimits.entriesPerCommit)
+            let page = try await directories.conversations(
+                of: change.user, after: last, limit: DirectoryLimits.entriesPerCommit)
             guard !page.isEmpty else { break }
-            var messages: [NewMessage] = []
-            for (_, entry) in page { messages.append(try await message(entry, change)) }
-            try await store(messages)
-            last = page.last?.channel
+            try await tell(
+                page.map { .init(number: change.number, user: change.user, channel: $0) })
+            last = page.last
         }
-        try await store([try await message(DirectoryEntry(.end), change)])
-        if let begin = begin.first, begin > 1 {
+        try await mark(.end, change)
+        if begin > 1 {
             _ = try await log.trim(.directory(of: change.user), through: begin - 1)
         }
         try await directories.told([change])
@@ -173,11 +160,27 @@ package struct DirectoryPublisher: Sendable {
         try await accounts.directories.tellAll(to: user)
     }
 
-    /// - Returns: the sequences.
+    /// Stores an entry for each change.
+    private func tell(_ changes: [DirectoryStore.Change]) async throws {
+        let entries = try await accounts.directories.entries(changes)
+        guard !entries.isEmpty else { return }
+        _ = try await store(
+            try zip(changes, entries).map { try Self.message($1.entry, $1.id, to: $0.user) })
+    }
+
+    /// - Returns: the sequence.
     @discardableResult
+    private func mark(
+        _ marker: DirectoryEntry.Marker, _ change: DirectoryStore.Change
+    ) async throws -> Int64 {
+        let entry = DirectoryEntry(marker)
+        let id = try await accounts.directories.id(entry, change)
+        return try await store([try Self.message(entry, id, to: change.user)])[0]
+    }
+
+    /// - Returns: the sequences.
     private func store(_ messages: [NewMessage]) async throws -> [Int64] {
-        guard !messages.isEmpty else { return [] }
-        return try await committer.commit(messages).map { result in
+        try await committer.commit(messages).map { result in
             switch result {
             case .stored(let event): return event.seq
             case .duplicate(let seq): return seq
@@ -187,14 +190,12 @@ package struct DirectoryPublisher: Sendable {
         }
     }
 
-    private func message(
-        _ entry: DirectoryEntry, _ change: DirectoryStore.Change
-    ) async throws -> NewMessage {
+    private static func message(
+        _ entry: DirectoryEntry, _ id: EntryID, to user: UserID
+    ) throws -> NewMessage {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return NewMessage(
-            channel: .directory(of: change.user),
-            id: try await accounts.directories.id(entry, change),
-            body: Array(try encoder.encode(entry)))
+            channel: .directory(of: user), id: id, body: Array(try encoder.encode(entry)))
     }
 }

@@ -168,6 +168,8 @@ package enum Backup {
             // Directories are told anew, under ids that the log cannot have.
             try db.execute(
                 sql: """
+                    INSERT OR IGNORE INTO directory_changes (user, channel)
+                    SELECT user, '' FROM directories;
                     DELETE FROM directories;
                     UPDATE directory_key SET key = randomblob(32);
                     """)

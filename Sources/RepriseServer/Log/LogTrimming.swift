@@ -93,7 +93,7 @@ enum LogTrimming {
         _ now: WallTime, _ db: Database
     ) throws -> [(name: ChannelName, through: Int64)] {
         try kept.compactMap { channel in
-            // A directory is shortened by whoever tells it.
+            // `DirectoryPublisher` shortens a directory.
             if channel.name.isDirectory { return nil }
             let policy = own[channel.name]?.over(policy) ?? policy
             let cut = policy.age.map { now.advanced(by: .zero - $0).milliseconds }

@@ -265,6 +265,7 @@ struct DirectoryTests {
         let scene = try Scene()
         for name in ["a", "b"] { try await scene.make(name, by: "ada") }
         await scene.close()
+        try scene.edit("INSERT INTO directories (user) VALUES ('left')")
         try scene.edit("DELETE FROM directory_changes")
         let next = try Scene(in: scene.folder)
         for _ in 0..<2 {
@@ -284,6 +285,9 @@ struct DirectoryTests {
         let anew = try Scene(in: restored)
         try await anew.accounts.directories.begin()
         try await anew.publish()
+        #expect(
+            try await anew.told("left").suffix(2).map(\.list) == [.begin, .end],
+            "whose last membership a restore has taken hears of it")
         let page = try await anew.log.history(
             of: .directory(of: UserID("ada")), after: 0, limit: 100)
         #expect(page.state.floor == 4 && page.events.count == 4)
