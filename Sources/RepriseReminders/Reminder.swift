@@ -1,3 +1,5 @@
+public import RepriseCore
+
 /// A reminder of an entity.
 public struct Reminder: Hashable, Sendable, Codable, Identifiable {
     /// The app's stable name for it: 1 to 64 bytes, unique for its entity.

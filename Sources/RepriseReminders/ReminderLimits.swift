@@ -1,3 +1,5 @@
+import RepriseCore
+
 /// The bounds of schedules and plans; `docs/limits/reminders.md` lists them.
 package enum ReminderLimits {
     /// The most entities that are reminded of.
@@ -11,13 +13,13 @@ package enum ReminderLimits {
     /// The most snoozes, skips and tests of a plan; a day that is skipped is one.
     package static let marks = ReminderEngineLimits.marks
     /// The most times of a day.
-    package static let times = 24
+    package static let times = ScheduleLimits.times
     /// The most days that a schedule leaves out.
-    package static let skipped = 366
+    package static let skipped = ScheduleLimits.skipped
     /// The most occurrences that a schedule counts.
-    package static let count = 1_000
+    package static let count = ScheduleLimits.count
     /// The longest interval, in days.
-    package static let intervalDays = 3_650
+    package static let intervalDays = ScheduleLimits.intervalDays
     /// The most bytes of a reminder's title.
     package static let titleBytes = 1_024
     /// The most bytes of a reminder's body.

@@ -53,7 +53,7 @@ public struct ReminderCommand: Hashable, Sendable {
     public let entity: Entity
     /// Which part of it.
     public let part: String?
-    /// The occurrence that rang, as in ``Occurrence/local``.
+    /// The occurrence that rang, as in ``RepriseCore/Occurrence/local``.
     public let occurrence: String?
 
     /// Describes a command.

@@ -118,7 +118,7 @@ extension Reminders {
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
     ///   - reminder: as in ``Reminder/id``.
-    ///   - occurrence: as in ``Occurrence/local``.
+    ///   - occurrence: as in ``RepriseCore/Occurrence/local``.
     ///   - wait: 1 second to 30 days.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, `.full`, and what the journal throws.
     public func snooze(
@@ -134,7 +134,7 @@ extension Reminders {
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
     ///   - reminder: as in ``Reminder/id``.
-    ///   - occurrence: as in ``Occurrence/local``.
+    ///   - occurrence: as in ``RepriseCore/Occurrence/local``.
     /// - Throws: what the journal throws.
     public func unsnooze(_ entity: String, reminder: String, occurrence: String) async throws {
         try await journal.write { db in

@@ -72,15 +72,3 @@ extension Reminders {
         }
     }
 }
-
-/// The device's time zone, also after it was changed while the process runs.
-private enum DeviceZone {
-    static var now: TimeZone {
-        #if os(Linux)
-            .current
-        #else
-            // Named, so that it does not move within one computation.
-            TimeZone(identifier: TimeZone.autoupdatingCurrent.identifier) ?? .current
-        #endif
-    }
-}

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCore
 import RepriseReminders
 import Testing
 

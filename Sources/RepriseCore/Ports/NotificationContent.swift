@@ -22,6 +22,8 @@ public struct NotificationContent: Hashable, Sendable, Codable {
     public var badge: Int?
     /// Whether it plays a sound.
     public var sound = false
+    /// The sound's file in the app; nil, or one that is not there: the system's default.
+    public var soundName: String?
     /// The interruption level; nil: the system's default, ``Interruption/active``.
     public var interruption: Interruption?
     /// The place in the system's summary, 0 to 1; nil: the system's default (`relevanceScore`).

@@ -37,7 +37,7 @@ package struct PlannedReminder: Hashable, Sendable, Identifiable {
     /// - Parameters:
     ///   - entity: as in ``RepriseCore/Route/id``.
     ///   - reminder: as in ``Reminder/id``.
-    ///   - occurrence: as in ``Occurrence/local``.
+    ///   - occurrence: as in ``RepriseCore/Occurrence/local``.
     ///   - isTest: a test has a separate id.
     /// - Returns: as in ``id``.
     package static func id(

@@ -37,8 +37,8 @@ package struct ReminderOverride: Hashable, Sendable, Codable {
 
     package var entity: String
     package var reminder: String
-    /// As in ``Occurrence/local``; of a skip also a day alone; of a test anything that names it,
-    /// for it has no occurrence.
+    /// As in ``RepriseCore/Occurrence/local``; of a skip also a day alone; of a test anything that
+    /// names it, for it has no occurrence.
     package var occurrence: String
     package var what: What
     /// When it rings; for a skip, when the day is over.

@@ -29,7 +29,7 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
         package var reminder: String
         package var title: String
         package var at: WallTime
-        /// The rule's own time, as in ``Occurrence/local``.
+        /// The rule's own time, as in ``RepriseCore/Occurrence/local``.
         package var local: String
         /// The wall-clock time of ``zone`` at which it rings, as in `2026-11-21T07:30`.
         package var wall: String

@@ -130,7 +130,7 @@ struct ReminderActions: Sendable {
             entity.id, reminder: reminder.id, occurrence: rang, for: wait, at: now)
     }
 
-    /// The wall clock's time, as in ``Occurrence/local``.
+    /// The wall clock's time, as in ``RepriseCore/Occurrence/local``.
     private func local(_ moment: WallTime) -> String {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = configuration.zone()

@@ -19,7 +19,7 @@ package struct ReminderInfo: Hashable, Sendable {
     package var route: Route
     /// The reminder's id, as in ``Reminder/id``.
     package var reminder: String?
-    /// The occurrence that rings, as in ``Occurrence/local``.
+    /// The occurrence that rings, as in ``RepriseCore/Occurrence/local``.
     package var occurrence: String?
     /// A digest of everything else in the request, by which the planner sees whether one that is
     /// pending is still right.

@@ -25,7 +25,7 @@ public struct RoutedTap: Sendable, Identifiable {
     public let reason: String
     /// The reminder that rang.
     public let reminder: String?
-    /// The occurrence that rang, as in ``Occurrence/local``.
+    /// The occurrence that rang, as in ``RepriseCore/Occurrence/local``.
     public let occurrence: String?
     /// Through which entrance it came.
     public let source: Source

@@ -129,13 +129,29 @@ extension Reminders {
     /// - Throws: what the journal throws, if the spool cannot be written either.
     @discardableResult
     public func received(_ response: NotificationResponse) async throws -> EntryID {
+        if try await record(response) { await done(response) }
+        return response.tapID
+    }
+
+    /// Records a response, and waits for nothing else.
+    ///
+    /// - Returns: whether it is a button that is in the journal: ``done(_:)`` waits for its effect.
+    /// - Throws: as ``received(_:)``.
+    package func record(_ response: NotificationResponse) async throws -> Bool {
         let arrival = RouteArrival(response)
         let (entity, isRecorded) = try await routing.record(arrival, as: response.tapID)
         driver.tapped(entity: entity)
-        if isRecorded, routing.kind(of: arrival) == ReminderKinds.action {
-            await routing.waits.over(response.tapID) { [driver] in await driver.settled() }
-        }
-        return response.tapID
+        return isRecorded && isAction(response)
+    }
+
+    /// Whether a response is a button whose effect needs no screen.
+    package func isAction(_ response: NotificationResponse) -> Bool {
+        routing.kind(of: RouteArrival(response)) == ReminderKinds.action
+    }
+
+    /// Returns when the effect of a recorded button and the new plan are done, or after 10 seconds.
+    package func done(_ response: NotificationResponse) async {
+        await routing.waits.over(response.tapID) { [driver] in await driver.settled() }
     }
 
     /// Records a deep link: `scheme://sort/id/part?owner=…&test=1`, the last three optional, each

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseCore
 import RepriseReminders
 
 /// What should be pending, computed anew from nothing but what a person has said: no code of the

@@ -99,7 +99,7 @@ extension Goal {
             reminders: [
                 Reminder(
                     id: "morning", part: "pages",
-                    schedule: RepriseReminders.Schedule(.daily, at: [TimeOfDay(7, 30)]),
+                    schedule: RepriseCore.Schedule(.daily, at: [TimeOfDay(7, 30)]),
                     title: "Time to \(id)", category: "goal")
             ])
     }

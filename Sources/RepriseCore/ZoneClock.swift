@@ -1,36 +1,39 @@
-import Foundation
-import RepriseCore
+package import Foundation
 
 /// A wall clock in a time zone: converts its readings to moments.
 ///
 /// Only offsets are read from the zone, without a cache: an answer of `TimeZone` takes 60 ns on
 /// Linux, less than a dictionary's.
-struct ZoneClock: Sendable {
+package struct ZoneClock: Sendable {
     /// A wall-clock reading and its moment.
-    struct Moment: Hashable {
+    package struct Moment: Hashable, Sendable {
         /// Seconds since 1970.
-        var at: Int64
+        package var at: Int64
         /// The clock's reading, in seconds as if it stood in UTC.
-        var wall: Int64
+        package var wall: Int64
         /// Whether the same reading occurs a second time later.
-        var isAmbiguous = false
+        package var isAmbiguous: Bool
+
+        package init(at: Int64, wall: Int64, isAmbiguous: Bool = false) {
+            (self.at, self.wall, self.isAmbiguous) = (at, wall, isAmbiguous)
+        }
     }
 
     /// No offset is as large, and none ever was since 1900.
     private static let reach: Int64 = 16 * 3_600
 
-    let zone: TimeZone
+    package let zone: TimeZone
 
-    init(_ zone: TimeZone) { self.zone = zone }
+    package init(_ zone: TimeZone) { self.zone = zone }
 
     /// The clock's offset from UTC, in seconds.
-    func offset(at seconds: Int64) -> Int64 {
+    package func offset(at seconds: Int64) -> Int64 {
         Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
     }
 
     /// The first moment at which the clock shows `wall`; if it skips that, as much later as it is
     /// set forward.
-    func moment(_ wall: Int64) -> Moment {
+    package func moment(_ wall: Int64) -> Moment {
         let before = offset(at: wall - Self.reach)
         let after = offset(at: wall + Self.reach)
         guard before != after else { return Moment(at: wall - before, wall: wall) }
@@ -53,14 +56,26 @@ struct ZoneClock: Sendable {
     }
 
     /// Before then the clock shows no time of this day, or of one after it.
-    func earliest(ofDay day: Int64) -> Int64 {
+    package func earliest(ofDay day: Int64) -> Int64 {
         let midnight = day * 86_400
         return midnight
             - max(offset(at: midnight - Self.reach), offset(at: midnight + Self.reach))
     }
 
     /// Whether the clock is not changed in the days around a moment.
-    func isSteady(around seconds: Int64) -> Bool {
+    package func isSteady(around seconds: Int64) -> Bool {
         offset(at: seconds - 4 * 86_400) == offset(at: seconds + 2 * 86_400)
+    }
+}
+
+/// The device's time zone, also after it was changed while the process runs.
+package enum DeviceZone {
+    package static var now: TimeZone {
+        #if os(Linux)
+            .current
+        #else
+            // Named, so that it does not move within one computation.
+            TimeZone(identifier: TimeZone.autoupdatingCurrent.identifier) ?? .current
+        #endif
     }
 }

@@ -1,5 +1,3 @@
-public import RepriseCore
-
 /// One time that a schedule rings.
 public struct Occurrence: Hashable, Sendable {
     /// The wall clock's time that the rule names, before quiet hours and a clock that is set move
@@ -23,14 +21,14 @@ public struct Occurrence: Hashable, Sendable {
 
 extension Occurrence {
     /// Minutes of a wall clock as they are written.
-    static func text(minutes: Int64) -> String {
+    package static func text(minutes: Int64) -> String {
         let day = minutes.floored(by: 1_440)
         let rest = Int(minutes - day * 1_440)
         return "\(LocalDate(number: day))T\(TimeOfDay(rest / 60, rest % 60))"
     }
 
     /// The minutes of a wall clock that ``local`` names; nil if it names none.
-    static func minutes(_ local: String) -> Int64? {
+    package static func minutes(_ local: String) -> Int64? {
         guard local.utf8.count == 16, local.utf8.dropFirst(10).first == UInt8(ascii: "T"),
             let date = LocalDate(local.prefix(10)), date.exists,
             let time = TimeOfDay(local.suffix(5)), time.exists

@@ -1,5 +1,3 @@
-import RepriseCore
-
 /// The stored format of a schedule, for apps that keep it in their own store.
 ///
 /// ```json

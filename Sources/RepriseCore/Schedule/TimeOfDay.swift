@@ -26,7 +26,7 @@ public struct TimeOfDay: Hashable, Sendable {
     public var exists: Bool { (0...23).contains(hour) && (0...59).contains(minute) }
 
     /// Minutes since midnight.
-    var minutes: Int64 { Int64(hour * 60 + minute) }
+    package var minutes: Int64 { Int64(hour * 60 + minute) }
 }
 
 extension TimeOfDay: Comparable {

@@ -1,5 +1,4 @@
 import Foundation
-import RepriseCore
 
 extension Schedule {
     /// Looks whether it makes sense: whether every day and time in it exists, and whether it ever
@@ -7,7 +6,7 @@ extension Schedule {
     ///
     /// It does not look at today: a schedule that is over makes sense.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`; message and remedy name the field.
+    /// - Throws: ``RepriseError`` `.malformed`; message and remedy name the field.
     public func check() throws {
         try checkTimes()
         try checkDays()
@@ -32,12 +31,12 @@ extension Schedule {
     }
 
     private func checkTimes() throws {
-        guard (1...ReminderLimits.times).contains(times.count) else {
+        guard (1...ScheduleLimits.times).contains(times.count) else {
             throw Self.malformed(
                 times.isEmpty
                     ? "`times`: there is none, so that it never rings."
                     : "`times`: \(times.count) times a day are too many.",
-                "Name 1 to \(ReminderLimits.times) times.")
+                "Name 1 to \(ScheduleLimits.times) times.")
         }
         for time in times { try Self.check(time, "times") }
     }
@@ -53,10 +52,10 @@ extension Schedule {
                     "Name at least one.")
             }
         case .every(let interval, let from):
-            guard (1...ReminderLimits.intervalDays).contains(interval) else {
+            guard (1...ScheduleLimits.intervalDays).contains(interval) else {
                 throw Self.malformed(
                     "`days`: every \(interval) days is not possible.",
-                    "Say every 1 to \(ReminderLimits.intervalDays) days.")
+                    "Say every 1 to \(ScheduleLimits.intervalDays) days.")
             }
             try Self.check(from, "days")
         case .monthly(let on): try Self.check(on, of: Set(1...12))
@@ -86,10 +85,10 @@ extension Schedule {
 
     private func checkCount() throws {
         guard let count else { return }
-        guard (1...ReminderLimits.count).contains(count) else {
+        guard (1...ScheduleLimits.count).contains(count) else {
             throw Self.malformed(
                 "`count`: \(count) occurrences cannot be counted.",
-                "Name 1 to \(ReminderLimits.count), or an end.")
+                "Name 1 to \(ScheduleLimits.count), or an end.")
         }
         guard end == nil else {
             throw Self.malformed(
@@ -108,10 +107,10 @@ extension Schedule {
     }
 
     private func checkBounds() throws {
-        guard skipped.count <= ReminderLimits.skipped else {
+        guard skipped.count <= ScheduleLimits.skipped else {
             throw Self.malformed(
                 "`skipped`: \(skipped.count) days are too many.",
-                "Name at most \(ReminderLimits.skipped); those that are past can go.")
+                "Name at most \(ScheduleLimits.skipped); those that are past can go.")
         }
         for day in skipped.sorted() { try Self.check(day, "skipped") }
         if let start { try Self.check(start, "start") }

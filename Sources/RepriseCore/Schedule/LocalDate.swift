@@ -1,6 +1,6 @@
 /// A day of the Gregorian calendar, wherever; written as `2026-11-21`.
 public struct LocalDate: Hashable, Sendable {
-    static let lastYear = 9_999
+    package static let lastYear = 9_999
 
     /// 1 to 9999.
     public var year: Int
@@ -89,7 +89,7 @@ extension LocalDate {
     ///
     /// Years begin in March here, so that the leap day is the last of a year: then the months
     /// before a day have as many days in every year.
-    var number: Int64 {
+    package var number: Int64 {
         let shifted = Int64(month <= 2 ? year - 1 : year)
         let era = shifted.floored(by: 400)
         let yearOfEra = shifted - era * 400
@@ -106,7 +106,7 @@ extension LocalDate {
     }
 
     /// The day of a number.
-    init(number: Int64) {
+    package init(number: Int64) {
         let shifted = number + 719_468
         let era = shifted.floored(by: 146_097)
         let dayOfEra = shifted - era * 146_097
@@ -123,7 +123,7 @@ extension LocalDate {
 
 extension Int64 {
     /// Divided and rounded down, also below zero.
-    func floored(by divisor: Int64) -> Int64 {
+    package func floored(by divisor: Int64) -> Int64 {
         let quotient = self / divisor
         return self % divisor < 0 ? quotient - 1 : quotient
     }

@@ -1,5 +1,4 @@
 public import Foundation
-public import RepriseCore
 
 /// The occurrences of a schedule in ascending order, computed lazily.
 ///
@@ -35,7 +34,7 @@ extension Schedule {
     }
 
     /// The zone of its wall clock; nil: unknown name.
-    func zone(on device: TimeZone) -> TimeZone? {
+    package func zone(on device: TimeZone) -> TimeZone? {
         switch zone {
         case .device: device
         case .fixed(let name): TimeZone(identifier: name)

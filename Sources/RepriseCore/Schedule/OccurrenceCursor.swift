@@ -1,19 +1,23 @@
-import RepriseCore
-
 /// One occurrence in numbers: the compact form of an ``Occurrence``.
-struct Ring: Hashable, Sendable {
+package struct Ring: Hashable, Sendable {
     /// The rule's own time, in minutes of the wall clock.
-    var local: Int64
+    package var local: Int64
     /// Seconds since 1970.
-    var at: Int64
+    package var at: Int64
     /// The wall clock at that moment, in seconds.
-    var wall: Int64
+    package var wall: Int64
+
+    package init(local: Int64, at: Int64, wall: Int64) {
+        self.local = local
+        self.at = at
+        self.wall = wall
+    }
 
     /// When it rings.
-    var time: WallTime { WallTime(milliseconds: at * 1_000) }
+    package var time: WallTime { WallTime(milliseconds: at * 1_000) }
 
     /// In words.
-    var occurrence: Occurrence {
+    package var occurrence: Occurrence {
         let day = wall.floored(by: 86_400)
         let minutes = Int(wall - day * 86_400) / 60
         return Occurrence(
@@ -27,11 +31,11 @@ struct Ring: Hashable, Sendable {
 /// Lays the rule's days out one by one, and holds each occurrence back until no later day can have
 /// an earlier one: a clock that is set forward, or quiet hours, may move an occurrence behind those
 /// of the next day.
-struct OccurrenceCursor: Sendable {
+package struct OccurrenceCursor: Sendable {
     /// A rule ends after this many days without an occurrence.
     ///
     /// Quiet hours that cover everything are refused before; only some nights remain.
-    static let barrenDays = 1_500
+    package static let barrenDays = 1_500
 
     private let rule: ScheduleRule
     private let clock: ZoneClock
@@ -45,7 +49,7 @@ struct OccurrenceCursor: Sendable {
     ///   - rule: the schedule.
     ///   - clock: of its days and times.
     ///   - after: occurrences up to this moment are skipped.
-    init(_ rule: ScheduleRule, clock: ZoneClock, after: WallTime) {
+    package init(_ rule: ScheduleRule, clock: ZoneClock, after: WallTime) {
         self.rule = rule
         self.clock = clock
         self.after = after
@@ -63,7 +67,7 @@ struct OccurrenceCursor: Sendable {
     }
 
     /// The next occurrence; nil at the end.
-    mutating func ring() -> Ring? {
+    package mutating func ring() -> Ring? {
         while true {
             if let first = waiting.first, next.map({ first.at < $0.bound }) ?? true {
                 return waiting.removeFirst()

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A checked schedule, with its days as numbers.
-struct ScheduleRule: Sendable {
+package struct ScheduleRule: Sendable {
     private let days: Schedule.Days
     private let weekdays: UInt8
     /// January is the bit 1.
@@ -17,7 +17,7 @@ struct ScheduleRule: Sendable {
     private(set) var last: Int64
 
     /// - Parameter schedule: one that ``Schedule/check()`` takes.
-    init(_ schedule: Schedule) {
+    package init(_ schedule: Schedule) {
         days = schedule.days
         times = Set(schedule.times.map(\.minutes)).sorted()
         quiet = schedule.quiet

@@ -1,4 +1,4 @@
-/// The schedule of a reminder: a rule for days, times of day, and exceptions.
+/// The schedule of a reminder or a chain: a rule for days, times of day, and exceptions.
 ///
 /// ```swift
 /// let schedule = Schedule(
