@@ -16,6 +16,7 @@
     fields: 20,
     options: 100,
     choices: 256,
+    past: 8,
     urlLength: 2_048,
     pathLength: 256,
     buttons: 8,
@@ -313,6 +314,32 @@
     return { from, until };
   };
 
+  // Audience, past and quiet time are the host's to decide: it knows the person, the counts and the clock.
+  const readTime = (place) =>
+    place.matching(/^([01][0-9]|2[0-3]):[0-5][0-9]$/, 'must be a time of day such as 22:00');
+  const readQuiet = (place) => {
+    place.object(['from', 'until']);
+    const from = readTime(place.required('from'));
+    if (readTime(place.required('until')) === from) place.refuse('has no length');
+  };
+  const readPast = (place) => {
+    place.object();
+    const subjects = ['form', 'event'].filter((name) => place.has(name));
+    if (subjects.length !== 1) place.refuse('needs one of form, event');
+    const own = { form: ['form', 'was'], event: ['event'] }[subjects[0]];
+    const bounds = ['atLeast', 'atMost', 'within', 'notWithin'];
+    place.object([...own, ...bounds]);
+    place.optional('form', identifier);
+    place.optional('event', eventName);
+    if (subjects[0] === 'form') place.required('was').oneOf(['shown', 'submitted', 'dismissed']);
+    if (!bounds.some((name) => place.has(name))) place.refuse(`needs one of ${bounds.join(', ')}`);
+    const count = (at) => at.integer(0, limits.capCount);
+    const least = place.optional('atLeast', count, 0);
+    if (place.optional('atMost', count, Infinity) < least) place.refuse('is never true');
+    place.optional('within', (at) => at.integer(1, limits.capSeconds));
+    place.optional('notWithin', (at) => at.integer(1, limits.capSeconds));
+  };
+
   // No space and no control character, which browsers drop and other readers do not.
   const isPlain = (url) => !/[\u0000-\u0020\u007f]/.test(url);
   const readImage = (place) => {
@@ -421,7 +448,8 @@
   };
 
   const formMembers = [
-    'id', 'priority', 'triggers', 'window', 'frequency', 'title', 'text', 'image', 'fields', 'buttons',
+    'id', 'priority', 'triggers', 'audience', 'past', 'quiet', 'window', 'frequency', 'title', 'text',
+    'image', 'fields', 'buttons',
   ];
   const readForm = (place, predicates) => {
     place.object(formMembers);
@@ -440,6 +468,9 @@
       buttons: place.optional('buttons', (at) => at.items(limits.buttons).map(readButton), []),
     };
     place.optional('frequency', readFrequency); // the host counts
+    place.optional('audience', (at) => predicates.whole(at));
+    place.optional('past', (at) => at.items(limits.past).map(readPast));
+    place.optional('quiet', readQuiet);
     unique(place.at('fields'), form.fields.map((field) => field.name), 'name');
     return form;
   };
@@ -450,12 +481,13 @@
       const place = new Place(value, '');
       place.object();
       place.required('format').oneOf(['forms/1']);
-      place.object(['$schema', 'format', 'version', 'frequency', 'predicates', 'forms']);
+      place.object(['$schema', 'format', 'version', 'frequency', 'quiet', 'predicates', 'forms']);
       if (byteCount(JSON.stringify(value)) > limits.catalogueBytes) {
         place.refuse(`has more than ${limits.catalogueBytes} bytes`);
       }
       const version = identifier(place.required('version'));
       place.optional('frequency', readFrequency);
+      place.optional('quiet', readQuiet);
       const predicates = new Predicates(place.optional('predicates', (at) => at.object()));
       for (const name of Object.keys(predicates.named?.value ?? {})) {
         const named = predicates.named.at(name);
@@ -557,30 +589,65 @@
     },
   };
 
+  // A theme's colours replace these one by one; FormsTheme.swift has the same.
+  const palettes = {
+    light: {
+      paper: '#ffffff', ink: '#16181d', soft: '#5a616d', edge: '#868d99', wash: '#eef0f4',
+      accent: '#2850c8', onAccent: '#ffffff', danger: '#b3261e',
+    },
+    dark: {
+      paper: '#1d1f24', ink: '#f2f3f6', soft: '#adb4c0', edge: '#7d8591', wash: '#2b2e35',
+      accent: '#9db8ff', onAccent: '#0a1636', danger: '#ffb0a8',
+    },
+  };
+  const appearances = ['system', 'light', 'dark'];
+
+  // The host's theme, checked again: nothing of it may become another rule of the style.
+  const readTheme = (value) => {
+    const place = new Place(value, '').object(['appearance', 'corner', 'fontScale', 'light', 'dark']);
+    const colour = (at) => at.matching(/^#[0-9a-f]{6}$/, 'must be a colour such as #2850c8');
+    const palette = (at) => {
+      at.object(Object.keys(palettes.light));
+      Object.keys(at.value).forEach((name) => colour(at.at(name)));
+      return at.value;
+    };
+    return {
+      appearance: place.optional('appearance', (at) => at.oneOf(appearances), 'system'),
+      corner: place.optional('corner', (at) => `${at.number(0, 40)}px`, '1.25em'),
+      fontScale: place.optional('fontScale', (at) => at.number(0.5, 3), 1),
+      light: { ...palettes.light, ...place.optional('light', palette, {}) },
+      dark: { ...palettes.dark, ...place.optional('dark', palette, {}) },
+    };
+  };
+
+  const themeStyle = ({ appearance, corner, fontScale, light, dark }) => {
+    const scheme = (name, palette) => {
+      const colours = Object.entries(palette).map(
+        ([colour, value]) => `--${colour.replace('A', '-a')}: ${value};`);
+      return `dialog { ${colours.join(' ')} color-scheme: ${name}; }`;
+    };
+    const base = appearance === 'dark' ? scheme('dark', dark) : scheme('light', light);
+    const other = `@media (prefers-color-scheme: dark) { ${scheme('dark', dark)} }`;
+    return `dialog { --corner: ${corner}; --scale: ${fontScale}; } ${base}
+      ${appearance === 'system' ? other : ''}`;
+  };
+
   const style = `
     :host { all: initial !important; }
+    @supports (font: -apple-system-body) { :host { font: -apple-system-body !important; } }
     dialog {
-      --paper: #ffffff; --ink: #16181d; --soft: #5a616d; --edge: #868d99; --wash: #eef0f4;
-      --accent: #2850c8; --on-accent: #ffffff; --danger: #b3261e;
       box-sizing: border-box; position: fixed; inset: auto 0 0 0; margin: 0 auto;
       inline-size: 100%; max-inline-size: 30em; max-block-size: calc(100dvh - 2.5em);
-      padding: 0 0 env(safe-area-inset-bottom); border: 0; border-radius: 1.25em 1.25em 0 0;
+      padding: 0 0 env(safe-area-inset-bottom); border: 0;
+      border-radius: var(--corner) var(--corner) 0 0;
       overflow: hidden auto; overscroll-behavior: contain; outline: none;
-      background: var(--paper); color: var(--ink); color-scheme: light;
-      font: 1em/1.45 system-ui, -apple-system, sans-serif; overflow-wrap: anywhere;
+      background: var(--paper); color: var(--ink);
+      font: calc(1em * var(--scale))/1.45 system-ui, -apple-system, sans-serif; overflow-wrap: anywhere;
       -webkit-text-size-adjust: 100%;
       box-shadow: 0 0 0 1px rgb(0 0 0 / 0.06), 0 1em 3em rgb(0 0 0 / 0.28);
     }
-    @supports (font: -apple-system-body) { dialog { font: -apple-system-body; line-height: 1.45; } }
-    @media (prefers-color-scheme: dark) {
-      dialog {
-        --paper: #1d1f24; --ink: #f2f3f6; --soft: #adb4c0; --edge: #7d8591; --wash: #2b2e35;
-        --accent: #9db8ff; --on-accent: #0a1636; --danger: #ffb0a8;
-        color-scheme: dark;
-      }
-    }
     @media (min-width: 34em) and (min-height: 30em) {
-      dialog { inset: 0; margin: auto; block-size: fit-content; border-radius: 1.25em; }
+      dialog { inset: 0; margin: auto; block-size: fit-content; border-radius: var(--corner); }
     }
     dialog::backdrop { background: rgb(12 14 20 / 0.45); }
     @media (prefers-reduced-motion: no-preference) {
@@ -617,7 +684,7 @@
     .error:empty { display: none; }
     input, select, textarea, button { font: inherit; color: inherit; letter-spacing: inherit; }
     .control { inline-size: 100%; min-inline-size: 0; min-block-size: 3em; margin: 0;
-      padding: 0.625em 0.875em; border: 1px solid var(--edge); border-radius: 0.75em;
+      padding: 0.625em 0.875em; border: 1px solid var(--edge); border-radius: min(0.75em, var(--corner));
       background: var(--paper); }
     textarea.control { display: block; min-block-size: 6.5em; resize: vertical; }
     [aria-invalid='true'] { border-color: var(--danger); box-shadow: inset 0 0 0 1px var(--danger); }
@@ -632,7 +699,7 @@
       clip-path: inset(50%); white-space: nowrap; }
     .status:empty { display: none; }
     .buttons { display: grid; gap: 0.625em; }
-    button { margin: 0; padding: 0.75em 1.25em; border: 0; border-radius: 0.875em; cursor: pointer;
+    button { margin: 0; padding: 0.75em 1.25em; border: 0; border-radius: min(0.875em, var(--corner)); cursor: pointer;
       background: none; -webkit-tap-highlight-color: transparent; }
     .buttons button { min-block-size: 3.125em; font-weight: 600; }
     .primary { background: var(--accent); color: var(--on-accent); }
@@ -809,9 +876,10 @@
   // A form on the screen, in a shadow that no style and no script of the page reaches.
   class FormView {
     // `perform(action, answers)` answers with nothing, or with what went wrong; `dismissed(how)` is called once.
-    constructor(form, locale, { perform, dismissed }) {
+    constructor(form, { locale, theme }, { perform, dismissed }) {
       this.form = form;
       this.locale = locale;
+      this.theme = theme;
       this.perform = perform;
       this.dismissed = dismissed;
       this.isBusy = false;
@@ -862,9 +930,11 @@
       });
       this.host = make('div');
       const root = this.host.attachShadow({ mode: 'closed' });
-      const sheet = new CSSStyleSheet();
-      sheet.replaceSync(style);
-      root.adoptedStyleSheets = [sheet];
+      root.adoptedStyleSheets = [themeStyle(this.theme), style].map((text) => {
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(text);
+        return sheet;
+      });
       root.append(this.dialog);
       this.root = root;
     }
@@ -995,6 +1065,7 @@
       this.bridge = bridge;
       this.isGreeted = false;
       this.locale = 'en';
+      this.theme = readTheme({});
       this.offset = 0;
       this.catalogue = null;
       this.coming = null; // takes over as soon as no form is asked for or shown
@@ -1047,6 +1118,12 @@
       this.isGreeted = true;
       this.setClock(message.now);
       if (typeof message.locale === 'string' && message.locale) this.locale = message.locale;
+      if (message.theme === undefined) return;
+      try {
+        this.theme = readTheme(message.theme);
+      } catch {
+        this.fault('malformed', 'theme'); // and the standard one stays
+      }
     }
 
     catalogueCame({ version, catalogue }) {
@@ -1099,7 +1176,7 @@
       const names = { event, form, showing };
       this.bridge.say('formWillAppear', names);
       try {
-        screen.view = new FormView(screen.form, this.locale, {
+        screen.view = new FormView(screen.form, this, {
           perform: (action, answers) => this.perform(action, answers, screen),
           dismissed: (how) => this.dismissed(screen, how),
         });

@@ -132,6 +132,30 @@ public final class Forms: Sendable {
     /// Fetches the catalogue now, for example after a push that announces a new one.
     public func refresh() { driver.reason.raise() }
 
+    // MARK: Attributes
+
+    /// Sets attributes of the person, to which forms are targeted; durable when it returns.
+    ///
+    /// They belong to the user, as events do: see ``identify(_:)``. A form that waits is decided
+    /// with the attributes of that moment.
+    ///
+    /// - Parameter attributes: by name, 1 to 56 characters of `A–Z a–z 0–9 _ -`; nil removes one,
+    ///   others stay.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`; `.tooLarge` for a text of more than
+    ///   1,024 bytes; `.full` for more than 100 attributes, of which none is set then; and what
+    ///   the journal throws.
+    public func setAttributes(_ attributes: [String: FormsAttribute?]) async throws {
+        try FormsAttribute.check(attributes)
+        try await driver.store.set(attributes)
+    }
+
+    /// The attributes of the person.
+    ///
+    /// - Throws: what the journal throws.
+    public var attributes: [String: FormsAttribute] {
+        get async throws { try await driver.store.attributes() }
+    }
+
     // MARK: User and company
 
     /// Sets the user.

@@ -1,3 +1,4 @@
+public import Foundation
 package import Logging
 public import RepriseCore
 
@@ -22,6 +23,19 @@ extension Forms {
         ///
         /// If it throws, it is called again, like any handler.
         public var late: (@Sendable (FormsOccurrence) async throws -> Void)?
+        /// Decides whether a form may be shown, before anything is drawn; nil: always.
+        ///
+        /// Called once the form's conditions hold, for one form at a time. An answer after
+        /// ``willAppearTimeout`` is ignored: the form is put off for a minute, and the app asked
+        /// again. A kill before the answer is recorded asks again, too; a form that was granted and
+        /// did not appear, because its page or the process ended, comes without another question.
+        public var willAppear: (@Sendable (FormsAppearance) async -> FormsDecision)?
+        /// How long ``willAppear`` may take.
+        public var willAppearTimeout: Duration = .seconds(5)
+        /// The zone of quiet times; called at each decision.
+        public var zone: @Sendable () -> TimeZone = { DeviceZone.now }
+        /// How forms look; nil: the standard theme.
+        public var theme: FormsTheme?
         /// The language of the page's own texts, such as `en` or `pt-BR`.
         public var locale = "en"
         /// How long a page may take for its handshake, and for taking over a catalogue.
@@ -53,6 +67,10 @@ extension Forms {
             guard Set(events.map(\.name)).count == events.count else {
                 throw bad("Two rules are for events of one name.")
             }
+            guard willAppearTimeout > .zero, willAppearTimeout <= .seconds(60) else {
+                throw bad("The app has more than no time, and at most a minute, for willAppear.")
+            }
+            try theme?.check()
             for event in events {
                 guard FormsEvent.isName(event.name) else {
                     throw bad("\(event.name.prefix(64)) is no name of an event.")

@@ -7,6 +7,8 @@ public enum FormsEngineLimits {
     /// The longest postponement of an event whose form is not due yet, in seconds: no trigger has a
     /// longer delay.
     public static let postponement = 86_400
+    /// The shortest postponement.
+    static let shortestPostponement = Duration.seconds(1)
     /// The most events, and bytes of properties, in one message to the page.
     public static let eventsPerMessage = 64
     /// The most bytes of properties in one message to the page.
@@ -25,6 +27,18 @@ public enum FormsEngineLimits {
     public static let deepLink = 4_000
     /// The most deep links delivered ahead of the loop that reads them.
     public static let deepLinksAhead = 16
+    /// The most attributes of a person.
+    public static let attributes = 100
+    /// The most bytes of an attribute that is a text.
+    public static let attributeText = 1_024
+    /// The most names of events, and of forms by what became of them, that are counted.
+    public static let pastNames = 5_000
+    /// The most decisions that are kept of an event.
+    public static let decisionsOfEvent = 16
+    /// The most characters of the app's reason for not showing a form.
+    public static let vetoCharacters = 200
+    /// How long a form is put off about which the app did not decide in time.
+    public static let undecided = Duration.seconds(60)
     /// The shortest time that a showing is kept.
     static let showingsKept = Duration.seconds(86_400)
 }

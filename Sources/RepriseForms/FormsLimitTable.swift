@@ -83,6 +83,47 @@ extension LimitTable {
                 """,
                 "pruned every hour"),
             Limit(
+                "forms.decide", "the app's answer to `willAppear`",
+                "\(configuration.willAppearTimeout) (settable)",
+                """
+                the form is put off for \(FormsEngineLimits.undecided), and the app asked again; \
+                one question at a time
+                """),
+            Limit(
+                "forms.decisions", "a form that the app or its quiet time puts off",
+                """
+                for \(FormsEngineLimits.shortestPostponement) to \
+                \(seconds: FormsEngineLimits.postponement), as often as the app \
+                says, until its event's time to live is over
+                """,
+                "decided again"),
+            Limit(
+                "forms.decisionsKept", "reasons why forms did not come for an event",
+                """
+                \(FormsEngineLimits.decisionsOfEvent), as long as the event; of the app's own \
+                words \(FormsEngineLimits.vetoCharacters) characters
+                """,
+                "the newest are kept"),
+            Limit(
+                "forms.attributes", "attributes of a person; a text in one",
+                """
+                \(FormsEngineLimits.attributes); \(bytes: FormsEngineLimits.attributeText)
+                """,
+                "`.full`, `.tooLarge`"),
+            Limit(
+                "forms.past",
+                "names of events, and of forms by what became of them, that are counted",
+                "\(FormsEngineLimits.pastNames)",
+                "those of longest ago count as never; pruned every hour"),
+            Limit(
+                "forms.theme", "a theme's corners; its scale of texts; its ratios of contrast",
+                """
+                at most \(FormsTheme.corners.upperBound) points; \
+                \(FormsTheme.scales.lowerBound) to \(FormsTheme.scales.upperBound); at least \
+                \(FormsTheme.textContrast) for texts, \(FormsTheme.edgeContrast) for edges
+                """,
+                "`.badConfiguration`"),
+            Limit(
                 "forms.link", "a deep link", "\(bytes: FormsEngineLimits.deepLink)", "`refused`"),
             Limit(
                 "forms.linksAhead", "deep links delivered ahead of the loop that reads them",

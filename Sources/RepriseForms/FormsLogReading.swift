@@ -17,6 +17,15 @@ package struct FormsLogReading: Hashable, Sendable {
         package var how: String?
     }
 
+    /// Why a form did not come, or not yet: the newest reason of each.
+    package struct Decision: Hashable, Sendable {
+        package var form: String
+        package var at: WallTime
+        /// When it is decided again; nil: not by itself.
+        package var until: WallTime?
+        package var reason: String
+    }
+
     package var id: EntryID
     /// The event's name; of one whose payload is not readable its kind.
     package var event: String
@@ -31,6 +40,8 @@ package struct FormsLogReading: Hashable, Sendable {
     package var properties: [UInt8]?
     /// In the order in which they were granted.
     package var showings: [Showing]
+    /// In the order in which they were made.
+    package var decisions: [Decision]
 
     /// Reads a journal without disturbing the process that owns it.
     ///
@@ -80,6 +91,17 @@ package struct FormsLogReading: Hashable, Sendable {
                 appeared: (row["appeared"] as Int64?).map(WallTime.init(milliseconds:)),
                 dismissed: (row["dismissed"] as Int64?).map(WallTime.init(milliseconds:)),
                 how: row["how"])
+        }
+        decisions = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT form, at, until, reason FROM formsDecision WHERE entry = ? ORDER BY at, form
+                """, arguments: [entry.id.text]
+        ).map { row in
+            Decision(
+                form: row["form"], at: WallTime(milliseconds: row["at"]),
+                until: (row["until"] as Int64?).map(WallTime.init(milliseconds:)),
+                reason: row["reason"])
         }
     }
 }

@@ -117,8 +117,8 @@ struct FormsMachineTests {
         #expect(!machine.viewLost(reason: "r", at: .seconds(4)).contains(.open(life: 5)))
         #expect(machine.state == .stalled)
         #expect(machine.due == .seconds(61))
-        #expect(machine.timerFired(at: .seconds(60)) == [])
-        #expect(machine.timerFired(at: .seconds(61)) == [.open(life: 5)])
+        #expect(machine.timerFired(at: .seconds(60), wall: Self.wall) == [])
+        #expect(machine.timerFired(at: .seconds(61), wall: Self.wall) == [.open(life: 5)])
     }
 
     @Test(
@@ -132,7 +132,8 @@ struct FormsMachineTests {
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         #expect(machine.due == nil)
         _ = machine.leaveDecided(
-            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(5))
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(5),
+            wall: Self.wall)
         #expect(machine.due == .seconds(15))
         let shown = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
         #expect(
@@ -155,8 +156,8 @@ struct FormsMachineTests {
             #expect(machine.due == minute + .seconds(31))
             _ = say(#""type":"log","level":"info","text":"here""#, at: minute + .seconds(11))
             #expect(machine.due == minute + .seconds(41))
-            #expect(machine.timerFired(at: minute + .seconds(40)) == [])
-            let actions = machine.timerFired(at: minute + .seconds(41))
+            #expect(machine.timerFired(at: minute + .seconds(40), wall: Self.wall) == [])
+            let actions = machine.timerFired(at: minute + .seconds(41), wall: Self.wall)
             #expect(actions.contains(.open(life: life + 1)))
             let isLast = life == 5
             let ended = actions.count { if case .end = $0 { true } else { false } }
@@ -180,8 +181,8 @@ struct FormsMachineTests {
         _ = try lend(["a"])
         _ = say(#""type":"waiting","events":["a"]"#, at: .seconds(1))
         #expect(machine.due == .seconds(631))
-        #expect(machine.timerFired(at: .seconds(630)) == [])
-        #expect(machine.timerFired(at: .seconds(631)).contains(.open(life: 2)))
+        #expect(machine.timerFired(at: .seconds(630), wall: Self.wall) == [])
+        #expect(machine.timerFired(at: .seconds(631), wall: Self.wall).contains(.open(life: 2)))
     }
 
     @Test("Behind a form, and behind a question that is not answered, a page may be silent")
@@ -192,7 +193,8 @@ struct FormsMachineTests {
         _ = say(#""type":"showing","event":"a","form":"welcome""#, at: .seconds(1))
         #expect(machine.due == nil)
         _ = machine.leaveDecided(
-            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(50))
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .seconds(50),
+            wall: Self.wall)
         #expect(machine.due == .seconds(60))
         _ = say(
             #""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#, at: .seconds(51))
@@ -208,9 +210,9 @@ struct FormsMachineTests {
     mutating func suspended() throws {
         makeReady()
         _ = try lend(["a"])
-        #expect(machine.timerFired(at: .seconds(3_600)) == [])
+        #expect(machine.timerFired(at: .seconds(3_600), wall: Self.wall) == [])
         #expect(machine.due == .seconds(3_600))
-        #expect(machine.timerFired(at: .seconds(3_601)).contains(.open(life: 2)))
+        #expect(machine.timerFired(at: .seconds(3_601), wall: Self.wall).contains(.open(life: 2)))
     }
 
     @Test("In the background nobody is late")
@@ -231,7 +233,8 @@ struct FormsMachineTests {
         _ = machine.viewLost(reason: "r", at: .zero)
         #expect(
             machine.leaveDecided(
-                .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero) == [])
+                .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
+                wall: Self.wall) == [])
     }
 
     @Test(
@@ -289,7 +292,8 @@ struct FormsMachineTests {
         _ = try lend(["a", "b"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
-            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
+            wall: Self.wall)
         let actions = machine.viewLost(reason: "r", at: .seconds(1))
         #expect(actions.contains(.giveBack(try EntryID("a"), reason: "r", isInDoubt: true)))
         #expect(actions.contains(.giveBack(try EntryID("b"), reason: "r", isInDoubt: false)))
@@ -303,14 +307,15 @@ struct FormsMachineTests {
         _ = try lend(["a"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
-            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
+            wall: Self.wall)
         _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
         _ = try lend(["b"])
         _ = say(#""type":"waiting","events":["b"]"#)
         #expect(machine.due == nil)
         _ = try lend(["c"], at: .seconds(1))
         let due = try #require(machine.due)
-        #expect(machine.timerFired(at: due).contains(.open(life: 2)))
+        #expect(machine.timerFired(at: due, wall: Self.wall).contains(.open(life: 2)))
     }
 
     @Test("An event before which others may wait goes back, and comes in its order")
@@ -338,6 +343,51 @@ struct FormsMachineTests {
         #expect(sent(machine.delivery([late], doubtful: [], at: .zero, wall: Self.wall)) == 1)
     }
 
+    @Test("While the app decides the page is not late, and only the answer to the question counts")
+    mutating func deciding() throws {
+        makeReady()
+        _ = try lend(["a"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        let asked = machine.leaveDecided(
+            .undecided, for: try EntryID("a"), form: "welcome", at: .seconds(1), wall: Self.wall)
+        guard
+            case .askApp(question: let question, let arrival, form: "welcome", catalogue: _)? =
+                asked.first
+        else {
+            Issue.record("the app is not asked: \(asked)")
+            return
+        }
+        #expect(arrival.id.text == "a")
+        #expect(machine.due == .seconds(6))
+        let moment = Duration.seconds(2)
+        #expect(machine.appDecided(question + 1, .show, at: moment, wall: Self.wall) == [])
+        #expect(
+            machine.appDecided(question, .show, at: moment, wall: Self.wall) == [
+                .askLeave(
+                    event: try EntryID("a"), form: "welcome", catalogue: catalogue, isDecided: true)
+            ])
+        #expect(machine.appDecided(question, .no("late"), at: moment, wall: Self.wall) == [])
+        #expect(machine.due == nil)
+    }
+
+    @Test("An app that does not decide in time has its form put off, and no page is replaced")
+    mutating func undecided() throws {
+        makeReady()
+        _ = try lend(["a"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        _ = machine.leaveDecided(
+            .undecided, for: try EntryID("a"), form: "welcome", at: .seconds(1), wall: Self.wall)
+        #expect(machine.timerFired(at: .seconds(5), wall: Self.wall) == [])
+        let actions = machine.timerFired(at: .seconds(6), wall: Self.wall)
+        let row = FormsDecisionRow(
+            form: "welcome", reason: "the app: no answer",
+            until: Self.wall.advanced(by: .seconds(60)))
+        #expect(actions.last == .putOff(try EntryID("a"), by: .seconds(60), row))
+        #expect(sent(actions) == 1)
+        #expect(machine.inFlight == 0 && machine.state == .ready)
+        #expect(machine.tally.undecided == 1)
+    }
+
     @Test("When the app takes the form away, the page forgets all it has, and that comes again")
     mutating func dismissedByTheApp() throws {
         makeReady()
@@ -345,7 +395,8 @@ struct FormsMachineTests {
         _ = try lend(["a", "b"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
-            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero)
+            .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
+            wall: Self.wall)
         _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
         let actions = machine.dismiss()
         // No other is taken before all are back.

@@ -7,55 +7,40 @@ import Testing
 @Suite("Page: style")
 struct PageStyleTests {
     private let style: String
+    private let script: String
 
     init() throws {
         let file = try #require(FormsPage.page(session: "s").files["/forms.js"])
-        let script = String(decoding: file.bytes, as: UTF8.self)
+        script = String(decoding: file.bytes, as: UTF8.self)
         let start = try #require(script.range(of: "const style = `"))
         let rest = script[start.upperBound...]
         style = String(rest[..<(try #require(rest.range(of: "`;"))).lowerBound])
     }
 
-    /// The colours of each scheme, by name, as red, green and blue.
-    private var palettes: [[String: [Double]]] {
-        style.components(separatedBy: "prefers-color-scheme: dark").map { part in
-            var palette: [String: [Double]] = [:]
-            for match in part.matches(of: /--([a-z-]+): #([0-9a-f]{6});/) {
-                let number = Int(match.2, radix: 16) ?? 0
-                palette[String(match.1)] = [16, 8, 0].map {
-                    Double(number >> $0 & 255) / 255
+    /// The colours of each scheme, by name, as they stand in the script.
+    private var palettes: [[FormsTheme.Color: String]] {
+        get throws {
+            let start = try #require(script.range(of: "const palettes = {"))
+            let end = try #require(
+                script.range(of: "\n  };", range: start.upperBound..<script.endIndex))
+            return script[start.upperBound..<end.lowerBound].components(separatedBy: "dark: {").map
+            {
+                var palette: [FormsTheme.Color: String] = [:]
+                for match in $0.matches(of: /([a-zA-Z]+): '(#[0-9a-f]{6})'/) {
+                    guard let color = FormsTheme.Color(rawValue: String(match.1)) else { continue }
+                    palette[color] = String(match.2)
                 }
+                return palette
             }
-            return palette
         }
     }
 
-    /// As WCAG 2.2 defines it.
-    private static func contrast(_ left: [Double], _ right: [Double]) -> Double {
-        let lights = [left, right].map { colour in
-            zip([0.2126, 0.7152, 0.0722], colour).reduce(0) { sum, part in
-                let (weight, value) = part
-                return sum + weight
-                    * (value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4))
-            }
-        }.sorted()
-        return (lights[1] + 0.05) / (lights[0] + 0.05)
-    }
-
-    @Test(
-        "text stands out by 4.5 to 1 from what is behind it, edges by 3 to 1, in light and in dark",
-        arguments: [
-            ("ink", "paper", 4.5), ("soft", "paper", 4.5), ("danger", "paper", 4.5),
-            ("on-accent", "accent", 4.5), ("ink", "wash", 4.5), ("soft", "wash", 4.5),
-            ("edge", "paper", 3), ("accent", "paper", 3),
-        ])
-    func contrast(front: String, back: String, least: Double) throws {
-        #expect(palettes.count == 2)
-        for palette in palettes {
-            let ratio = Self.contrast(
-                try #require(palette[front]), try #require(palette[back]))
-            #expect(ratio >= least, "\(front) on \(back): \(ratio)")
-        }
+    @Test("the page has the standard colours of the theme, whose contrast is checked")
+    func colors() throws {
+        let palettes = try self.palettes
+        #expect(palettes == [FormsTheme.light, FormsTheme.dark])
+        #expect(palettes.allSatisfy { $0.count == FormsTheme.Color.allCases.count })
+        try FormsTheme().check()
     }
 
     @Test("every size of text follows the size that the person has chosen")

@@ -41,6 +41,12 @@ final class FormsChecker {
         /// Until when the last page that it was given to has given it back.
         var postponed: Duration?
         var wasPostponed = false
+        /// The app's word: these may be shown.
+        var allowed: Set<String> = []
+        /// The app's word: never.
+        var isVetoed = false
+        /// It was put off until then, and that is durable.
+        var putOff: Duration?
         var isInJournal = false
         /// What the journal said when it was looked at.
         var outcome: Outcome?
@@ -62,6 +68,11 @@ final class FormsChecker {
     /// Since the last clearing.
     private var grants: [Grant] = []
     private var clearings: [Clearing] = []
+    /// When a log-out was done last.
+    private var clearedAt: Duration?
+    /// What the person's plan may be (empty: none), and how many changes are under way.
+    private var plans: Set<String> = [""]
+    private var plansAsked = 0
     /// Actions of forms by their ids: whether the page was told that they are recorded.
     private var actions: [String: Bool] = [:]
     private var effects: [EntryID: Int] = [:]
@@ -147,6 +158,26 @@ final class FormsChecker {
         }
     }
 
+    // MARK: The app's word
+
+    /// The app has answered in time.
+    func decided(_ event: EntryID, _ form: String, _ decision: FormsDecision) {
+        switch decision {
+        case .show: records[event]?.allowed.insert(form)
+        case .later: records[event]?.allowed.remove(form)
+        case .no: records[event]?.isVetoed = true
+        }
+    }
+
+    /// It comes again at this moment, whatever happens meanwhile.
+    func putOff(_ event: EntryID, until moment: Duration) { records[event]?.putOff = moment }
+
+    /// A form is granted: the app has said so, for this event.
+    func checkWord(_ event: EntryID, _ form: String) {
+        guard let record = records[event], !record.allowed.contains(form) else { return }
+        violated(.released, "the form \(form) is granted for \(event) without the app's word")
+    }
+
     // MARK: Showings
 
     /// Leave to show is being written.
@@ -188,6 +219,9 @@ final class FormsChecker {
         for clearing in clearings where clearing.isDone && clearing.covers.contains(id) {
             violated(.access, "\(id) of the former user or company appears")
         }
+        if let until = record.putOff, truth < until - .seconds(1) {
+            violated(.released, "\(id) appears before the time that it was put off to")
+        }
         checkDurable(id, showing)
         records[id]?.appearances.append(Appearance(form: form, page: page))
     }
@@ -220,10 +254,15 @@ final class FormsChecker {
     func clearing(as outcome: Outcome) -> Clearing {
         let clearing = Clearing(outcome, Set(ids.filter { isAcknowledged($0) }))
         clearings.append(clearing)
+        if outcome == .dead { planAsked("") }
         return clearing
     }
 
     func cleared(_ clearing: Clearing) {
+        if clearing.outcome == .dead, !clearing.isDone {
+            planSet("")
+            clearedAt = truth
+        }
         clearing.isDone = true
         clearing.ended = Set(ids.filter { isAcknowledged($0) })
         grants = []
@@ -231,6 +270,54 @@ final class FormsChecker {
 
     private func mayBeCleared(_ outcome: Outcome) -> Bool {
         clearings.contains { $0.outcome == outcome }
+    }
+
+    // MARK: Conditions
+
+    func planAsked(_ plan: String) {
+        plans.insert(plan)
+        plansAsked += 1
+    }
+
+    /// It is durable.
+    func planSet(_ plan: String) {
+        plansAsked -= 1
+        if plansAsked == 0 { plans = [plan] }
+    }
+
+    /// How often an event was recorded, at least and at most.
+    private func recorded(_ event: String) -> (least: Int64, most: Int64) {
+        let isClearing = clearings.contains { $0.outcome == .dead && !$0.isDone }
+        var (least, most): (Int64, Int64) = (0, 0)
+        for id in ids {
+            guard let record = records[id], record.name == event, let asked = record.firstAsked
+            else { continue }
+            most += 1
+            // What was asked for before a log-out belongs to the former user, perhaps.
+            let isOld = clearedAt.map { asked <= $0 } ?? false
+            if record.acknowledged != nil, !isOld, !isClearing { least += 1 }
+        }
+        return (least, most)
+    }
+
+    /// A form is granted in this transaction.
+    func checkConditions(_ event: EntryID, _ form: String, _ version: String, at wall: WallTime) {
+        guard let conditions = SimulatedCatalogue.all[version]?.form(form)?.conditions else {
+            return
+        }
+        if let plan = conditions.plan, !plans.contains(plan) {
+            violated(
+                .access, "\(form) is for \(plan), and granted for \(event) to \(plans.sorted())")
+        }
+        if let past = conditions.past {
+            let found = recorded(past.event)
+            if found.most < past.atLeast || found.least > past.atMost {
+                violated(.released, "\(form) is granted after \(found) of \(past.event)")
+            }
+        }
+        if conditions.quietEnd(at: wall) != nil {
+            violated(.released, "\(form) is granted for \(event) in its quiet time")
+        }
     }
 
     // MARK: Actions
@@ -315,7 +402,11 @@ final class FormsChecker {
                 violated(.acknowledged, "\(entry.id) is delivered late, and nobody got it")
             }
         case .applied:
-            if !reason.hasPrefix("noMatch"), !reason.hasPrefix("suppressed") {
+            if reason.hasPrefix("vetoed") {
+                if !record.isVetoed {
+                    violated(.accounted, "\(entry.id) is \(reason), and the app did not say so")
+                }
+            } else if !reason.hasPrefix("noMatch"), !reason.hasPrefix("suppressed") {
                 violated(.accounted, "\(entry.id) is applied for no reason: \(reason)")
             }
             // Seen on a page that died before it could say so, and on the next nothing matched any

@@ -11,6 +11,9 @@ final class FormsDevice {
     /// What is wrong with pages.
     private(set) var pageTrouble: Fault.Kind?
     private(set) var company = "acme"
+    /// Whether the app decides about each form.
+    let asksApp: Bool
+    private let hasConditions: Bool
 
     private let simulation: Simulation
     private let disk: SimulatedDisk
@@ -22,11 +25,14 @@ final class FormsDevice {
     private var forms: SimulatedForms?
     /// The company that the app asked for and has not yet.
     private var wanted: String?
+    /// What the app has yet to say of the person, one after the other; empty: nothing is known.
+    private var plans: [String] = []
 
     init(
         _ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore,
-        messages: [FormsMessage]
+        messages: [FormsMessage], asksApp: Bool, hasConditions: Bool
     ) {
+        (self.asksApp, self.hasConditions) = (asksApp, hasConditions)
         self.simulation = simulation
         self.disk = disk
         self.store = store
@@ -53,7 +59,8 @@ final class FormsDevice {
     }
 
     var catalogue: SimulatedCatalogue {
-        guard let found = SimulatedCatalogue.all["\(company).\(number)"] else {
+        let version = SimulatedCatalogue.version(company, number, hasConditions: hasConditions)
+        guard let found = SimulatedCatalogue.all[version] else {
             preconditionFailure("a mistake of the workload: there is no catalogue \(number)")
         }
         return found
@@ -101,6 +108,34 @@ final class FormsDevice {
         journal.record(content.entry(id: message.id, source: "app")) { [checker] result in
             if case .success = result { checker.acknowledged(message.id) }
         }
+    }
+
+    /// The app sets the attribute `plan`, and tries until it is told that it is durable.
+    func tell(_ plan: String) {
+        checker.planAsked(plan)
+        plans.append(plan)
+        if plans.count == 1 { tellNext() }
+    }
+
+    private func tellNext() {
+        guard let plan = plans.first else { return }
+        let again = { [self] in simulation.after(.seconds(2)) { [self] in tellNext() } }
+        guard process.state == .running, let journal else { return again() }
+        var isOver = false
+        process.whenKilled {
+            if !isOver { again() }
+            isOver = true
+        }
+        journal.write(
+            { try $0.setPlan(plan.isEmpty ? nil : plan) },
+            then: { [self] (result: Result<Void, any Error>) in
+                guard !isOver else { return }
+                isOver = true
+                guard case .success = result else { return again() }
+                checker.planSet(plan)
+                plans.removeFirst()
+                tellNext()
+            })
     }
 
     /// The user logs out, or the company changes; the app tries until it is told that it is done.

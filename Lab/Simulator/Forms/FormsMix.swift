@@ -12,8 +12,13 @@ struct FormsMix {
     let bursts: Double
     /// As shares of the run's length.
     let moments: [Double]
+    /// Whether the app decides about each form.
+    let asksApp: Bool
 
     init(_ schedule: FaultSchedule, size: FaultSchedule.Size) {
+        // Of its own stream, so that what was found before stays as it was.
+        var app = SeededRandom(seed: schedule.seed, purpose: "the app's word")
+        asksApp = size == .small && app.chance(0.4)
         switch size {
         case .large: (names, bursts, moments) = (FormsWorld.names, 0, [])
         case .small:

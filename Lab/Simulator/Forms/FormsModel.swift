@@ -22,12 +22,16 @@ package struct FormsModel {
 
     private(set) var showings: [Showing] = []
     private var identity = FormsStore.Identity()
+    /// The attribute that audiences depend on.
+    var plan: String?
+    /// How often each event was recorded.
+    private var events: [String: Int64] = [:]
 
     package init() {}
 
     mutating func leave(
         for event: EntryID, isOver: Bool, form: String, in catalogue: FormsCatalogue,
-        as id: String, at now: WallTime, ignoringCaps: Bool
+        as id: String, at now: WallTime, asksApp: Bool, mutation: Mutation?
     ) -> FormsStore.Permission {
         guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard !isOver else { return .denied(reason: "settled") }
@@ -35,7 +39,19 @@ package struct FormsModel {
             $0.event == event && $0.form == form && $0.appeared == nil
         }
         let others = showings.filter { $0.id != former.map { showings[$0].id } }
-        if !ignoringCaps {
+        let conditions =
+            SimulatedCatalogue.all[catalogue.version]?.form(form)?.conditions
+            ?? SimulatedConditions()
+        if let wanted = conditions.plan, plan != wanted, mutation != .audienceForgotten {
+            return .denied(reason: "audience")
+        }
+        if let past = conditions.past, mutation != .pastForgotten {
+            let count = events[past.event] ?? 0
+            guard count >= past.atLeast, count <= past.atMost else {
+                return .denied(reason: "past")
+            }
+        }
+        if mutation != .capsForgotten {
             if let cap = shown.frequency,
                 Self.isReached(cap, at: now, by: others.filter { $0.form == form })
             {
@@ -45,10 +61,14 @@ package struct FormsModel {
                 return .denied(reason: "overallFrequency")
             }
         }
+        if let until = conditions.quietEnd(at: now), mutation != .quietForgotten {
+            return .postponed(until: until, by: now.duration(to: until))
+        }
         if let former {
             showings[former].granted = now.milliseconds
             return .granted(showing: showings[former].id)
         }
+        if asksApp { return .undecided }
         showings.append(
             Showing(id: id, event: event, form: form, granted: now.milliseconds))
         return .granted(showing: id)
@@ -82,9 +102,14 @@ package struct FormsModel {
 
     mutating func change(_ change: FormsChange) -> (outcome: Outcome, reason: String)? {
         let clearing = change.apply(&identity)
-        if clearing != nil { showings = [] }
+        guard let clearing else { return nil }
+        showings = []
+        // Attributes and events are the person's.
+        if clearing.outcome != .superseded { (plan, events) = (nil, [:]) }
         return clearing
     }
+
+    mutating func recorded(_ event: String) { events[event, default: 0] += 1 }
 
     mutating func calendarMoved(by milliseconds: Int64) {
         for index in showings.indices { showings[index].granted += milliseconds }
@@ -111,13 +136,14 @@ package struct FormsModel {
 
 extension ModelTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String,
+        asksApp: Bool
     ) -> FormsStore.Permission {
         let index = state.entries.index(of: event)
         return state.forms.leave(
             for: event, isOver: index.map { state.entries.rows[$0].state.hasEnded } ?? true,
-            form: form, in: catalogue, as: showing, at: now,
-            ignoringCaps: rules.mutation == .capsForgotten)
+            form: form, in: catalogue, as: showing, at: now, asksApp: asksApp,
+            mutation: rules.mutation)
     }
 
     package func doubtful(_ events: [EntryID]) -> Set<EntryID> {
@@ -138,6 +164,16 @@ extension ModelTransaction: FormsTransaction {
                 reason: clearing.reason)
         }
         return true
+    }
+
+    package func setPlan(_ plan: String?) { state.forms.plan = plan }
+
+    /// An event of the family was recorded that was not there before.
+    func countEvent(_ entry: NewEntry) {
+        guard entry.kind == FormsEvent.family || entry.kind.hasPrefix(FormsEvent.family + "."),
+            let content = try? EventContent(payload: entry.payload)
+        else { return }
+        state.forms.recorded(content.name)
     }
 
     package func showings() -> [FormsModel.Showing] {

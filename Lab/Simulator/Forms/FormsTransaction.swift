@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 package import RepriseCore
 package import RepriseForms
@@ -7,24 +8,30 @@ package import RepriseWire
 /// The forms' part of a transaction on a device's store: what `FormsStore` does in the shipping
 /// journal.
 package protocol FormsTransaction: AnyObject {
-    /// `showing` is the id of the showing, if it is a new one.
+    /// `showing` is the id of the showing, if it is a new one; a new one may need the app's word.
     func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String,
+        asksApp: Bool
     ) throws -> FormsStore.Permission
     func doubtful(_ events: [EntryID]) throws -> Set<EntryID>
     func formAppeared(_ showing: String) throws
     func formDismissed(_ showing: String, how: String) throws
     /// Says whether what belonged to the former user or company was ended.
     func change(_ change: FormsChange) throws -> Bool
+    /// Sets the attribute `plan` of the person; nil removes it.
+    func setPlan(_ plan: String?) throws
     /// The showings that were granted and not forgotten, by id.
     func showings() throws -> [FormsModel.Showing]
 }
 
 extension GRDBTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String,
+        asksApp: Bool
     ) throws -> FormsStore.Permission {
-        try FormsStore.leave(for: event, form: form, in: catalogue, as: showing, at: now, db)
+        try FormsStore.leave(
+            for: event, form: form, in: catalogue, as: showing, at: now, zone: .gmt,
+            asksApp: asksApp, db)
     }
 
     package func doubtful(_ events: [EntryID]) throws -> Set<EntryID> {
@@ -43,6 +50,11 @@ extension GRDBTransaction: FormsTransaction {
         try FormsStore.change(change.apply, db) { kinds, outcome, reason in
             try endAll(of: kinds, as: outcome, reason: reason)
         }.isCleared
+    }
+
+    package func setPlan(_ plan: String?) throws {
+        let plan = plan.map { FormsAttribute.text($0) }
+        try FormsStore.set(["plan": plan], db)
     }
 
     package func showings() throws -> [FormsModel.Showing] { try Self.showings(db) }
@@ -77,10 +89,11 @@ extension GRDBTransaction: FormsTransaction {
 
 extension ComparedTransaction: FormsTransaction {
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String
+        for event: EntryID, form: String, in catalogue: FormsCatalogue, as showing: String,
+        asksApp: Bool
     ) throws -> FormsStore.Permission {
         try both("leave for \(event)") {
-            try $0.leave(for: event, form: form, in: catalogue, as: showing)
+            try $0.leave(for: event, form: form, in: catalogue, as: showing, asksApp: asksApp)
         }
     }
 
@@ -98,6 +111,10 @@ extension ComparedTransaction: FormsTransaction {
 
     package func change(_ change: FormsChange) throws -> Bool {
         try both("a change of whose they are") { try $0.change(change) }
+    }
+
+    package func setPlan(_ plan: String?) throws {
+        try both("the plan \(plan ?? "of nobody")") { try $0.setPlan(plan) }
     }
 
     package func showings() throws -> [FormsModel.Showing] {

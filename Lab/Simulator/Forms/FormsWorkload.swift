@@ -8,12 +8,23 @@ import RepriseJournal
 package struct FormsWorkload: Workload {
     /// Nil: as the seed draws it.
     private let size: FaultSchedule.Size?
+    private let hasConditions: Bool
 
-    /// - Parameter size: of all schedules; nil: nineteen of twenty are small.
-    package init(size: FaultSchedule.Size? = nil) { self.size = size }
+    /// - Parameters:
+    ///   - size: of all schedules; nil: nineteen of twenty are small.
+    ///   - hasConditions: `forms-targeting`: the same schedules, with audiences, conditions on past
+    ///     events and quiet times.
+    package init(size: FaultSchedule.Size? = nil, hasConditions: Bool = false) {
+        (self.size, self.hasConditions) = (size, hasConditions)
+        name = hasConditions ? "forms-targeting" : "forms"
+        summary =
+            hasConditions
+            ? "the same for some persons, after past events, and not in quiet times"
+            : "events that wait for a page; forms granted, shown and counted"
+    }
 
-    package let name = "forms"
-    package let summary = "events that wait for a page; forms granted, shown and counted"
+    package let name: String
+    package let summary: String
 
     /// Within how long everything ends once nothing is wrong any more: delays of triggers, pages
     /// that rest, forms on the screen.
@@ -49,9 +60,20 @@ package struct FormsWorkload: Workload {
                 store: tier.store(
                     simulation, disk: disk, schemas: [Forms.schema], settings: StoreSettings(),
                     folder: folder?.appendingPathComponent("\(index)")),
-                messages: messages.filter { $0.device == index })
+                messages: messages.filter { $0.device == index }, asksApp: mix.asksApp,
+                hasConditions: hasConditions)
         }
+        if hasConditions { for device in devices { tellPlans(simulation, device) } }
         play(simulation, devices, messages)
+    }
+
+    /// The app learns who the person is, several times.
+    private func tellPlans(_ simulation: Simulation, _ device: FormsDevice) {
+        var random = simulation.random("plans of \(device.name)")
+        for _ in 0..<2 + random.index(5) {
+            let plan = ["vip", "vip", "free", ""][random.index(4)]
+            simulation.after(simulation.schedule.length * random.fraction()) { device.tell(plan) }
+        }
     }
 
     private func play(

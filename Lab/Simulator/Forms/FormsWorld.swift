@@ -70,11 +70,14 @@ struct SimulatedCatalogue {
         /// Names of events, each with a delay in seconds.
         let triggers: [(event: String, delay: Int64)]
         var cap: Cap?
+        var conditions = SimulatedConditions()
     }
 
     let text: FormsCatalogue
     /// In the order in which they are tried.
     let forms: [Form]
+
+    func form(_ id: String) -> Form? { forms.first { $0.id == id } }
 
     private static func cap(_ max: Int64, _ seconds: Int64) -> Cap {
         Cap(most: max, seconds: seconds)
@@ -115,16 +118,29 @@ struct SimulatedCatalogue {
         ),
     ]
 
-    /// All that there are, by their versions: two companies have six each.
+    /// All that there are, by their versions: two companies have six each, and six with conditions.
     static let all: [String: SimulatedCatalogue] = {
-        let made = ["acme", "initech"].flatMap { company in
-            (0..<6).compactMap { try? SimulatedCatalogue(company: company, number: $0) }
+        let made: [SimulatedCatalogue] = ["acme", "initech"].flatMap { company in
+            [false, true].flatMap { hasConditions in
+                (0..<6).compactMap {
+                    try? SimulatedCatalogue(
+                        company: company, number: $0, hasConditions: hasConditions)
+                }
+            }
         }
         return Dictionary(made.map { ($0.text.version, $0) }) { first, _ in first }
     }()
 
-    private init(company: String, number: Int) throws {
-        let variant = Self.variants[(number + company.utf8.count) % Self.variants.count]
+    static func version(_ company: String, _ number: Int, hasConditions: Bool) -> String {
+        "\(company).\(hasConditions ? "c" : "")\(number)"
+    }
+
+    private init(company: String, number: Int, hasConditions: Bool) throws {
+        var variant = Self.variants[(number + company.utf8.count) % Self.variants.count]
+        for place in variant.forms.indices where hasConditions {
+            variant.forms[place].conditions = .of(place, number)
+        }
+        let version = Self.version(company, number, hasConditions: hasConditions)
         func frequency(_ cap: Cap?) -> String {
             cap.map { #","frequency":{"max":\#($0.most),"seconds":\#($0.seconds)}"# } ?? ""
         }
@@ -134,10 +150,10 @@ struct SimulatedCatalogue {
             }.joined(separator: ",")
             return #"{"id":"\#(form.id)","priority":\#(form.priority),"triggers":[\#(triggers)]"#
                 + #","title":"\#(form.id)","buttons":[{"label":"OK","actions":[{"type":"dismiss"}]}]"#
-                + frequency(form.cap) + "}"
+                + frequency(form.cap) + form.conditions.json + "}"
         }.joined(separator: ",")
         let json =
-            #"{"format":"forms/1","version":"\#(company).\#(number)"\#(frequency(variant.overall))"#
+            #"{"format":"forms/1","version":"\#(version)"\#(frequency(variant.overall))"#
             + #","forms":[\#(forms)]}"#
         text = try FormsCatalogue(Array(json.utf8))
         self.forms = variant.forms

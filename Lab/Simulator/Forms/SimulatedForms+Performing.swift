@@ -33,22 +33,29 @@ extension SimulatedForms {
     }
 
     func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue,
+        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue, isDecided: Bool,
         _ then: @escaping () -> Void
     ) {
+        let asksApp = device.asksApp && !isDecided && simulation.mutation != .appUnheard
         let id = random.hexadecimal()
         if simulation.mutation == .grantAfterRender {
             journal.write(
-                { try $0.leave(for: event, form: form, in: catalogue, as: id) }, then: { _ in })
+                { try $0.leave(for: event, form: form, in: catalogue, as: id, asksApp: false) },
+                then: { _ in })
             device.checker.isGranting(event)
             return perform(
                 machine.leaveDecided(
-                    .granted(showing: id), for: event, form: form, at: now)[...], then)
+                    .granted(showing: id), for: event, form: form, at: now, wall: wall)[...], then)
         }
         journal.write(
             { [device] transaction in
-                let leave = try transaction.leave(for: event, form: form, in: catalogue, as: id)
-                if case .granted = leave { device.checker.isGranting(event) }
+                let leave = try transaction.leave(
+                    for: event, form: form, in: catalogue, as: id, asksApp: asksApp)
+                if case .granted = leave {
+                    device.checker.isGranting(event)
+                    device.checker.checkConditions(
+                        event, form, catalogue.version, at: device.process.clock.wall())
+                }
                 return (leave, device.checker.truth)
             },
             then: { [self] result in
@@ -56,9 +63,11 @@ extension SimulatedForms {
                 case .success(let (leave, moment)):
                     if case .granted(let showing) = leave {
                         device.checker.granted(showing, event, form, catalogue, at: moment)
+                        if device.asksApp { device.checker.checkWord(event, form) }
                     }
                     perform(
-                        machine.leaveDecided(leave, for: event, form: form, at: now)[...], then)
+                        machine.leaveDecided(leave, for: event, form: form, at: now, wall: wall)[
+                            ...], then)
                 case .failure:
                     perform(
                         machine.viewLost(reason: "The journal cannot be written.", at: now)[...],

@@ -16,6 +16,7 @@ final class SimulatedForms {
         case catalogue(company: String, FormsCatalogue)
         case alarm
         case changed(FormsChange, (_ isDone: Bool) -> Void)
+        case decided(question: Int, EntryID, form: String, FormsDecision)
     }
 
     let simulation: Simulation
@@ -24,6 +25,7 @@ final class SimulatedForms {
     let journal: SimulatedJournal
     private let life: Int
     var random: SeededRandom
+    private var app: SeededRandom
     var machine: FormsMachine
     private var inputs: Deque<Input> = []
     private var isBusy = false
@@ -40,6 +42,7 @@ final class SimulatedForms {
         process = device.process
         life = process.life
         random = simulation.random("forms of \(process.name) \(life)")
+        app = simulation.random("app's word of \(process.name) \(life)")
         machine = FormsMachine(events: FormsWorld.events)
     }
 
@@ -49,7 +52,7 @@ final class SimulatedForms {
 
     var isAlive: Bool { process.life == life && process.state != .dead }
     var now: Duration { process.clock.uptime() }
-    private var wall: WallTime { process.clock.wall() }
+    var wall: WallTime { process.clock.wall() }
 
     /// The app runs the feature.
     func run() {
@@ -110,7 +113,12 @@ final class SimulatedForms {
         case .catalogue(let company, let text):
             guard company == device.company else { return then() }
             perform(machine.catalogueArrived(text, at: now)[...], then)
-        case .alarm: perform(machine.timerFired(at: now)[...], then)
+        case .alarm: perform(machine.timerFired(at: now, wall: wall)[...], then)
+        case .decided(let question, let event, let form, let decision):
+            if machine.isOpen(question: question) {
+                device.checker.decided(event, form, decision)
+            }
+            perform(machine.appDecided(question, decision, at: now, wall: wall)[...], then)
         case .changed(let change, let done): changed(change, done, then)
         }
     }
@@ -175,8 +183,16 @@ final class SimulatedForms {
             page = nil
         case .setReadiness(let readiness, let isOpen): set(readiness, isOpen)
         case .send(let message): send(message)
-        case .askLeave(let event, let form, let catalogue):
-            return askLeave(event, form, catalogue, then)
+        case .askLeave(let event, let form, let catalogue, let isDecided):
+            return askLeave(event, form, catalogue, isDecided: isDecided, then)
+        case .askApp(let question, let arrival, let form, _):
+            askApp(question, arrival.id, form)
+        case .putOff(let id, let wait, let row):
+            if let page { device.checker.postponed(id, by: wait, on: page) }
+            guard let delivery = deliveries.removeValue(forKey: id) else { break }
+            let until = simulation.now + wait
+            delivery.whenWritten { [device] in device.checker.putOff(id, until: until) }
+            delivery.end(.postponed(by: wait, reason: "put off \(row.form)"), nil)
         case .end(let id, let outcome, let reason, let showing):
             deliveries.removeValue(forKey: id)?.end(
                 .ended(outcome, reason: reason),
@@ -207,6 +223,22 @@ final class SimulatedForms {
         case .setVisible: break
         }
         then()
+    }
+
+    /// It shows most, puts some off, refuses some; now and then it is late, or never answers.
+    private func askApp(_ question: Int, _ event: EntryID, _ form: String) {
+        let decision: FormsDecision =
+            switch app.fraction() {
+            case ..<0.6: .show
+            case ..<0.85: .later(app.spread(.milliseconds(10), .seconds(90)))
+            default: .no("busy")
+            }
+        let isLate = app.chance(0.1)
+        let wait = app.spread(.milliseconds(1), isLate ? .seconds(20) : .seconds(2))
+        guard !app.chance(0.05) else { return }
+        simulation.after(wait, on: process) { [self] in
+            put(.decided(question: question, event, form: form, decision))
+        }
     }
 
     // MARK: Web views and catalogues

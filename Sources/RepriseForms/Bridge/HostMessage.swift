@@ -8,7 +8,9 @@ package enum HostMessage {
     /// In 2 a page may return an event until its form's time has come.
     static let protocols: [Int64] = [1, 2]
 
-    static func welcome(speaking version: Int64, now: WallTime, locale: String) -> [UInt8] {
+    static func welcome(
+        speaking version: Int64, now: WallTime, locale: String, theme: FormsTheme? = nil
+    ) -> [UInt8] {
         text("welcome") { json in
             json.key("protocol")
             json.integer(version)
@@ -16,6 +18,10 @@ package enum HostMessage {
             json.integer(now.milliseconds)
             json.key("locale")
             json.string(locale)
+            if let theme {
+                json.key("theme")
+                json.raw(theme.json)
+            }
         }
     }
 

@@ -51,6 +51,8 @@ public struct FormsTally: Hashable, Sendable {
         case unconfirmed
         /// The app got it, instead of a form.
         case late
+        /// The app did not let its form be shown.
+        case vetoed
     }
 
     /// How events ended.
@@ -60,6 +62,10 @@ public struct FormsTally: Hashable, Sendable {
     /// How often the page returned an event because its form's time was far off; the journal keeps
     /// it until then.
     public internal(set) var postponed = 0
+    /// How often the app or a quiet time put a form off.
+    public internal(set) var putOff = 0
+    /// Questions to the app about a form that it did not answer in time.
+    public internal(set) var undecided = 0
     /// Messages with a wrong session.
     public internal(set) var forged = 0
     /// Messages that left a gap or came twice.

@@ -18,6 +18,7 @@ actor FormsDriver {
         case slept
         case woke
         case dismiss
+        case decided(question: Int, FormsDecision)
     }
 
     /// A web view with its reader and writer.
@@ -48,6 +49,9 @@ actor FormsDriver {
     var source: CatalogueSource?
     var keeper: Task<Void, Never>?
     var company = ""
+    /// Waits until the app has answered the one before.
+    var question: (number: Int, about: FormsAppearance)?
+    var asking: Task<Void, Never>?
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
@@ -62,8 +66,9 @@ actor FormsDriver {
             settings: .init(
                 helloTimeout: configuration.helloTimeout,
                 eventsTimeout: configuration.eventsTimeout,
-                appearTimeout: configuration.appearTimeout),
-            locale: configuration.locale)
+                appearTimeout: configuration.appearTimeout,
+                decisionTimeout: configuration.willAppearTimeout),
+            locale: configuration.locale, theme: configuration.theme)
     }
 
     // MARK: Running
@@ -92,6 +97,8 @@ actor FormsDriver {
 
     private func finish() async {
         keeper?.cancel()
+        asking?.cancel()
+        question = nil
         for input in inbox.close() { leave(input) }
         await perform(machine.stopped())
         await closing?.value
@@ -122,7 +129,7 @@ actor FormsDriver {
                     continuation.resume(throwing: error)
                 }
             }
-        case .opened, .said, .lost, .catalogue, .alarm, .slept, .woke, .dismiss: break
+        case .opened, .said, .lost, .catalogue, .alarm, .slept, .woke, .dismiss, .decided: break
         }
     }
 
@@ -144,13 +151,15 @@ actor FormsDriver {
             await perform(machine.catalogueArrived(catalogue, at: now))
         case .alarm:
             alarm.cancel()
-            await perform(machine.timerFired(at: now))
+            await perform(machine.timerFired(at: now, wall: wall))
         case .changed(let change, let continuation): await changed(change, continuation)
         case .slept: machine.slept()
         case .woke:
             machine.woke(at: now)
             reason.raise()
         case .dismiss: await perform(machine.dismiss())
+        case .decided(let question, let decision):
+            await perform(machine.appDecided(question, decision, at: now, wall: wall))
         }
         alarm.set(machine.due) { [inbox] in inbox.put(.alarm) }
         announce()
@@ -224,8 +233,15 @@ extension FormsDriver {
                 }
             case .send(let message): send(message)
             case .setVisible(let isVisible): await view?.view.setVisible(isVisible)
-            case .askLeave(let event, let form, let catalogue):
-                await askLeave(event, form, catalogue)
+            case .askLeave(let event, let form, let catalogue, let isDecided):
+                await askLeave(event, form, catalogue, isDecided: isDecided)
+            case .askApp(let number, let arrival, let form, let catalogue):
+                question = (number, FormsAppearance(form: form, in: catalogue, for: arrival))
+                ask()
+            case .putOff(let id, let wait, let row):
+                deliveries.removeValue(forKey: id)?.delivery.end(
+                    as: .postponed(by: wait, reason: "put off \(row.form): \(row.reason)"),
+                    alongside: store.put(off: id, row))
             case .end(let id, let outcome, let reason, let showing):
                 deliveries.removeValue(forKey: id)?.delivery.end(
                     as: .ended(outcome, reason: reason), alongside: showing.map(store.appeared))
@@ -249,18 +265,40 @@ extension FormsDriver {
     }
 
     func askLeave(
-        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue
+        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue, isDecided: Bool
     ) async {
         do {
-            let leave = try await store.leave(for: event, form: form, in: catalogue)
+            let leave = try await store.leave(
+                for: event, form: form, in: catalogue, zone: configuration.zone(),
+                asksApp: configuration.willAppear != nil && !isDecided)
             await perform(
-                machine.leaveDecided(leave, for: event, form: form, at: clock.uptime()))
+                machine.leaveDecided(
+                    leave, for: event, form: form, at: clock.uptime(), wall: clock.wall()))
         } catch {
             loop.note(error)
             await perform(
                 machine.viewLost(
                     reason: "The journal cannot be written: \(error)", at: clock.uptime()))
         }
+    }
+
+    /// Asks the app, once it has answered the question before: a handler that never returns is
+    /// called no second time.
+    func ask() {
+        guard asking == nil, let (number, form) = question, let decide = configuration.willAppear
+        else { return }
+        question = nil
+        guard machine.isOpen(question: number) else { return }
+        asking = Task { [weak self] in
+            let decision = await decide(form)
+            await self?.answered(number, decision)
+        }
+    }
+
+    private func answered(_ question: Int, _ decision: FormsDecision) {
+        asking = nil
+        inbox.put(.decided(question: question, decision))
+        ask()
     }
 
     func submit(_ id: String, _ answers: [UInt8], _ screen: FormsMachine.FormOnScreen) async {

@@ -16,6 +16,8 @@ package struct FormsMachine: Sendable {
         package var eventsTimeout: Duration = .seconds(30)
         /// How long a form that was granted may take to appear.
         package var appearTimeout: Duration = .seconds(10)
+        /// How long the app may take to decide about a form.
+        package var decisionTimeout: Duration = .seconds(5)
     }
 
     package enum Action: Hashable, Sendable {
@@ -25,8 +27,13 @@ package struct FormsMachine: Sendable {
         case setReadiness(Readiness, isOpen: Bool)
         case send([UInt8])
         case setVisible(Bool)
-        /// Ask the store; answered with ``leaveDecided(_:for:form:now:)``.
-        case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue)
+        /// Ask the store; answered with ``leaveDecided(_:for:form:at:wall:)``. The app has decided
+        /// already, or is asked first.
+        case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue, isDecided: Bool)
+        /// Ask the app; answered with ``appDecided(_:_:at:wall:)``.
+        case askApp(question: Int, FormsArrival, form: String, catalogue: FormsCatalogue)
+        /// The journal keeps it for this long, and why, then dispatches it again.
+        case putOff(EntryID, by: Duration, FormsDecisionRow)
         /// Acknowledges an event with its outcome; `appeared` is the showing that is marked with
         /// it.
         case end(EntryID, as: Outcome, reason: String, appeared: String?)
@@ -67,6 +74,7 @@ package struct FormsMachine: Sendable {
     private let settings: Settings
     private let events: [String: FormsEvent]
     private let locale: String
+    private let theme: FormsTheme?
     private var phase: Phase = .stopped
     /// The number of the web view that is there or being made.
     package private(set) var life = 0
@@ -82,6 +90,8 @@ package struct FormsMachine: Sendable {
     private var offered: (catalogue: FormsCatalogue, at: Duration)?
     private var inUse: FormsCatalogue?
     private var slots = FormsSlots()
+    /// Counts the questions to the app.
+    private var questions = 0
     package private(set) var onScreen: FormOnScreen?
     /// When web views were replaced, in the last minute.
     private var replacements: [Duration] = []
@@ -90,11 +100,13 @@ package struct FormsMachine: Sendable {
     package private(set) var tally = FormsTally()
 
     package init(
-        events: [FormsEvent], settings: Settings = Settings(), locale: String = "en"
+        events: [FormsEvent], settings: Settings = Settings(), locale: String = "en",
+        theme: FormsTheme? = nil
     ) {
         self.events = Dictionary(events.map { ($0.name, $0) }) { first, _ in first }
         self.settings = settings
         self.locale = locale
+        self.theme = theme
     }
 
     /// The current state.
@@ -151,7 +163,7 @@ package struct FormsMachine: Sendable {
         return heardAt + .seconds(kept) + settings.eventsTimeout
     }
 
-    package mutating func timerFired(at now: Duration) -> [Action] {
+    package mutating func timerFired(at now: Duration, wall: WallTime) -> [Action] {
         guard let due, due <= now else { return [] }
         if now - due > Self.suspension {
             moveDeadlines(by: now - due)
@@ -164,6 +176,9 @@ package struct FormsMachine: Sendable {
         case .handshaken:
             if let catalogueDue, catalogueDue <= now {
                 return replace("The page did not take the catalogue over.", at: now)
+            }
+            if let question = slots.overdue(at: now - settings.decisionTimeout) {
+                return undecided(question, at: now, wall: wall)
             }
             if let silenceDue, silenceDue <= now { slots.resendWaiting(at: now) }
             return replace("The page did not say what became of an event.", at: now)
@@ -403,18 +418,22 @@ package struct FormsMachine: Sendable {
         case nil:
             tally.late += 1
             return []
-        case .queued, .asked, .granted:
+        case .queued, .asked, .deciding, .granted:
             tally.malformed += 1
             return []
         case .sent, .waiting: break
         }
         slots.remove(event.id)
         tally.postponed += 1
-        // At least a second, so that a page whose clock is wrong is not asked again and again.
-        let wait = min(
-            max(wall.duration(to: event.until), .seconds(1)),
+        return [.postpone(event.id, by: Self.bounded(wall.duration(to: event.until)))]
+    }
+
+    /// At least a second, so that a page whose clock is wrong, or an app, is not asked again and
+    /// again.
+    private static func bounded(_ wait: Duration) -> Duration {
+        min(
+            max(wait, FormsEngineLimits.shortestPostponement),
             .seconds(FormsEngineLimits.postponement))
-        return [.postpone(event.id, by: wait)]
     }
 
     private mutating func end(
@@ -473,7 +492,8 @@ package struct FormsMachine: Sendable {
         phase = .handshaken
         givesBack = version >= 2
         let welcome: [Action] = [
-            .send(HostMessage.welcome(speaking: version, now: wall, locale: locale)),
+            .send(
+                HostMessage.welcome(speaking: version, now: wall, locale: locale, theme: theme)),
             .setReadiness(.handshake, isOpen: true),
         ]
         return welcome + (newest == nil ? [.send(HostMessage.catalogue(nil))] : offer(at: now))
@@ -557,18 +577,19 @@ package struct FormsMachine: Sendable {
             return [.send(HostMessage.denied(event: event, form: form, reason: "settled"))]
         }
         switch stage {
-        case .queued, .asked, .granted:
+        case .queued, .asked, .deciding, .granted:
             tally.malformed += 1
             return []
         case .sent, .waiting:
             slots.set(.asked(form: form), of: event)
-            return [.askLeave(event: event, form: form, catalogue: inUse)]
+            return [.askLeave(event: event, form: form, catalogue: inUse, isDecided: false)]
         }
     }
 
-    /// The store has decided about ``Action/askLeave(event:form:catalogue:)``.
+    /// The store has decided about ``Action/askLeave(event:form:catalogue:isDecided:)``.
     package mutating func leaveDecided(
-        _ leave: FormsStore.Permission, for event: EntryID, form: String, at now: Duration
+        _ leave: FormsStore.Permission, for event: EntryID, form: String, at now: Duration,
+        wall: WallTime
     ) -> [Action] {
         guard slots.stage(of: event) == .asked(form: form) else { return [] }
         heardAt = now  // it has waited for this answer
@@ -580,7 +601,77 @@ package struct FormsMachine: Sendable {
         case .denied(let reason):
             slots.set(.sent(at: now), of: event)
             return [.send(HostMessage.denied(event: event, form: form, reason: reason))]
+        case .undecided:
+            guard let arrival = slots.arrival(of: event), let inUse else { return [] }
+            questions += 1
+            slots.set(.deciding(form: form, question: questions, at: now), of: event)
+            return [.askApp(question: questions, arrival, form: form, catalogue: inUse)]
+        case .postponed(let until, let wait):
+            let row = FormsDecisionRow(form: form, reason: "quiet", until: until)
+            return putOff(event, by: wait, row, at: now, wall: wall)
         }
+    }
+
+    /// Whether the answer to a question to the app still counts.
+    package func isOpen(question: Int) -> Bool { slots.deciding(question) != nil }
+
+    /// The app has decided about ``Action/askApp(question:_:form:catalogue:)``.
+    package mutating func appDecided(
+        _ question: Int, _ decision: FormsDecision, at now: Duration, wall: WallTime
+    ) -> [Action] {
+        guard let (arrival, form) = slots.deciding(question), let inUse else {
+            tally.late += 1
+            return []
+        }
+        let event = arrival.id
+        switch decision {
+        case .show:
+            slots.set(.asked(form: form), of: event)
+            return [.askLeave(event: event, form: form, catalogue: inUse, isDecided: true)]
+        case .later(let wait):
+            return putOff(event, by: wait, form, "the app: later", at: now, wall: wall)
+        case .no(let reason):
+            let reason = String(reason.prefix(FormsEngineLimits.vetoCharacters))
+            let gone = forget(event, form, at: now)
+            return gone
+                + end(event, .vetoed, as: .applied, "vetoed \(form) \(reason)")
+                + send(at: now, wall: wall)
+        }
+    }
+
+    /// The app did not decide in time; a late answer is ignored.
+    private mutating func undecided(_ question: Int, at now: Duration, wall: WallTime) -> [Action] {
+        guard let (arrival, form) = slots.deciding(question) else { return [] }
+        tally.undecided += 1
+        tally.lastFault = "The app did not say whether the form \(form) may be shown."
+        return putOff(
+            arrival.id, by: FormsEngineLimits.undecided, form, "the app: no answer", at: now,
+            wall: wall)
+    }
+
+    private mutating func putOff(
+        _ event: EntryID, by wait: Duration, _ form: String, _ reason: String, at now: Duration,
+        wall: WallTime
+    ) -> [Action] {
+        let until = wall.advanced(by: Self.bounded(wait))
+        let row = FormsDecisionRow(form: form, reason: reason, until: until)
+        return putOff(event, by: wait, row, at: now, wall: wall)
+    }
+
+    private mutating func putOff(
+        _ event: EntryID, by wait: Duration, _ row: FormsDecisionRow, at now: Duration,
+        wall: WallTime
+    ) -> [Action] {
+        tally.putOff += 1
+        let gone = forget(event, row.form, at: now)
+        slots.remove(event)
+        return gone + [.putOff(event, by: Self.bounded(wait), row)] + send(at: now, wall: wall)
+    }
+
+    /// The page forgets an event, as one that is over.
+    private mutating func forget(_ event: EntryID, _ form: String, at now: Duration) -> [Action] {
+        heardAt = now  // it has waited for this answer
+        return [.send(HostMessage.denied(event: event, form: form, reason: "settled"))]
     }
 
     private mutating func appeared(_ showing: PageMessage.Showing) -> [Action] {

@@ -12,6 +12,8 @@ struct FormsSlots: Sendable {
         case waiting
         /// It requested permission to show this form.
         case asked(form: String)
+        /// The app was asked about it.
+        case deciding(form: String, question: Int, at: Duration)
         case granted(PageMessage.Showing, at: Duration)
     }
 
@@ -36,6 +38,26 @@ struct FormsSlots: Sendable {
     private func index(of event: EntryID) -> Int? {
         slots.firstIndex { $0.arrival.id == event }
     }
+
+    /// The event about which the app was asked, its form, and when.
+    func deciding(_ question: Int) -> (arrival: FormsArrival, form: String)? {
+        for slot in slots {
+            if case .deciding(let form, question, _) = slot.stage { return (slot.arrival, form) }
+        }
+        return nil
+    }
+
+    /// The question that was asked at this moment or before it.
+    func overdue(at moment: Duration) -> Int? {
+        for slot in slots {
+            if case .deciding(_, let question, let at) = slot.stage, at <= moment {
+                return question
+            }
+        }
+        return nil
+    }
+
+    func arrival(of event: EntryID) -> FormsArrival? { index(of: event).map { slots[$0].arrival } }
 
     // MARK: Changes
 
@@ -92,7 +114,8 @@ struct FormsSlots: Sendable {
         var showing: EntryID?
         for slot in slots {
             switch slot.stage {
-            case .queued, .waiting: break
+            // The page has nothing to do while the app decides.
+            case .queued, .waiting, .deciding: break
             case .sent, .asked: sent.append(slot.arrival.id)
             case .granted: showing = slot.arrival.id
             }
@@ -124,7 +147,7 @@ struct FormsSlots: Sendable {
         for slot in slots {
             switch slot.stage {
             case .waiting: isWaiting = true
-            case .asked, .granted: return false
+            case .asked, .deciding, .granted: return false
             case .queued, .sent: break
             }
         }
@@ -137,6 +160,7 @@ struct FormsSlots: Sendable {
             switch slot.stage {
             case .queued, .waiting, .asked: nil
             case .sent(let at): at + settings.eventsTimeout
+            case .deciding(_, _, let at): at + settings.decisionTimeout
             case .granted(_, let at): at + settings.appearTimeout
             }
         }.min()
@@ -161,6 +185,8 @@ struct FormsSlots: Sendable {
             switch slots[index].stage {
             case .queued, .waiting, .asked: break
             case .sent(let at): slots[index].stage = .sent(at: at + step)
+            case .deciding(let form, let question, let at):
+                slots[index].stage = .deciding(form: form, question: question, at: at + step)
             case .granted(let showing, let at):
                 slots[index].stage = .granted(showing, at: at + step)
             }

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import GRDB
 package import RepriseCore
 package import RepriseJournal
@@ -51,46 +51,63 @@ package struct FormsStore: Sendable {
     package enum Permission: Hashable, Sendable {
         case granted(showing: String)
         case denied(reason: String)
+        /// Its conditions hold, and the app has yet to say whether it may be shown.
+        case undecided
+        /// Its quiet time is over at this moment.
+        case postponed(until: WallTime, by: Duration)
     }
 
     /// Decides whether a form may be shown for an event; durable when it returns.
     ///
     /// A grant to an earlier page that died is renewed, unless another showing that counts with it
     /// came meanwhile. It counts once, from now on.
+    ///
+    /// - Parameters:
+    ///   - event: the event that it is for.
+    ///   - form: its id.
+    ///   - catalogue: the one in use.
+    ///   - zone: of quiet times.
+    ///   - asksApp: whether the app decides about a form that was not granted before.
+    /// - Returns: the decision.
+    /// - Throws: as the journal throws.
     package func leave(
-        for event: EntryID, form: String, in catalogue: FormsCatalogue
+        for event: EntryID, form: String, in catalogue: FormsCatalogue,
+        zone: TimeZone = DeviceZone.now, asksApp: Bool = false
     ) async throws -> Permission {
         let id = EntryID.random().text
         // The calendar as of the transaction: one that was read before may have been set since, and
         // a cap would last for years.
         return try await journal.write { [journal] db in
-            try Self.leave(for: event, form: form, in: catalogue, as: id, at: journal.now, db)
+            try Self.leave(
+                for: event, form: form, in: catalogue, as: id, at: journal.now, zone: zone,
+                asksApp: asksApp, db)
         }
     }
 
     /// The same within a transaction; `id` is that of a new showing.
     package static func leave(
         for event: EntryID, form: String, in catalogue: FormsCatalogue, as id: String,
-        at now: WallTime, _ db: Database
+        at now: WallTime, zone: TimeZone, asksApp: Bool, _ db: Database
     ) throws -> Permission {
         guard let shown = catalogue.form(form) else { return .denied(reason: "unknownForm") }
         guard let entry = try Journal.entry(event, in: db), !entry.state.isFinished else {
             return .denied(reason: "settled")
         }
         let former = try former(event, form, db)
-        if let cap = shown.frequency, try isReached(cap, by: form, beside: former, at: now, db) {
-            return .denied(reason: "formFrequency")
-        }
-        if let overall = catalogue.frequency,
-            try isReached(overall, by: nil, beside: former, at: now, db)
-        {
-            return .denied(reason: "overallFrequency")
+        let facts = StoredFacts(db: db, former: former)
+        switch try catalogue.decision(on: shown, facts, at: now, in: zone) {
+        case .allowed: break
+        case .denied(let reason):
+            try FormsDecisionRow(form: form, reason: reason.rawValue).write(event, at: now, db)
+            return .denied(reason: reason.rawValue)
+        case .quiet(let until): return .postponed(until: until, by: now.duration(to: until))
         }
         if let former {
             try db.cachedStatement(sql: "UPDATE formsShowing SET granted = ? WHERE id = ?")
                 .execute(arguments: [now.milliseconds, former])
             return .granted(showing: former)
         }
+        if asksApp { return .undecided }
         try db.cachedStatement(
             sql: "INSERT INTO formsShowing (id, entry, form, granted) VALUES (?, ?, ?, ?)"
         ).execute(arguments: [id, event.text, form, now.milliseconds])
@@ -102,18 +119,6 @@ package struct FormsStore: Sendable {
             db,
             sql: "SELECT id FROM formsShowing WHERE entry = ? AND form = ? AND appeared IS NULL",
             arguments: [event.text, form])
-    }
-
-    private static func isReached(
-        _ cap: FormsCatalogue.Frequency, by form: String?, beside former: String?, at now: WallTime,
-        _ db: Database
-    ) throws -> Bool {
-        let since = now.advanced(by: .seconds(-cap.seconds)).milliseconds
-        let condition = "granted > ? AND id <> ?" + (form == nil ? "" : " AND form = ?")
-        let count = try Int64.fetchOne(
-            db.cachedStatement(sql: "SELECT COUNT(*) FROM formsShowing WHERE \(condition)"),
-            arguments: form.map { [since, former ?? "", $0] } ?? [since, former ?? ""])
-        return (count ?? 0) >= Int64(cap.most)
     }
 
     /// The events whose showing is uncertain.
@@ -159,6 +164,48 @@ package struct FormsStore: Sendable {
         ).execute(arguments: [now, how, showing])
     }
 
+    /// What is recorded with an event whose form is put off.
+    func put(
+        off event: EntryID, _ row: FormsDecisionRow
+    ) -> @Sendable (Database) throws -> Void {
+        { [journal] db in try row.write(event, at: journal.now, db) }
+    }
+
+    // MARK: Attributes
+
+    func set(_ attributes: [String: FormsAttribute?]) async throws {
+        try await journal.write { db in try Self.set(attributes, db) }
+    }
+
+    /// The same within a transaction.
+    package static func set(_ attributes: [String: FormsAttribute?], _ db: Database) throws {
+        for (name, attribute) in attributes {
+            if let attribute {
+                try db.execute(
+                    sql: "INSERT OR REPLACE INTO formsAttribute VALUES (?, ?)",
+                    arguments: [name, attribute.json])
+            } else {
+                try db.execute(
+                    sql: "DELETE FROM formsAttribute WHERE name = ?", arguments: [name])
+            }
+        }
+        let count = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM formsAttribute") ?? 0
+        guard count <= FormsEngineLimits.attributes else {
+            throw RepriseError(
+                .full, "A person has at most \(FormsEngineLimits.attributes) attributes.",
+                remedy: "Remove those that no form needs: set them to nil.")
+        }
+    }
+
+    func attributes() async throws -> [String: FormsAttribute] {
+        try await journal.read { db in
+            guard case .object(let found) = try StoredFacts(db: db, former: nil).attributes() else {
+                return [:]
+            }
+            return found.compactMapValues { FormsAttribute($0) }
+        }
+    }
+
     // MARK: Identity
 
     /// The user and company of events and showings.
@@ -201,6 +248,11 @@ package struct FormsStore: Sendable {
         guard let clearing else { return (identity, false) }
         try endAll([FormsEvent.family, FormsEvent.link], clearing.outcome, clearing.reason)
         try db.execute(sql: "DELETE FROM formsShowing")
+        // Forms are the company's; attributes and events are the person's.
+        let isOther = clearing.outcome != .superseded
+        try db.execute(
+            sql: "DELETE FROM formsPast" + (isOther ? "" : " WHERE what <> 'event'"))
+        if isOther { try db.execute(sql: "DELETE FROM formsAttribute") }
         return (identity, true)
     }
 

@@ -12,6 +12,8 @@ enum CatalogueReader {
         var version = ""
         var frequency: FormsCatalogue.Frequency?
         var forms: [FormsCatalogue.Form] = []
+        var quiet: FormsCatalogue.Quiet?
+        var predicates: [String: CatalogueValue] = [:]
     }
 
     static func read(
@@ -22,7 +24,7 @@ enum CatalogueReader {
 
     private static func catalogue(_ json: inout CheckedJSON, _ value: Value) -> Content {
         var content = Content()
-        let known = ["$schema", "format", "version", "frequency", "predicates", "forms"]
+        let known = ["$schema", "format", "version", "frequency", "quiet", "predicates", "forms"]
         // A catalogue of another format cannot be checked further.
         guard let members = json.members(of: value) else { return content }
         guard
@@ -32,12 +34,18 @@ enum CatalogueReader {
         json.refuse(allBut: known, of: members)
         content.version = json.member("version", of: members, isNeeded: true) { $0.id($1) } ?? ""
         content.frequency = json.member("frequency", of: members) { Self.frequency(&$0, $1) }
+        content.quiet = json.member("quiet", of: members) { ConditionReader.quiet(&$0, $1) }
         let named =
             json.member("predicates", of: members) { PredicateReader.namedPredicates(&$0, $1) }
             ?? NamedPredicates()
         var ids: Set<String> = []
         content.forms = json.list("forms", of: members, 0...FormsLimits.forms, isNeeded: true) {
             form(&$0, $1, named, &ids)
+        }
+        if content.forms.contains(where: { $0.audience != nil }),
+            let value = members.values["predicates"], case .object(let found) = json.decoded(value)
+        {
+            content.predicates = found
         }
         return content
     }
@@ -61,8 +69,8 @@ enum CatalogueReader {
         _ ids: inout Set<String>
     ) -> FormsCatalogue.Form? {
         let known = [
-            "id", "priority", "triggers", "window", "frequency", "title", "text", "image",
-            "fields", "buttons",
+            "id", "priority", "triggers", "audience", "past", "quiet", "window", "frequency",
+            "title", "text", "image", "fields", "buttons",
         ]
         guard let members = json.members(of: value, known: known) else { return nil }
         let id = json.member("id", of: members, isNeeded: true) { json, value -> String? in
@@ -79,6 +87,14 @@ enum CatalogueReader {
         {
             trigger(&$0, $1, named)
         }
+        let audience = json.member("audience", of: members) { json, value -> CatalogueValue? in
+            _ = PredicateReader.condition(&json, value, named)
+            return json.decoded(value)
+        }
+        let past = json.list("past", of: members, 0...FormsLimits.past) {
+            ConditionReader.past(&$0, $1)
+        }
+        let quiet = json.member("quiet", of: members) { ConditionReader.quiet(&$0, $1) }
         let window = json.member("window", of: members) { Self.window(&$0, $1) }
         let frequency = json.member("frequency", of: members) { Self.frequency(&$0, $1) }
         let title = json.member("title", of: members, isNeeded: true) { $0.text($1) }
@@ -88,7 +104,7 @@ enum CatalogueReader {
             id: id ?? "", title: title ?? "", priority: Int(priority ?? 0),
             events: triggers.map(\.event).filter { names.insert($0).inserted },
             longestDelay: triggers.map(\.delay).max() ?? 0, frequency: frequency,
-            from: window?.from, until: window?.until)
+            from: window?.from, until: window?.until, audience: audience, past: past, quiet: quiet)
     }
 
     private static func window(_ json: inout CheckedJSON, _ value: Value) -> (

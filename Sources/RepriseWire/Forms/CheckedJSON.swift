@@ -310,6 +310,11 @@ struct CheckedJSON {
         return word == UInt8(ascii: "t")
     }
 
+    /// A value that was checked, as it is; null if it cannot be held.
+    func decoded(_ value: Value) -> CatalogueValue {
+        (try? JSONDecoder().decode(CatalogueValue.self, from: Data(scanner.raw(value)))) ?? .null
+    }
+
     /// Properties of an event, of which only the size is checked.
     mutating func properties(_ value: Value) -> Bool? {
         guard value.kind == .object else {

@@ -38,6 +38,20 @@ public struct FormsCatalogue: Hashable, Sendable {
         public let from: Int64?
         /// See ``from``.
         public let until: Int64?
+        /// A predicate on the person's attributes; nil: anybody.
+        package let audience: CatalogueValue?
+        /// All of them hold.
+        package let past: [FormsPast]
+        /// Its own quiet time, instead of the catalogue's.
+        package let quiet: Quiet?
+    }
+
+    /// A time of each day, by the device's clock, in which no form is shown.
+    package struct Quiet: Hashable, Sendable {
+        /// Minutes after midnight.
+        package let from: Int
+        /// Minutes after midnight; before ``from`` on the next day.
+        package let until: Int
     }
 
     /// The original bytes.
@@ -48,6 +62,10 @@ public struct FormsCatalogue: Hashable, Sendable {
     public let frequency: Frequency?
     /// In the order of the catalogue.
     public let forms: [Form]
+    /// Of all forms that have none of their own.
+    package let quiet: Quiet?
+    /// The named predicates that audiences use; empty without an audience.
+    let predicates: [String: CatalogueValue]
     /// The longest of all forms' delays, in seconds.
     public let longestDelay: Int64
 
@@ -74,6 +92,8 @@ public struct FormsCatalogue: Hashable, Sendable {
         version = content.version
         frequency = content.frequency
         forms = content.forms
+        quiet = content.quiet
+        predicates = content.predicates
         longestDelay = forms.map(\.longestDelay).max() ?? 0
     }
 

@@ -43,6 +43,8 @@ package enum FormsLimits {
     package static let capCount: Int64 = 1_000
     /// The longest period of a cap, in seconds: a leap year.
     package static let capSeconds: Int64 = 31_622_400
+    /// The most conditions on a form's past.
+    package static let past = 8
     /// The greatest priority; the least is its negative.
     package static let priority: Int64 = 1_000_000
 }

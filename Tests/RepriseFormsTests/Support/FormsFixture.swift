@@ -32,9 +32,14 @@ final class FormsFixture: Sendable {
         isJournalTimed: Bool = true,
         answers: Forms.Answers? = nil,
         late: (@Sendable (FormsOccurrence) async throws -> Void)? = nil,
-        timeout: Duration = .seconds(20), jitter: (@Sendable () -> Double)? = nil
+        timeout: Duration = .seconds(20), jitter: (@Sendable () -> Double)? = nil,
+        zone: String = "GMT", willAppearTimeout: Duration = .seconds(60),
+        willAppear: (@Sendable (FormsAppearance) async -> FormsDecision)? = nil
     ) async throws {
         var configuration = Forms.Configuration()
+        configuration.zone = { TimeZone(identifier: zone) ?? .gmt }
+        configuration.willAppear = willAppear
+        configuration.willAppearTimeout = willAppearTimeout
         configuration.events = events
         configuration.late = late
         if let jitter { configuration.jitter = jitter }

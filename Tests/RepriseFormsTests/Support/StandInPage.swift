@@ -18,6 +18,8 @@ final class StandInView: HostedWebView {
             view.say("formWillAppear", message)
             view.say("formDidAppear", message)
         }
+        /// What it does when it is denied one; by itself nothing.
+        var denied: @Sendable (StandInView, [String: Any]) -> Void = { _, _ in }
     }
 
     private struct State {
@@ -92,6 +94,7 @@ final class StandInView: HostedWebView {
         case "events":
             for event in told["events"] as? [[String: Any]] ?? [] { manner.answer(self, event) }
         case "granted": manner.granted(self, told)
+        case "denied": manner.denied(self, told)
         default: break
         }
     }
