@@ -1,4 +1,4 @@
-import GRDB
+package import GRDB
 public import RepriseCore
 import RepriseJournal
 import Synchronization
@@ -8,8 +8,9 @@ extension Chains: AppLife {
     /// The app is in the background: chains run until shortly before the end of the granted time,
     /// or until all are idle.
     ///
-    /// Then no task starts any more, running tasks are cancelled and keep their checkpoints, and
-    /// more time is requested from the system if a chain needs it.
+    /// A task that is tried again within that time is waited for. Then no task starts any more,
+    /// running tasks are cancelled and keep their checkpoints, and more time is requested from the
+    /// system if a chain needs it.
     ///
     /// - Parameter granted: how long the app may run.
     public func background(granted: Duration) async {
@@ -32,6 +33,7 @@ extension Chains: AppLife {
         defer { slots.endSlot() }
         engine.budget.set(until: nil)
         await setGate()
+        await engine.lookAtSchedules()
         let isDone = await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await slot.expired()
@@ -59,26 +61,34 @@ extension Chains: AppLife {
                 budget.ring()
             }
         }
+        // A command that ends, as a removal, rings nobody.
+        let looking = Task {
+            while !Task.isCancelled {
+                try? await clock.sleep(for: .seconds(1))
+                budget.ring()
+            }
+        }
         while slots.isNow(life), !Task.isCancelled {
             let rings = budget.rings
             if let end, clock.uptime() >= end { break }
-            if await isIdle() { break }
+            if await isIdle(until: end) { break }
             await budget.wait(beyond: rings)
         }
         timer?.cancel()
+        looking.cancel()
     }
 
-    /// Whether nothing runs, and nothing could.
-    private func isIdle() async -> Bool {
+    /// Whether nothing runs, and nothing could before `end`.
+    private func isIdle(until end: Duration?) async -> Bool {
         // A result that nobody was shown before the app is frozen would be shown at its next start.
         guard await engine.isIdle, engine.notifications.isQuiet else { return false }
-        let hasWork = try? await journal.read { db in
-            try Bool.fetchOne(
-                db,
-                sql: """
-                    SELECT EXISTS (SELECT 1 FROM entry WHERE kind IN (?, ?) AND state = 0)
-                    OR EXISTS (SELECT 1 FROM entry WHERE state = 3 AND kind IN (?, ?))
-                    """, arguments: [Self.kind, Self.commandKind, Self.kind, Self.commandKind])
+        let now = journal.now
+        let retries = end.map { end in
+            let rest = min(end - configuration.timekeeper.uptime(), .seconds(3_600))
+            return now.advanced(by: rest)
+        }
+        let hasWork = try? await journal.read {
+            try SlotNeed.hasWork(at: now, retriedBefore: retries, $0)
         }
         return hasWork == false
     }
@@ -109,12 +119,8 @@ extension Chains: AppLife {
     private func requestSlot() async {
         guard let scheduler = slots.scheduler else { return }
         guard let need = try? await journal.read({ try SlotNeed.read($0) }) else { return }
-        let request = BackgroundRequest(
-            id: configuration.slotID,
-            kind: .processing(needsNetwork: need.network, needsPower: need.power),
-            earliest: need.earliest)
         // A refused request is no failure: the chains continue with the app.
-        try? await scheduler.submit(request)
+        try? await scheduler.submit(need.request(configuration.slotID))
     }
 }
 
@@ -124,14 +130,18 @@ extension Chains: AppLifeFollower {
         case .foreground:
             slots.begin()
             engine.budget.set(until: nil)
-            return { [self] in await setGate() }
+            return { [self] in
+                await setGate()
+                await engine.lookAtSchedules()
+            }
         case .background(let granted):
             // A launch into a slot has the slot's time limit.
             guard !slots.isInSlot else { return {} }
             let end = configuration.timekeeper.uptime() + granted
             engine.budget.set(until: end)
-            let life = slots.begin(opens: false)
+            let life = slots.begin(opens: granted > .zero)
             return { [self] in
+                await setGate()
                 await spend(until: end - min(configuration.margin, granted / 2), life)
                 await pause(life)
             }
@@ -140,13 +150,39 @@ extension Chains: AppLifeFollower {
 }
 
 /// The conditions that waiting chains need of a slot.
-struct SlotNeed: Sendable {
+package struct SlotNeed: Sendable {
     var network: Bool
     var power: Bool
     var earliest: WallTime?
 
+    /// The request for it, under this name.
+    package func request(_ id: String) -> BackgroundRequest {
+        BackgroundRequest(
+            id: id, kind: .processing(needsNetwork: network, needsPower: power), earliest: earliest)
+    }
+
+    /// Whether a task or a command is ready, due or in flight, or a task is tried again before
+    /// `moment`.
+    package static func hasWork(
+        at now: WallTime, retriedBefore moment: WallTime?, _ db: Database
+    ) throws -> Bool {
+        // The journal wakes what is due at once, and perhaps has not yet.
+        try Bool.fetchOne(
+            db,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM entry WHERE kind IN (?, ?) AND state = 0)
+                OR EXISTS (SELECT 1 FROM entry WHERE state = 3 AND kind IN (?, ?))
+                OR EXISTS (SELECT 1 FROM entry WHERE state = 2 AND kind = ? AND due < ?)
+                OR EXISTS (SELECT 1 FROM entry WHERE state = 2 AND kind IN (?, ?) AND due <= ?)
+                """,
+            arguments: [
+                Chains.kind, Chains.commandKind, Chains.kind, Chains.commandKind, Chains.kind,
+                moment?.milliseconds ?? 0, Chains.kind, Chains.commandKind, now.milliseconds,
+            ]) ?? false
+    }
+
     /// - Returns: nil if no chain waits for time.
-    static func read(_ db: Database) throws -> SlotNeed? {
+    package static func read(_ db: Database) throws -> SlotNeed? {
         // Ready or interrupted: it can use time at once. Held by conditions: when those hold.
         // Delayed: then.
         let isReady =
@@ -162,13 +198,19 @@ struct SlotNeed: Sendable {
                 (SELECT 1 FROM chainTask AS t WHERE t.chain = c.seq
                 AND (t.state = 1 OR t.undo = 1 OR t.hold = 'conditions')) LIMIT 8
                 """)
-        let due = try Int64.fetchOne(
+        let first = try Row.fetchOne(
             db,
-            sql: "SELECT MIN(due) FROM entry WHERE state = 2 AND kind IN (?, ?)",
+            sql: """
+                SELECT e.due, s.needs FROM entry AS e LEFT JOIN chainSchedule AS s ON s.entry = e.id
+                WHERE e.state = 2 AND e.kind IN (?, ?) ORDER BY e.due LIMIT 1
+                """,
             arguments: [Chains.kind, Chains.commandKind])
+        let due = first.flatMap { Int64.fromDatabaseValue($0[0]) }
         guard isReady || !needs.isEmpty || due != nil else { return nil }
-        // Request what all have in common: a chain that needs less must not wait for more.
-        let common = needs.isEmpty ? 0 : needs.reduce(7, &)
+        // Request what all have in common: a chain that needs less must not wait for more. If
+        // nothing but a schedule waits, what its next run needs.
+        let scheduled = isReady ? nil : first.flatMap { Int.fromDatabaseValue($0[1]) }
+        let common = needs.isEmpty ? scheduled ?? 0 : needs.reduce(7, &)
         return SlotNeed(
             network: common & 3 != 0, power: common & 4 != 0,
             earliest: isReady || !needs.isEmpty ? nil : due.map { WallTime(milliseconds: $0) })
@@ -176,7 +218,7 @@ struct SlotNeed: Sendable {
 }
 
 /// The scheduler, the current grant of time, and whether tasks may begin.
-final class SlotRequests: Sendable {
+package final class SlotRequests: Sendable {
     private struct State {
         var scheduler: (any BackgroundScheduler)?
         var life = 0
@@ -185,6 +227,8 @@ final class SlotRequests: Sendable {
     }
 
     private let state = Mutex(State())
+
+    package init() {}
 
     var scheduler: (any BackgroundScheduler)? { state.withLock { $0.scheduler } }
 
@@ -197,7 +241,7 @@ final class SlotRequests: Sendable {
     ///   - opens: whether tasks may begin that could not before.
     /// - Returns: the number of this grant.
     @discardableResult
-    func begin(isSlot: Bool = false, opens: Bool = true) -> Int {
+    package func begin(isSlot: Bool = false, opens: Bool = true) -> Int {
         state.withLock { state in
             state.life += 1
             if isSlot { state.slots += 1 }
@@ -207,7 +251,7 @@ final class SlotRequests: Sendable {
     }
 
     /// Lets no task begin any more, if this grant is the current one.
-    func stop(_ life: Int) -> Bool {
+    package func stop(_ life: Int) -> Bool {
         state.withLock { state in
             guard state.life == life else { return false }
             state.isOpen = false
@@ -216,11 +260,11 @@ final class SlotRequests: Sendable {
     }
 
     /// Whether tasks may begin.
-    var isOpen: Bool { state.withLock { $0.isOpen } }
+    package var isOpen: Bool { state.withLock { $0.isOpen } }
 
-    func endSlot() { state.withLock { $0.slots -= 1 } }
+    package func endSlot() { state.withLock { $0.slots -= 1 } }
 
-    var isInSlot: Bool { state.withLock { $0.slots > 0 } }
+    package var isInSlot: Bool { state.withLock { $0.slots > 0 } }
 
-    func isNow(_ life: Int) -> Bool { state.withLock { $0.life == life } }
+    package func isNow(_ life: Int) -> Bool { state.withLock { $0.life == life } }
 }

@@ -47,6 +47,22 @@ extension Chains {
         onConflict: NameConflict = .keep, constraints: ChainConstraints = ChainConstraints(),
         after delay: Duration? = nil, deadline: Duration? = nil
     ) async throws -> ChainID {
+        let json = try checked(input, of: chain, name: name)
+        let start = NewChain(
+            id: EntryID.random().text, definition: chain.name, version: chain.version,
+            plan: try checked(try chain.plan(for: json), of: chain.name), input: json, name: name,
+            onConflict: onConflict, constraints: constraints, delay: delay, deadline: deadline)
+        return ChainID(
+            try await journal.write { [journal, room] db in
+                try room.take(db)
+                return try start.insert(db, journal)
+            })
+    }
+
+    /// - Returns: the input as JSON.
+    func checked<Input: Codable & Sendable>(
+        _ input: Input, of chain: Chain<Input>, name: String?
+    ) throws -> [UInt8] {
         let json = try ChainJSON.encode(input)
         guard json.count <= ChainsLimits.inputBytes else {
             throw RepriseError(
@@ -59,18 +75,10 @@ extension Chains {
                 .malformed, "“\(name.prefix(80))” is no name of a chain.",
                 remedy: "Names have 1 to \(ChainsLimits.nameBytes) bytes.")
         }
-        let start = NewChain(
-            id: EntryID.random().text, definition: chain.name, version: chain.version,
-            plan: try checked(try chain.plan(for: json), of: chain.name), input: json, name: name,
-            onConflict: onConflict, constraints: constraints, delay: delay, deadline: deadline)
-        return ChainID(
-            try await journal.write { [journal, room] db in
-                try room.take(db)
-                return try start.insert(db, journal)
-            })
+        return json
     }
 
-    private func checked(_ plan: ChainPlan, of name: String) throws -> ChainPlan {
+    func checked(_ plan: ChainPlan, of name: String) throws -> ChainPlan {
         guard engine.definitions[name] != nil else {
             throw RepriseError(
                 .badConfiguration, "The chain \(name) is not configured.",

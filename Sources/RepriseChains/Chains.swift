@@ -1,3 +1,4 @@
+public import Foundation
 package import Logging
 public import RepriseCore
 package import RepriseJournal
@@ -46,6 +47,9 @@ public final class Chains: Sendable {
         public var timekeeper: any Timekeeper = SystemTimekeeper()
         /// Draws from 0..<1.
         package var jitter: @Sendable () -> Double = { Double.random(in: 0..<1) }
+        /// The zone of schedules that have the device's; called when a time comes, and when the app
+        /// begins, comes to the foreground or gets time in the background.
+        public var zone: @Sendable () -> TimeZone = { DeviceZone.now }
 
         /// - Parameters:
         ///   - workers: perform the tasks.

@@ -52,6 +52,16 @@ extension LimitTable {
                 "\(ChainsLimits.openChains), and the journal's `pendingLimit` at a start",
                 "`.full`; started chains continue beyond the journal's limit"),
             Limit(
+                "chains.schedules", "schedules, of which each has one run at a time",
+                "\(ChainsLimits.schedules)", "`.full`; a time that comes meanwhile is skipped"),
+            Limit(
+                "chains.interval", "the interval of a schedule",
+                """
+                \(ChainsLimits.shortestInterval) to \(ChainsLimits.longestInterval); by the \
+                calendar \(ScheduleLimits.times) times a day
+                """,
+                "`.malformed`"),
+            Limit(
                 "chains.concurrency", "concurrent tasks",
                 "`concurrency`, \(configuration.concurrency); at most \(ChainsLimits.concurrency)",
                 "the others wait"),

@@ -30,6 +30,11 @@ public enum ChainsLimits {
     public static let logLines = 100
     /// The most chains that have not ended.
     public static let openChains = 100_000
+    /// The most schedules.
+    public static let schedules = 100
+    /// Between the beginnings of two runs of ``ChainSchedule/every(_:)``.
+    package static let shortestInterval: Duration = .seconds(900)
+    package static let longestInterval: Duration = .seconds(3_650 * 86_400)
     /// The most bytes of outputs that are kept in memory for a chain that runs.
     public static let outputsInMemory = 262_144
     /// The chains with unread changes of a reader of all chains.

@@ -30,7 +30,7 @@ private struct Tell: Worker {
     func run(_ text: String, _ work: WorkContext) async throws -> String { text }
 }
 
-/// The examples of docs/chains.md, as it stands there.
+/// The examples of docs/chains.md and docs/chains/periodic.md, as they stand there.
 @Suite("Chains, documented", .timeLimit(.minutes(1)))
 struct ChainsDocumentedTests {
     @Test("The example of docs/chains.md compiles and does what it says")
@@ -167,6 +167,51 @@ struct ChainsDocumentedTests {
         try await chains.clear(olderThan: .seconds(3_600))
         #expect(try await chains.list().count == 1)
         watching.cancel()
+        running.cancel()
+        _ = await running.result
+        await client.close()
+    }
+
+    @Test("The example of docs/chains/periodic.md compiles and does what it says")
+    func periodic() async throws {
+        let temporary = try TemporaryFolder()
+        var configuration = RepriseConfiguration(server: "http://127.0.0.1:1")
+        configuration.folder = temporary.appending("journal")
+        configuration.dialer = MemoryDialer()
+        struct RemoveOld: Worker {
+            static let identifier = "remove-old"
+
+            func run(_ days: Int, _ work: WorkContext) async throws -> Int { 0 }
+        }
+
+        let tidyUp = Chain<Int>("tidy-up") { days in
+            Work("remove-old", RemoveOld.self) { _ in days }
+        }
+
+        configuration.chains = .init(workers: [RemoveOld()], chains: [tidyUp])
+        let client = RepriseClient(configuration)
+        let running = Task { try await client.run() }
+
+        // At each launch, durable when it returns: daily at 03:00 where the device is.
+        let chains = try await client.chains
+        try await chains.schedule(
+            tidyUp, input: 30, name: "tidy-up",
+            runs: .calendar(Schedule(.daily, at: [TimeOfDay(3, 0)])),
+            constraints: ChainConstraints(charging: true))
+
+        // Every six hours.
+        try await chains.schedule(
+            tidyUp, input: 1, name: "tidy-often", runs: .every(.seconds(6 * 3_600)))
+
+        for schedule in try await chains.schedules() {
+            print(
+                schedule.name, schedule.next as Any, schedule.lastState as Any,
+                schedule.reason ?? "")
+        }
+        try await chains.unschedule("tidy-often")
+        let left = try await chains.schedules()
+        #expect(left.map { $0.name } == ["tidy-up"])
+        #expect(left.first?.next != nil)
         running.cancel()
         _ = await running.result
         await client.close()

@@ -7,6 +7,30 @@ extension ChainState {
     var word: String { self == .suspended ? "parked" : "\(self)" }
 }
 
+extension ChainSchedule {
+    /// For a person; the details of a calendar rule are in its JSON.
+    var words: String {
+        switch self {
+        case .every(let interval):
+            let minutes = interval.components.seconds / 60
+            return minutes.isMultiple(of: 60)
+                ? "every \(minutes / 60) h" : "every \(minutes) min"
+        case .calendar(let schedule):
+            let days =
+                switch schedule.days {
+                case .once(let day): "once on \(day)"
+                case .daily: "daily"
+                case .weekly: "weekly"
+                case .every(let count, _): "every \(count) days"
+                case .monthly: "monthly"
+                case .yearly: "yearly"
+                }
+            let times = schedule.times.sorted().map(\.description).joined(separator: " ")
+            return "\(days) \(times)"
+        }
+    }
+}
+
 extension ChainRecord {
     /// As much of the id as a person types.
     var shortID: String { String(id.prefix(8)) }

@@ -4,12 +4,13 @@ import ArgumentParser
 struct ChainsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chains",
-        abstract: "Inspect chains: list, show, retry, cancel, delete, clear, export.",
+        abstract: "Inspect chains: list, show, retry, cancel, delete, schedules, export.",
         usage: """
             reprise chains [list] --journal DIR [--state STATE] [--limit N]
             reprise chains show ID --journal DIR [--watch] [--json]
             reprise chains retry|cancel|pause|resume|delete ID --journal DIR
             reprise chains clear --older-than AGE --journal DIR
+            reprise chains schedules --journal DIR
             reprise chains export ID --journal DIR
             """,
         discussion: """
@@ -30,6 +31,7 @@ struct ChainsCommand: AsyncParsableCommand {
               reprise chains show 4f50976f --journal ./data --watch
               reprise chains retry 4f50976f --journal ./data
               reprise chains clear --older-than 1d --journal ./data
+              reprise chains schedules --journal ./data
               reprise chains export 4f50976f --journal ./data | jq .tasks[].error
 
             EXIT CODES
@@ -40,6 +42,7 @@ struct ChainsCommand: AsyncParsableCommand {
             ChainsListCommand.self, ChainsShowCommand.self, ChainsRetryCommand.self,
             ChainsCancelCommand.self, ChainsPauseCommand.self, ChainsResumeCommand.self,
             ChainsDeleteCommand.self, ChainsClearCommand.self, ChainsExportCommand.self,
+            ChainsSchedulesCommand.self,
         ], defaultSubcommand: ChainsListCommand.self)
 
     /// The names of its commands, for a test of their help.

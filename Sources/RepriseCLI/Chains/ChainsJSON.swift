@@ -10,6 +10,26 @@ enum ChainsJSON {
         text { $0.object { write(chain, to: &$0) } }
     }
 
+    /// A line of the schedules; the rule as it is stored.
+    static func line(_ schedule: ChainScheduleStatus) -> String {
+        text { json in
+            json.object { json in
+                string("name", schedule.name, to: &json)
+                string("definition", schedule.definition, to: &json)
+                if let rule = schedule.schedule, let bytes = try? JSONEncoder().encode(rule) {
+                    json.key("schedule")
+                    json.raw(Array(bytes))
+                }
+                time("next", schedule.next, to: &json)
+                string("reason", schedule.reason, to: &json)
+                string("lastRun", schedule.lastRun?.text, to: &json)
+                time("lastStarted", schedule.lastStartedAt, to: &json)
+                string("lastState", schedule.lastState?.word, to: &json)
+                integer("skipped", Int64(schedule.skipped), to: &json)
+            }
+        }
+    }
+
     /// A chain with its tasks and its log; the tasks come last.
     static func whole(
         _ chain: ChainRecord, _ tasks: [ChainTaskRecord], _ log: [ChainLogRecord]

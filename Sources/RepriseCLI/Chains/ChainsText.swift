@@ -39,6 +39,29 @@ struct ChainsText {
             .fitting(80)
     }
 
+    // MARK: Schedules
+
+    func lines(_ schedules: [ChainScheduleStatus]) -> [String] {
+        guard !schedules.isEmpty else { return ["no schedules"] }
+        let head = "name".left(24) + "runs".left(22) + "next".left(21) + "last"
+        return [terminal.paint(head, .dim)] + schedules.flatMap(row)
+    }
+
+    private func row(_ schedule: ChainScheduleStatus) -> [String] {
+        let next = schedule.next?.dayAndTime ?? (schedule.reason == nil ? "none" : "parked")
+        let line =
+            padded(schedule.name.printable.fitting(23), 24)
+            + padded((schedule.schedule?.words ?? "unknown").fitting(21), 22)
+            + next.left(21) + (schedule.lastRun == nil ? "" : state(schedule.lastState))
+        let skipped =
+            schedule.skipped == 0
+            ? nil : "skipped \(schedule.skipped.grouped) times, for a run was under way"
+        return [line]
+            + [schedule.reason, skipped].compactMap { $0 }.map {
+                terminal.paint("          " + $0.printable.fitting(70), .dim)
+            }
+    }
+
     // MARK: One chain
 
     func lines(

@@ -21,7 +21,9 @@ extension ChainDecision {
         case .late where command.task == nil:
             return chain.machine.isToTakeBack
                 ? park(chain, facts) : strand(chain, facts, isLate: true)
-        case .late, .pause, .resume, .retry, .begin, .look, .release, .delete, .clear: return nil
+        case .late, .pause, .resume, .retry, .begin, .look, .release, .delete, .clear,
+            .scheduled:
+            return nil
         }
     }
 

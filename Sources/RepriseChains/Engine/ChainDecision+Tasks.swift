@@ -109,6 +109,15 @@ extension ChainDecision {
         return cancelled(payload, of: chain, attempt, reason, facts)
     }
 
+    /// The time was over between its dispatch and its beginning.
+    ///
+    /// It goes back: nobody would interrupt it any more.
+    package static func outOfTime(
+        _ payload: IntentPayload, of chain: LiveChain, _ facts: ChainFacts
+    ) -> ChainDecision {
+        back(payload, of: chain, facts)
+    }
+
     // MARK: Outcomes
 
     private static func back(

@@ -72,6 +72,7 @@ actor ChainsEngine {
         }
         listen()
         try await lookAround()
+        try await reviewSchedules()
         await journal.setReady(Chains.readiness)
     }
 
@@ -265,6 +266,9 @@ actor ChainsEngine {
             _ = chain.machine.requeued(place)
             return quarantine(seq, "the input of \(row.name) is missing", delivery)
         }
+        guard journal.isOpen(Chains.budgetReadiness) else {
+            return await carryOut(.outOfTime(payload, of: chain, facts), delivery)
+        }
         let deadline = [row.deadline, chain.row.deadline].compactMap { $0 }.min()
         let context = WorkContext(
             key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
@@ -294,7 +298,7 @@ actor ChainsEngine {
     /// The deadline is over: it is cancelled, and abandoned if it does not end.
     private func late(_ key: TaskKey) {
         // A cancelled one is already decided.
-        guard running.stopFirst(key, .late) else { return }
+        guard running.stopLate(key) else { return }
         alarm(.abandoned(key), after: configuration.cancelGrace, for: key)
     }
 
@@ -476,6 +480,7 @@ actor ChainsEngine {
                 }
                 _ = try await clear(olderThan: .seconds(seconds))
                 return delivery.end(as: .applied)
+            case .scheduled: return try await cameDue(command.task, delivery)
             case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
@@ -534,7 +539,9 @@ actor ChainsEngine {
             for (kind, seq) in newest where awaited.contains(kind) {
                 await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
             }
-        case .calendarMoved: await readDeadlines(of: Array(live.all.keys))
+        case .calendarMoved:
+            await readDeadlines(of: Array(live.all.keys))
+            await lookAtSchedules()
         }
     }
 
@@ -653,32 +660,14 @@ actor ChainsEngine {
         live.remove(seq)
         for key in running.keys where key.chain == seq { running.stop(key, .machine) }
         let retention = configuration.retention
-        let found = Mutex<(id: String, definition: String, name: String?)?>(nil)
+        let found = Mutex<ChainQuarantine.Found?>(nil)
         delivery.end(
             as: .ended(.dead, reason: "corrupt: \(why)"),
             alongside: { [journal, notifications] db in
-                let now = journal.now
-                let row = try Row.fetchOne(
-                    db, sql: "SELECT id, definition, name FROM chain WHERE seq = ?",
-                    arguments: [seq])
-                found.withLock {
-                    $0 = row.map {
-                        (
-                            String.fromDatabaseValue($0[0]) ?? "",
-                            String.fromDatabaseValue($0[1]) ?? "", String.fromDatabaseValue($0[2])
-                        )
-                    }
-                }
-                try db.execute(
-                    sql: """
-                        UPDATE chain SET state = 13, reason = ?, endedAt = ?, leaves = ?, tells = ?
-                        WHERE seq = ? AND state IS NOT 13
-                        """,
-                    arguments: [
-                        "corrupt: \(why)".limited(to: ChainsLimits.errorBytes), now.milliseconds,
-                        now.advanced(by: retention).milliseconds,
-                        notifications.isOf(found.withLock { $0?.definition ?? "" }), seq,
-                    ])
+                let chain = try ChainQuarantine.write(
+                    seq, why: why, retention: retention, db, journal,
+                    notifies: notifications.isOf)
+                found.withLock { $0 = chain }
             },
             written: { [watchers] in
                 guard let chain = found.withLock({ $0 }) else { return }

@@ -65,10 +65,18 @@ struct RunningTasks: Sendable {
         running.task.cancel()
     }
 
-    /// - Returns: false if it does not run, or was stopped before.
-    mutating func stopFirst(_ key: TaskKey, _ reason: ChainStop) -> Bool {
-        guard let running = tasks[key], running.stop == nil else { return false }
-        stop(key, reason)
+    /// Cancels a worker that is late; one that was told of the end of its time or of lost
+    /// conditions, and ignores that, has its deadline still.
+    ///
+    /// - Returns: false if it does not run, or its end is decided.
+    mutating func stopLate(_ key: TaskKey) -> Bool {
+        guard let running = tasks[key] else { return false }
+        switch running.stop {
+        case .machine, .late: return false
+        case nil, .budget, .conditions: break
+        }
+        tasks[key]?.stop = .late
+        running.task.cancel()
         return true
     }
 

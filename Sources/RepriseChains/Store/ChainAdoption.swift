@@ -25,6 +25,30 @@ enum ChainAdoption {
             try copyFiles(of: moving, from: source, into: target)
             try await target.write { db in try write(moving, target, db) }
         }
+        try await adoptSchedules(from: source, into: target)
+    }
+
+    /// The commands that wait for their times move with the entries, by the same ids.
+    private static func adoptSchedules(from source: Journal, into target: Journal) async throws {
+        var count = 0
+        while let row = try await source.read({ [count] in try schedule(count, $0) }) {
+            count += 1
+            let name = row["name"].flatMap(String.fromDatabaseValue) ?? ""
+            try await target.write { db in
+                // The account's own of this name stays.
+                guard try ScheduleRow.read(name, db) == nil else { return }
+                try insert(row, into: "chainSchedule", db)
+            }
+        }
+    }
+
+    private static func schedule(
+        _ number: Int, _ db: Database
+    ) throws -> [String: DatabaseValue]? {
+        try Row.fetchOne(
+            db, sql: "SELECT * FROM chainSchedule ORDER BY name LIMIT 1 OFFSET ?",
+            arguments: [number]
+        )?.columns
     }
 
     private static func read(after last: Int64, _ db: Database) throws -> Moving? {

@@ -19,11 +19,13 @@ package struct ChainCommand: Hashable, Sendable, Codable {
         case release
         /// Internal: its deadline has come, or that of the task.
         case late
+        /// Internal: the next time of a schedule has come; it names no chain.
+        case scheduled
     }
 
     package var command: Verb
     package var chain: String
-    /// The name of the task concerned.
+    /// The name of the task concerned; of `scheduled` that of the schedule.
     package var task: String?
     /// Of `clear`.
     package var seconds: Int64?

@@ -52,6 +52,13 @@ package enum ChainRemoval {
                         SELECT outputFile FROM chainTask
                         WHERE chain = ? AND outputFile IS NOT NULL
                         """), arguments: [seq])
+            // A schedule keeps how its last run ended.
+            try db.cachedStatement(
+                sql: """
+                    UPDATE chainSchedule SET runState = ?
+                    WHERE run = (SELECT id FROM chain WHERE seq = ?)
+                    """
+            ).execute(arguments: [Int.fromDatabaseValue(row[1]), seq])
             for table in ["chainTask WHERE chain", "chainLog WHERE chain", "chain WHERE seq"] {
                 try db.execute(sql: "DELETE FROM \(table) = ?", arguments: [seq])
             }

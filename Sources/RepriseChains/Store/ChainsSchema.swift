@@ -14,6 +14,7 @@ extension Chains {
                 { db in try db.execute(sql: ChainTables.third) },
                 { db in try db.execute(sql: ChainTables.fourth) },
                 { db in try db.execute(sql: ChainTables.fifth) },
+                { db in try db.execute(sql: ChainTables.sixth) },
             ],
             recover: { db, _ in try ChainTables.recover(db) },
             ledger: { db in try ChainTables.ledger(db) },
@@ -149,6 +150,37 @@ enum ChainTables {
         CREATE INDEX chainTells ON chain(seq) WHERE tells = 1 AND state >= 10;
         """
 
+    /// Chains that run again and again.
+    static let sixth = """
+        CREATE TABLE chainSchedule (
+            -- Also the name of its runs.
+            name TEXT PRIMARY KEY,
+            definition TEXT NOT NULL,
+            -- A ChainSchedule as JSON.
+            rule TEXT NOT NULL,
+            -- Of each run; the deadline in milliseconds from its start.
+            input BLOB NOT NULL,
+            needs INTEGER NOT NULL,
+            needsBytes INTEGER NOT NULL,
+            deadline INTEGER,
+            -- When the last time came, or it was added; the wall clock then.
+            since INTEGER NOT NULL,
+            last TEXT,
+            -- The next time, and the command that waits for it: none if the rule has ended or it is
+            -- suspended.
+            next INTEGER,
+            entry TEXT,
+            -- Why it is suspended.
+            reason TEXT,
+            -- The last run, when it was started, and how it ended, once its chain has left.
+            run TEXT,
+            runAt INTEGER,
+            runState INTEGER,
+            -- Times that came while a run was under way.
+            skipped INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        """
+
     /// The number of a new chain: NULL, which is the next one, unless that was given before.
     static let nextNumber = """
         (SELECT last + 1 FROM chainNumber
@@ -223,5 +255,6 @@ enum ChainTables {
     static func move(_ db: Database, by step: Duration) throws {
         try JournalSchema.move(
             ["chain": ["due", "deadline", "leaves"], "chainTask": ["deadline"]], db, by: step)
+        try ChainSchedules.move(db, by: step)
     }
 }

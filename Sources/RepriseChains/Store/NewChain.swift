@@ -28,19 +28,25 @@ package struct NewChain: Sendable {
         (self.delay, self.deadline) = (delay, deadline)
     }
 
-    /// - Returns: its id, or that of the one which is there.
-    package func insert(_ db: Database, _ journal: some ChainEntries) throws -> String {
+    /// Its id, or that of the one which is there; `isOwed`: it follows from what was accepted, so
+    /// that the journal's limit does not apply.
+    @discardableResult
+    package func insert(
+        _ db: Database, _ journal: some ChainEntries, isOwed: Bool = false
+    ) throws -> String {
         let others = try name.map { try open(named: $0, db) } ?? []
         if let first = others.first, onConflict == .keep { return first }
         if onConflict == .replace {
-            for other in others { try command(.cancel, other, nil, db, journal, EntryID.random()) }
+            for other in others {
+                try command(.cancel, other, nil, db, journal, EntryID.random(), isOwed)
+            }
         }
         try insertRows(db, at: journal.now)
         if others.isEmpty {
-            try command(.begin, id, delay, db, journal, EntryID("\(id)/begin"))
+            try command(.begin, id, delay, db, journal, EntryID("\(id)/begin"), isOwed)
         }
         if let deadline {
-            try command(.late, id, deadline, db, journal, EntryID("\(id)/late"))
+            try command(.late, id, deadline, db, journal, EntryID("\(id)/late"), isOwed)
         }
         return id
     }
@@ -56,12 +62,16 @@ package struct NewChain: Sendable {
 
     private func command(
         _ verb: ChainCommand.Verb, _ chain: String, _ delay: Duration?, _ db: Database,
-        _ journal: some ChainEntries, _ entry: EntryID
+        _ journal: some ChainEntries, _ entry: EntryID, _ isOwed: Bool
     ) throws {
-        try journal.record(
-            NewEntry(
-                id: entry, kind: Chains.commandKind, source: "chains",
-                payload: ChainCommand(verb, chain: chain).bytes, delay: delay), in: db)
+        let new = NewEntry(
+            id: entry, kind: Chains.commandKind, source: "chains",
+            payload: ChainCommand(verb, chain: chain).bytes, delay: delay)
+        if isOwed {
+            try journal.record(owed: new, in: db)
+        } else {
+            try journal.record(new, in: db)
+        }
     }
 
     private func insertRows(_ db: Database, at now: WallTime) throws {

@@ -1,17 +1,17 @@
 import Crypto
-import Foundation
-import GRDB
+package import Foundation
+package import GRDB
 import RepriseCore
 import RepriseJournal
 
 /// Outputs that are too long for a row: files in `outputs/` beside the journal.
-struct OutputFiles: Sendable {
+package struct OutputFiles: Sendable {
     let folder: URL
 
-    init(_ journal: URL) { folder = journal.appendingPathComponent("outputs") }
+    package init(_ journal: URL) { folder = journal.appendingPathComponent("outputs") }
 
     /// Stores an output; durable when it returns, so that a row never names a missing file.
-    func store(_ bytes: [UInt8]) throws -> StoredOutput {
+    package func store(_ bytes: [UInt8]) throws -> StoredOutput {
         guard bytes.count > ChainsLimits.inlineBytes else { return StoredOutput(bytes) }
         try DurableFile.makeFolder(folder)
         let name = EntryID.random().text
@@ -21,13 +21,13 @@ struct OutputFiles: Sendable {
     }
 
     /// Keeps a file of another journal under its name.
-    func keep(_ bytes: [UInt8], as output: StoredOutput) throws {
+    package func keep(_ bytes: [UInt8], as output: StoredOutput) throws {
         guard let name = output.file else { return }
         try DurableFile.makeFolder(folder)
         try DurableFile.write(bytes, to: folder.appendingPathComponent(name).path)
     }
 
-    func read(_ output: StoredOutput) throws -> [UInt8] {
+    package func read(_ output: StoredOutput) throws -> [UInt8] {
         if let bytes = output.bytes { return bytes }
         guard let name = output.file, !name.contains("/"), !name.hasPrefix(".") else {
             throw ChainRow.Broken(description: "an output is nowhere")
@@ -43,7 +43,7 @@ struct OutputFiles: Sendable {
     }
 
     /// Removes the files of chains that have left.
-    func remove(_ names: [String]) {
+    package func remove(_ names: [String]) {
         for name in names where !name.contains("/") && !name.hasPrefix(".") {
             unlink(folder.appendingPathComponent(name).path)
         }
@@ -51,14 +51,26 @@ struct OutputFiles: Sendable {
 
     /// Removes files that no row names: after a kill between file and row, or with a removed chain.
     func sweep(_ journal: Journal) async throws {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        let names = self.names
         guard !names.isEmpty else { return }
-        let known = try await journal.read { db in
-            Set(
-                try String.fetchAll(
-                    db,
-                    sql: "SELECT outputFile FROM chainTask WHERE outputFile IS NOT NULL"))
-        }
+        let known = try await journal.read { try Self.named($0) }
+        sweep(names, but: known)
+    }
+
+    /// The files that are there.
+    package var names: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    }
+
+    /// The files that rows name.
+    package static func named(_ db: Database) throws -> Set<String> {
+        Set(
+            try String.fetchAll(
+                db, sql: "SELECT outputFile FROM chainTask WHERE outputFile IS NOT NULL"))
+    }
+
+    /// Removes these files, but for those that rows name.
+    package func sweep(_ names: [String], but known: Set<String>) {
         for name in names where !known.contains(name) {
             unlink(folder.appendingPathComponent(name).path)
         }

@@ -57,6 +57,13 @@ package struct ChainViewer: Sendable {
         return overview ?? ChainOverview()
     }
 
+    /// The schedules, by name.
+    ///
+    /// - Throws: as `Journal.peek`.
+    package func schedules() throws -> [ChainScheduleStatus] {
+        try Journal.peek(at: folder, schemas: schemas) { try ChainScheduleStatus.list($0) } ?? []
+    }
+
     /// The only chain whose id begins with this.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry` for none or several; as

@@ -92,6 +92,54 @@ struct BudgetTests {
         await fixture.close()
     }
 
+    @Test("Time in the background that is granted again, without a slot, is used too")
+    func grantedAgain() async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Int>("count") { to in Work("count", Count.self) { _ in .init(to: to) } }
+        let chains = try await fixture.open(
+            [chain], workers: [Count(checker: fixture.checker)]
+        ) { $0.margin = .milliseconds(50) }
+        let id = try await chains.start(chain, input: 200)
+        try await eventually("it counts") { fixture.checker.all.count > 3 }
+        await chains.background(granted: .milliseconds(150))
+        #expect(try await chains.status(id)?.state == .running)
+        await chains.background(granted: .seconds(20))
+        #expect(try await chains.status(id)?.state == .succeeded)
+        #expect(fixture.checker.all == (1...200).map { "\($0)" }, "it went on where it was")
+        await fixture.close()
+    }
+
+    @Test("A task that failed is tried again within the time, which does not end before")
+    func retried() async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Int>("retried") { failures in
+            let wait = failures == 1 ? Duration.milliseconds(300) : .seconds(60)
+            Work("say", Say.self) { _ in .init(line: "a", failures: failures) }
+                .retry(attempts: 3, Backoff(base: wait, longest: wait))
+        }
+        let scheduler = MemoryScheduler()
+        let chains = try await fixture.open([chain], scheduler: scheduler) {
+            $0.margin = .milliseconds(50)
+            $0.jitter = { 1 }
+        }
+        let id = try await chains.start(chain, input: 1)
+        await chains.background(granted: .seconds(15))
+        #expect(try await chains.status(id)?.state == .succeeded)
+        #expect(scheduler.asked.isEmpty)
+
+        // One that is due after the time is over does not use it up.
+        let late = try await chains.start(chain, input: 2)
+        await chains.foreground()
+        try await eventually("it has failed once") {
+            try await chains.status(late)?.tasks[0].failures == 1
+        }
+        let began = ContinuousClock.now
+        await chains.background(granted: .seconds(30))
+        #expect(ContinuousClock.now - began < .seconds(10))
+        #expect(scheduler.asked.count == 1)
+        await fixture.close()
+    }
+
     @Test("A slot is complete when nothing is left to do")
     func slotIsDone() async throws {
         let fixture = try EngineFixture()

@@ -136,11 +136,11 @@ struct ChainFaultTests {
     }
 
     @Test(
-        "A broken row quarantines its chain, and the others go on",
+        "A broken row quarantines its chain; the others go on, and the next of its name begins",
         arguments: [
-            "UPDATE chain SET input = x'7b' WHERE definition = 'script' AND name = 'bad'",
-            "UPDATE chainTask SET state = 77 WHERE chain = (SELECT seq FROM chain WHERE name = 'bad')",
-            "DELETE FROM chainTask WHERE place = 1 AND chain = (SELECT seq FROM chain WHERE name = 'bad')",
+            "UPDATE chain SET input = x'7b' WHERE seq = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
+            "UPDATE chainTask SET state = 77 WHERE chain = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
+            "DELETE FROM chainTask WHERE place = 1 AND chain = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
         ])
     func brokenRow(damage: String) async throws {
         let fixture = try EngineFixture()
@@ -148,6 +148,7 @@ struct ChainFaultTests {
         var chains = try await fixture.open([chain], runs: false)
         let steps = Script(steps: [[.init(line: "a")], [.init(line: "b")]])
         let bad = try await chains.start(chain, input: steps, name: "bad")
+        let next = try await chains.start(chain, input: steps, name: "bad", onConflict: .append)
         let good = try await chains.start(chain, input: steps)
         await fixture.close()
         try fixture.sqlite(damage)
@@ -158,6 +159,7 @@ struct ChainFaultTests {
         try await chains.wait(bad, for: .quarantined)
         #expect(try await chains.status(bad)?.reason?.contains("corrupt") == true)
         #expect(await watch.value == .quarantined, "who watches it is told")
+        try await chains.wait(next, for: .succeeded)
         await fixture.close()
     }
 

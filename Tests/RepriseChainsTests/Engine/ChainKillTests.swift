@@ -167,6 +167,40 @@ struct ChainKillTests {
         try stage.checkLedger()
     }
 
+    @Test("A schedule that is killed 8 times begins no time twice, one run at a time, and goes on")
+    func schedule() async throws {
+        let stage = try Stage()
+        try await onThread {
+            for kill in 0..<9 {
+                let process = try stage.process("ticking", 0, 20)
+                #expect(process.readLine() == "open")
+                #expect(process.readLine() == (kill == 0 ? "added" : "kept"))
+                stage.wait(for: stage.lines.count + (kill < 8 ? 1 : 5), process)
+                // Somewhere between two times, or within a run.
+                usleep(UInt32.random(in: 0..<300_000))
+                process.kill()
+            }
+        }
+        let viewer = ChainViewer(at: stage.journal, schemas: [Chains.schema])
+        let runs = Array(try viewer.list(limit: 1_000).chains.reversed())
+        #expect(runs.count > 3)
+        for (former, run) in zip(runs, runs.dropFirst()) {
+            let (start, end) = (try #require(former.startedAt), try #require(former.endedAt))
+            let next = try #require(run.startedAt)
+            // Its fast clocks are read one after the other: a pause in between sets the calendar.
+            #expect(start.duration(to: next) >= .seconds(450), "a time has one run")
+            #expect(end <= next, "no two of them are under way")
+            #expect(former.state == .succeeded && run.name == "ticking")
+        }
+        let ids = Set(
+            stage.lines.compactMap { $0.key.split(separator: "/").first.map(String.init) })
+        #expect(ids.isSubset(of: runs.map { $0.id }))
+        #expect(ids.count >= runs.count - 1, "all but the last have taken place")
+        let schedule = try #require(try viewer.schedules().first)
+        #expect(schedule.next != nil && schedule.reason == nil)
+        #expect(schedule.lastRun?.text == runs.last?.id)
+    }
+
     @Test("Of eight parallel tasks killed after three, only those without an outcome run again")
     func parallelTasks() async throws {
         let stage = try Stage()

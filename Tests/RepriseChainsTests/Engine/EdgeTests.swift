@@ -146,15 +146,22 @@ struct EdgeTests {
         await fixture.close()
     }
 
-    @Test("A worker that does not stop at its deadline is given up, and the chain has failed")
-    func deafAndLate() async throws {
+    @Test(
+        "A worker that does not stop at its deadline is given up, and the chain has failed",
+        arguments: [false, true])
+    func deafAndLate(isInterruptedBefore: Bool) async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("deaf") { _ in
             Work("a", Say.self) { _ in .init(line: "a", isDeaf: true) }
-                .deadline(.milliseconds(50))
+                .deadline(.milliseconds(isInterruptedBefore ? 1_000 : 50))
         }
         let chains = try await fixture.open([chain]) { $0.cancelGrace = .milliseconds(50) }
         let id = try await chains.start(chain, input: 1)
+        if isInterruptedBefore {
+            try await eventually("it has begun") { fixture.checker.all == ["a 1"] }
+            await chains.background(granted: .milliseconds(20))
+            await chains.foreground()
+        }
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
         await fixture.close()

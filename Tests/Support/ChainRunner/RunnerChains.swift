@@ -111,6 +111,12 @@ let hanging = Chain<RunnerInput>("hanging") { _ in
     Work("after", Append.self) { _ in .init(line: "after") }
 }
 
+/// One that runs again and again.
+let ticking = Chain<RunnerInput>("ticking") { input in
+    Work("tick", Append.self) { _ in .init(line: "tick", milliseconds: input.milliseconds) }
+    Work("tock", Append.self) { _ in .init(line: "tock", milliseconds: input.milliseconds) }
+}
+
 /// One that waits for what never comes.
 let waiting = Chain<RunnerInput>("waiting") { _ in
     WaitFor(for: .session)

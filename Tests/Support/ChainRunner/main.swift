@@ -1,8 +1,10 @@
 // A process to be killed: starts one chain, or goes on with it, and ends when that has.
 //
 //   ChainRunner FOLDER FILE steps|parallel|deciding|hanging|waiting COUNT MILLISECONDS [takeover]
+//   ChainRunner FOLDER FILE ticking COUNT MILLISECONDS
 //
-// Prints "open", then "ended STATE"; its workers append to FILE.
+// Prints "open", then "ended STATE"; its workers append to FILE. With "ticking" it prints what
+// became of the schedule, and runs until it is killed.
 
 import Foundation
 import RepriseChains
@@ -22,12 +24,16 @@ else {
 }
 let input = RunnerInput(count: count, milliseconds: milliseconds)
 var configuration = Chains.Configuration()
-configuration.chains = [steps, parallel, deciding, hanging, waiting]
+configuration.chains = [steps, parallel, deciding, hanging, waiting, ticking]
 configuration.workers = [Append(arguments[2])]
 configuration.jitter = { 0 }
 var settings = Journal.Configuration()
 settings.takeOver = arguments.contains("takeover")
 settings.busyTimeout = .milliseconds(200)
+if arguments[3] == "ticking" {
+    configuration.timekeeper = FastClock()
+    settings.timekeeper = FastClock()
+}
 /// Starts so many chains that wait, unless they are there; says so when they do, and stays.
 func stay(_ chains: Chains, _ count: Int, _ journal: Journal) async throws -> Never {
     if try await chains.list(limit: 1).isEmpty {
@@ -51,6 +57,15 @@ func stay(_ chains: Chains, _ count: Int, _ journal: Journal) async throws -> Ne
     exit(0)
 }
 
+/// Runs a chain every 15 minutes by its clock.
+func tick(_ chains: Chains, _ input: RunnerInput) async throws -> Never {
+    let change = try await chains.schedule(
+        ticking, input: input, name: "ticking", runs: .every(.seconds(900)))
+    say("\(change)")
+    try await chains.run()
+    exit(0)
+}
+
 do {
     let journal = try await Journal.open(
         at: URL(fileURLWithPath: arguments[1]), kinds: Chains.kinds(configuration),
@@ -58,6 +73,7 @@ do {
     say("open")
     let chains = Chains(journal: journal, configuration: configuration)
     if arguments[3] == "waiting" { try await stay(chains, count, journal) }
+    if arguments[3] == "ticking" { try await tick(chains, input) }
     var id = try await chains.list(limit: 1).first?.id
     if id == nil {
         switch arguments[3] {

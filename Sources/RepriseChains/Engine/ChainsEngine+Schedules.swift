@@ -1,0 +1,52 @@
+import RepriseCore
+import RepriseJournal
+
+/// Schedules: their commands, and corrections of their times.
+extension ChainsEngine {
+    /// The time of a schedule has come.
+    func cameDue(_ name: String?, _ delivery: EntryDelivery) async throws {
+        guard let name, let row = try await journal.read({ try ScheduleRow.read(name, $0) }),
+            row.entry == delivery.entry.id.text
+        else {
+            return delivery.end(
+                as: .ended(.superseded, reason: "Its schedule waits for another time."),
+                written: { [budget] in budget.ring() })
+        }
+        let run: Result<NewChain, any Error> = Result { try makeRun(of: row) }
+        let zone = configuration.zone()
+        delivery.end(
+            as: .applied,
+            alongside: { [journal] db in
+                try ChainSchedules.came(delivery.entry.id, of: name, run, in: zone, db, journal)
+            },
+            // A slot waits until nothing is left to do.
+            written: { [budget] in budget.ring() })
+    }
+
+    /// - Throws: why this version of the app cannot start it.
+    private nonisolated func makeRun(of row: ScheduleRow) throws -> NewChain {
+        guard let definition = definitions[row.definition] else {
+            throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
+        }
+        let plan = try definition.plan(for: row.input)
+        if let missing = plan.missingWorker({ registry?[$0] != nil }) { throw missing }
+        return NewChain(
+            id: EntryID.random().text, definition: definition.name, version: definition.version,
+            plan: plan, input: row.input, name: row.name, onConflict: .keep,
+            constraints: row.constraints, delay: nil, deadline: row.deadline)
+    }
+
+    /// The calendar, the zone or the app may have changed.
+    nonisolated func reviewSchedules() async throws {
+        guard try await journal.read({ try ChainSchedules.isAny($0) }) else { return }
+        let zone = configuration.zone()
+        try await journal.write { [journal] db in
+            try ChainSchedules.review(in: zone, db, journal)
+        }
+    }
+
+    /// As ``reviewSchedules()``; what cannot be written now is reviewed at the next occasion.
+    nonisolated func lookAtSchedules() async {
+        do { try await reviewSchedules() } catch { loop.note(error) }
+    }
+}
