@@ -1,12 +1,6 @@
 // Not run by the project's own tests, which run on Linux; compiled only with Network.framework.
 #if canImport(Network)
-    // Where it is in a module of its own, as for scripts/check-apple, nothing public is
-    // Foundation's.
-    #if canImport(FoundationNetworking)
-        import Foundation
-    #else
-        public import Foundation
-    #endif
+    public import Foundation
     public import RepriseCore
 
     /// Speaks HTTP by `URLSession` with bodies of any size.

@@ -56,7 +56,14 @@ extension Notices {
     @discardableResult
     package func record(_ response: NotificationResponse) async throws -> Bool {
         let arrival = NoticeArrival(response)
-        let isRecorded = try await routing.record(arrival, as: response.tapID)
+        let hint = NoticeContent.hint(response.notification.request.content.info)
+        let (noticeStore, now) = (driver.noticeStore, configuration.timekeeper.wall())
+        let isRecorded = try await routing.record(arrival, as: response.tapID) { db in
+            // Where no extension has told of it, the icon has the push's badge.
+            guard let hint, hint.badge != nil else { return }
+            try noticeStore.heard(hint, at: now, db)
+            try NoticeBadgeRow.forgetShown(db)
+        }
         if let channel = arrival.channelName {
             driver.inbox.put { $0.channels.insert(channel) }
         }

@@ -57,8 +57,9 @@ extension Notices {
         /// Called at each decision; it must not block. Where an app does not know, the system
         /// silences by itself.
         public var isFocused: @Sendable () -> Bool = { false }
-        /// Whether a message, as JSON, mentions the signed-in user, which some mutes let through;
-        /// see ``setMention(in:decoder:_:)``.
+        /// Whether a message, as JSON, counts as a mention of the signed-in user on this device,
+        /// beside those that name the user in `notice.mentions`; see
+        /// ``setMention(in:decoder:_:)``.
         public var isRawJSONMention: @Sendable (_ json: [UInt8]) -> Bool = { _ in false }
 
         package var logger = Logger.silent
@@ -92,7 +93,7 @@ extension Notices {
             rawJSONReply = { [UInt8](try encoder().encode(body($0))) }
         }
 
-        /// Says which messages mention the signed-in user, which some mutes let through.
+        /// Says which other messages count as mentions of the signed-in user on this device.
         ///
         /// ```swift
         /// notices.setMention(in: Note.self) { $0.text.contains("@ada") }

@@ -47,7 +47,7 @@ extension LimitTable {
                 "not taken for one of Reprise"),
             Limit(
                 "notices.reply", "a reply typed on a notification",
-                "\(NoticeLimits.replyBytes) characters", "cut"),
+                "\(bytes: NoticeLimits.replyBytes)", "cut between characters"),
             Limit(
                 "notices.taps", "taps in flight", "\(NoticeLimits.tapsInFlight)",
                 "the others wait"),
@@ -108,6 +108,13 @@ extension LimitTable {
                 "noticeSettings.appearance", "a sender's name; the address of a picture",
                 "\(NoticeAppearance.senderBytes); \(bytes: NoticeAppearance.pictureBytes)",
                 "the name is cut; the picture is left out"),
+            Limit(
+                "noticeSettings.activeElsewhere",
+                "a device that saw its person read elsewhere makes no sound, if he wants that",
+                "\(PushPayloadLimits.activeElsewhere)", "then it rings again"),
+            Limit(
+                "noticeSettings.mentions", "users whom a message mentions", "\(Mentions.limit)",
+                "later names mean nothing; `publish(_:mentions:)` throws `.tooLarge`"),
             Limit(
                 "noticeSettings.sharedAccount", "the file that names the current account's folder",
                 "\(bytes: SharedAccount.bytes)", "not followed: the push is shown as it came"),

@@ -33,6 +33,7 @@ enum NoticeContent {
         content.info = info(of: message, head: head, to: me)
         let asked = text.appearance
         content.relevance = asked.relevance
+        content.soundName = asked.sound
         if let from = message.from, let name = asked.sender {
             content.conversation = NotificationConversation(
                 id: message.channel.text, sender: from.text, name: name, picture: asked.picture,

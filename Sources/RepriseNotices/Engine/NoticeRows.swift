@@ -181,7 +181,7 @@ struct NoticeBadgeRow: Hashable, Sendable {
     /// The server's newest count.
     var counted: Int64?
     var asOf: Int64
-    /// The badge last set in the system; nil: none.
+    /// The badge last set in the system; nil: none, or a push may have set another since.
     var shown: Int64?
     /// Whether a push has announced messages that the log does not have yet.
     var isBehind: Bool
@@ -222,6 +222,12 @@ struct NoticeBadgeRow: Hashable, Sendable {
     static func shown(_ count: Int64, _ db: Database) throws {
         try db.cachedStatement(sql: "UPDATE noticesBadge SET shown = ?1 WHERE shown IS NOT ?1")
             .execute(arguments: [count])
+    }
+
+    /// A push may have set the icon's badge.
+    static func forgetShown(_ db: Database) throws {
+        try db.cachedStatement(sql: "UPDATE noticesBadge SET shown = NULL WHERE shown IS NOT NULL")
+            .execute()
     }
 
     /// A count of the server: an older one never takes the place of a newer.

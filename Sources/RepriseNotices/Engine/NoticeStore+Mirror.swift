@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -86,6 +87,12 @@ extension NoticeStore {
         let isNew = row.machine == nil
         // One record a message: it may have been looked at before its entry was handled.
         if row.machine?.way == .extension { return channel }
+        configuration.logger.tell(
+            .debug, "The extension has shown a message.",
+            [
+                "message": id.text, "channel": channel.text, "seq": "\(record.seq)",
+                "reason": record.reason, "presentation": "\(record.presentation)",
+            ])
         let step = NoticeMachine.take(
             .extensionShowed(
                 PresentationOptions(rawValue: record.presentation), reason: record.reason),
@@ -99,8 +106,7 @@ extension NoticeStore {
             hint.badge = PushHint.Badge(count: count, asOf: WallTime(milliseconds: asOf))
             try heard(hint, at: now, db)
         }
-        // The system's badge was set elsewhere: it is set again.
-        try db.execute(sql: "UPDATE noticesBadge SET shown = NULL")
+        try NoticeBadgeRow.forgetShown(db)
         return channel
     }
 
@@ -123,6 +129,7 @@ extension NoticeStore {
             time: hint.time ?? moment.wall, isDeleted: isDeleted ?? false, body: [])
         let decision = decide(
             message, .push, channel, NoticeMachine.shown(known), try messages.user(db), moment)
+        tell(message, .push, decision.reason.rawValue, decision.presentation)
         let event: NoticeMachine.Event =
             isRemote ? .pushArrived(decision) : .localArrived(decision)
         var step = NoticeMachine.take(event, &row.machine)

@@ -86,6 +86,7 @@ extension NoticeStore {
             }
             if row.machine != before { try finish(row, step, moment, &plan, db) }
         }
+        try NoticeBadgeRow.forgetShown(db)
         plan.badge = try NoticeBadgeRow.read(db)
         for index in plan.shows.indices where moment.settings.badges {
             plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)

@@ -13,6 +13,10 @@ struct NoticeStore: Sendable {
         var onScreen: ChannelName?
         var wall: WallTime
         var preferences = NoticePreferences()
+        /// Whether the person may be using this device.
+        var isForeground = false
+        /// When the person was last seen to read on another device.
+        var readElsewhere: WallTime?
     }
 
     /// The actions that follow a durable decision.
@@ -26,6 +30,18 @@ struct NoticeStore: Sendable {
         var secondAlerts = 0
         var again = 0
         var bulk: Int64 = 0
+        /// Whether the person has just read on another device.
+        var isReadElsewhere = false
+
+        /// Whether the system's badge is to be set by itself.
+        ///
+        /// Where it is not known which one the icon has, 0 waits until nothing stands: it would
+        /// remove notifications whose messages are not in the log yet.
+        func setsBadge(beside standing: [DeliveredNotice]) -> Bool {
+            let count = badge.effective.count
+            guard badge.shown == nil else { return badge.shown != count }
+            return count > 0 || standing.allSatisfy { removes.contains($0.request) }
+        }
     }
 
     let messages: any NoticeMessages
@@ -60,7 +76,7 @@ struct NoticeStore: Sendable {
         let former = try NoticeChannelRow.find(channel, db)
         guard let log = try messages.standing(of: channel, db),
             let mark = try messages.mark(of: channel, db)
-        else { return try forget(former, flow, moment, db) }
+        else { return try lookFromAfar(at: channel, former, flow, moment, db) }
         var row = former ?? Self.begin(channel, log)
         if row.log == NoticeChannelRow.noLog {
             row = Self.begin(channel, log)
@@ -76,6 +92,13 @@ struct NoticeStore: Sendable {
         try NoticeBadgeRow.add(unread.count - (former?.unread ?? 0), db)
         row.unread = unread.count
         row.isExact = unread.isExact
+        var moment = moment
+        if let former, log.read > former.read, flow?.liveAfter != nil, !moment.isForeground,
+            try messages.isReadKnown(channel, through: log.read, db)
+        {
+            moment.readElsewhere = moment.wall
+            plan.isReadElsewhere = true
+        }
         (row.cursor, row.head, row.mark) = (log.arrival, log.head, mark)
         (row.read, row.start) = (log.read, log.start)
         try row.write(at: moment.wall, db)
@@ -92,16 +115,20 @@ struct NoticeStore: Sendable {
             unread: 0, isExact: false, wanted: 0)
     }
 
-    /// A push has counted messages of a channel that this device does not follow: they never
-    /// arrive.
-    private func forget(
-        _ row: NoticeChannelRow?, _ flow: NoticeFlow?, _ moment: Moment, _ db: Database
+    /// A channel of which this device has nothing: the server may have counted it, or a push.
+    private func lookFromAfar(
+        at channel: ChannelName, _ former: NoticeChannelRow?, _ flow: NoticeFlow?,
+        _ moment: Moment, _ db: Database
     ) throws {
-        guard flow == nil, var row, row.log == NoticeChannelRow.noLog, row.wanted > 0 else {
-            return
-        }
-        row.wanted = 0
-        try row.write(at: moment.wall, db)
+        let counted = try messages.unread(in: channel, db)
+        guard former != nil || counted.count > 0 else { return }
+        var row = former ?? NoticeChannelRow(heardOf: channel)
+        guard row.log == NoticeChannelRow.noLog else { return }
+        try NoticeBadgeRow.add(counted.count - row.unread, db)
+        (row.unread, row.head) = (counted.count, counted.head)
+        // What a push has counted never arrives: only a later count of the server takes its place.
+        if flow == nil, counted.head == 0 { row.wanted = 0 }
+        if row != former { try row.write(at: moment.wall, db) }
     }
 
     /// The current unread count, updated incrementally where that is exact.
@@ -149,18 +176,17 @@ struct NoticeStore: Sendable {
                 ahead: ahead)
             if known == nil, left <= 0, !decision.presentation.isDisjoint(with: [.banner, .list]) {
                 try NoticeRows.count("beyond", db)
+                tell(message, source, "beyond")
                 continue
             }
             guard
                 let content = NoticeContent.make(
                     message, head: row.head, to: me, decision.presentation, configuration)
-            else { continue }
-            configuration.logger.tell(
-                .debug, "A message is decided.",
-                [
-                    "id": message.id.text, "channel": message.channel.text,
-                    "decision": "\(decision)",
-                ])
+            else {
+                tell(message, source, "withoutNotice")
+                continue
+            }
+            tell(message, source, decision.reason.rawValue, decision.presentation)
             let step = NoticeMachine.take(
                 .stored(decision, isLive ? .live : .catchUp), &notice.machine)
             notice.content = step.shows ? content : nil
@@ -172,6 +198,20 @@ struct NoticeStore: Sendable {
             }
         }
         plan.shows += shows.reversed()
+    }
+
+    /// Logs how a message is shown, or why not.
+    func tell(
+        _ message: NoticeMessage, _ source: Notice.Source, _ reason: @autoclosure () -> String,
+        _ presentation: PresentationOptions = []
+    ) {
+        configuration.logger.tell(
+            .debug, "A message is decided.",
+            [
+                "message": message.id.text, "channel": message.channel.text,
+                "seq": "\(message.seq)", "by": "\(source)", "reason": reason(),
+                "presentation": "\(presentation.rawValue)",
+            ])
     }
 
     /// The row of a message; also from an unmerged record of an extension.
@@ -193,7 +233,9 @@ struct NoticeStore: Sendable {
     ) -> NoticeDecision {
         var notice = Notice(
             id: message.id, channel: message.channel, seq: message.seq, sender: message.from,
-            isMention: configuration.isRawJSONMention(message.body), isDeleted: message.isDeleted,
+            isMention: Mentions(in: message.body).contains(me)
+                || configuration.isRawJSONMention(message.body),
+            isDeleted: message.isDeleted,
             published: message.time.advanced(by: ahead), source: source)
         notice.isDeleted = message.isDeleted
         return .decide(notice, in: state(notice, row, shown, me, moment))
@@ -210,7 +252,9 @@ struct NoticeStore: Sendable {
         state.onScreen = moment.onScreen
         state.channelMute = moment.preferences.channelMute(notice.channel)
         state.senderMute = notice.sender.map { moment.preferences.senderMute($0) } ?? .none
-        state.isQuiet = moment.preferences.isQuiet(moment.wall) || configuration.isFocused()
+        state.isQuiet =
+            moment.preferences.isQuiet(moment.wall) || configuration.isFocused()
+            || moment.isActiveElsewhere
         state.lateAfter = configuration.lateAfter
         return state
     }
@@ -229,6 +273,14 @@ struct NoticeStore: Sendable {
             plan.again += 1
             try NoticeRows.count("unconfirmed", db)
         }
+    }
+}
+
+extension NoticeStore.Moment {
+    /// Whether the person is active on another device, and wants no sound then.
+    fileprivate var isActiveElsewhere: Bool {
+        guard preferences.isSilentElsewhere, !isForeground, let readElsewhere else { return false }
+        return PushSilence.isActive(since: readElsewhere, at: wall)
     }
 }
 

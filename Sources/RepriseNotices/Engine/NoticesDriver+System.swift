@@ -18,7 +18,7 @@ extension NoticesDriver {
     }
 
     func perform(
-        _ plan: NoticeStore.Plan, _ moment: NoticeStore.Moment, isFirst: Bool = false
+        _ plan: NoticeStore.Plan, _ standing: [DeliveredNotice], _ moment: NoticeStore.Moment
     ) async throws {
         guard let system else { return }
         diagnostics.tally.secondAlerts += plan.secondAlerts
@@ -39,7 +39,7 @@ extension NoticesDriver {
         if moment.settings.badges, isAllowed(moment.settings) {
             if !added.isEmpty {
                 badge = count
-            } else if plan.badge.shown != count || (isFirst && count > 0) {
+            } else if plan.setsBadge(beside: standing) {
                 try await system.setBadge(Int(clamping: count))
                 diagnostics.tally.badges += 1
                 badge = count
@@ -82,11 +82,16 @@ extension NoticesDriver {
                 taken.append(show.id)
                 notTaken.remove(show.id)
                 diagnostics.tally.shown += 1
+                configuration.logger.tell(
+                    .debug, "A notification is shown.", ["message": show.id.text])
             } catch let error as RepriseError
                 where error.code == .refused || error.code == .tooLarge
             {
                 refused.append(show.id)
                 diagnostics.tally.refused += 1
+                configuration.logger.tell(
+                    .debug, "A notification is refused by the system.",
+                    ["message": show.id.text, "reason": error.message])
             } catch {
                 return (taken, refused, error)
             }

@@ -22,6 +22,8 @@ actor NoticesDriver {
     var asked: WallTime?
     /// Requests that the system refused, so that they were certainly not seen.
     var notTaken: Set<EntryID> = []
+    /// When the person was last seen to read on another device.
+    private var readElsewhere: WallTime?
     /// Catch-ups that are waited for, and until when.
     private var postponed: [ChannelName: Duration] = [:]
     private let alarm: Alarm
@@ -130,7 +132,8 @@ actor NoticesDriver {
         diagnostics.delivered = standing.count
         let moment = NoticeStore.Moment(
             settings: settings, onScreen: scene.onScreen, wall: clock.wall(),
-            preferences: configuration.preferences())
+            preferences: configuration.preferences(), isForeground: scene.isForeground,
+            readElsewhere: readElsewhere)
         var channels = work.channels
         if work.recovers || recoversAgain {
             let held = try await unplaced(isUrgent: work.isUrgent)
@@ -162,7 +165,8 @@ actor NoticesDriver {
         let plan = try await journal.write { [noticeStore] db in
             try noticeStore.look(at: ready, flows: flows, standing: standing, moment, db)
         }
-        try await perform(plan, moment)
+        if plan.isReadElsewhere { readElsewhere = moment.wall }
+        try await perform(plan, standing, moment)
     }
 
     /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the
@@ -218,7 +222,7 @@ actor NoticesDriver {
         let plan = try await journal.write { [noticeStore] db in
             try noticeStore.recover(standing, notTaken: known, held: held, moment, db)
         }
-        try await perform(plan, moment, isFirst: true)
+        try await perform(plan, standing, moment)
         return try await journal.read { [noticeStore] db in
             let known = try Row.fetchAll(db, sql: "SELECT channel, mark FROM noticesChannel")
                 .reduce(into: [String: String]()) { $0[$1[0]] = $1[1] }

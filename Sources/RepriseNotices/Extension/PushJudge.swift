@@ -61,7 +61,7 @@ package struct PushJudge: Sendable {
     private func notice(_ hint: PushHint, _ id: EntryID) -> Notice {
         Notice(
             id: id, channel: hint.channel, seq: hint.seq, sender: hint.from,
-            published: hint.time ?? now, source: .push)
+            isMention: hint.isMention, published: hint.time ?? now, source: .push)
     }
 
     /// The extension only runs if the system may show something, and the system applies current

@@ -78,7 +78,7 @@ package struct NoticesReading: Hashable, Sendable {
         ).map(Self.decided)
     }
 
-    private static func decided(_ row: Row) -> Decided {
+    static func decided(_ row: Row) -> Decided {
         let standing: String =
             switch NoticeMachine.Status(rawValue: row["standing"]) {
             case .asked: "asked"

@@ -25,7 +25,12 @@ struct NoticeArrival: Hashable, Sendable, Codable {
         case .button(let name): action = name
         case .text(let name, let answer):
             action = name
-            text = String(answer.prefix(NoticeLimits.replyBytes))
+            var bytes = 0
+            text = String(
+                answer.prefix { character in
+                    bytes += character.utf8.count
+                    return bytes <= NoticeLimits.replyBytes
+                })
         }
         action = String(action.prefix(64))
         let content = response.notification.request.content

@@ -27,14 +27,20 @@ final class NoticeRouting: Sendable {
 
     // MARK: Recording
 
+    /// `also` is written with it, but not into the spool.
+    ///
     /// - Returns: whether it is in the journal; else it is in the spool.
-    func record(_ arrival: NoticeArrival, as id: EntryID) async throws -> Bool {
+    func record(
+        _ arrival: NoticeArrival, as id: EntryID,
+        also: @Sendable @escaping (Database) throws -> Void
+    ) async throws -> Bool {
         let entry = NewEntry(
             id: id, kind: kind(of: arrival), source: arrival.action, payload: try arrival.payload)
         let now = clock.wall()
         return try await journal.write(orSpool: entry) { [journal] db in
             try journal.record(entry, in: db)
             try NoticeTapLog.recorded(id, arrival, at: now, db)
+            try also(db)
             // The system has taken it away itself.
             guard let message = arrival.messageID, var row = try NoticeRows.row(message, db)
             else { return }

@@ -20,9 +20,7 @@ public struct NoticeSettings: Hashable, Sendable {
     public struct Mute: Hashable, Sendable {
         /// Until then; nil: for ever.
         public var until: WallTime?
-        /// Whether mentions come through.
-        ///
-        /// Of this device alone: the server does not know it.
+        /// Whether mentions of the signed-in user come through.
         public var exceptMentions: Bool
         /// The server's state of it.
         public var status: Status
@@ -46,6 +44,8 @@ public struct NoticeSettings: Hashable, Sendable {
     public var deviceQuiet: Quiet?
     /// The server's state of the push registration; nil: not registered.
     public var push: Status?
+    /// The server's state of the silence while the person is active on another device; nil: off.
+    public var silentElsewhere: Status?
 
     /// No settings.
     public init() {}
@@ -100,6 +100,7 @@ extension NoticeSettings {
         preferences.channelMute = { mute(of: $0) }
         preferences.senderMute = { mute(of: $0) }
         preferences.isQuiet = { isQuiet(at: $0) }
+        preferences.isSilentElsewhere = silentElsewhere != nil
         preferences.mirror = { write(to: &$0) }
         return preferences
     }

@@ -28,11 +28,11 @@ extension Notices {
     /// - Parameters:
     ///   - channel: the channel.
     ///   - until: the end; nil: for ever.
-    ///   - exceptMentions: whether mentions come through, where this device decides.
+    ///   - exceptMentions: whether mentions of the signed-in user come through.
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
     ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
-        channel: ChannelName, until: WallTime? = nil, exceptMentions: Bool = false
+        channel: ChannelName, until: WallTime? = nil, exceptMentions: Bool = true
     ) async throws {
         try await settingsDriver.set(.channel(channel), Self.mute(until, exceptMentions))
     }
@@ -50,8 +50,7 @@ extension Notices {
     /// - Parameters:
     ///   - person: the person.
     ///   - until: the end; nil: for ever.
-    ///   - exceptMentions: whether mentions of the signed-in user come through, where this device
-    ///     decides.
+    ///   - exceptMentions: whether mentions of the signed-in user come through.
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``, and as
     ///   ``RepriseJournal/Journal/write(_:)``.
     public func mute(
@@ -77,6 +76,17 @@ extension Notices {
     public func setQuietHours(_ hours: QuietHours?, onThisDeviceAlone: Bool = false) async throws {
         try await settingsDriver.set(
             onThisDeviceAlone ? .deviceQuiet : .quiet, hours.map { SettingValue($0) })
+    }
+
+    /// Sets whether notifications make no sound while the person is active on another device.
+    ///
+    /// Active is who has read there within the last two minutes. Notifications go into the list
+    /// alone then; by default they ring.
+    ///
+    /// - Parameter isSilent: for all of the person's devices.
+    /// - Throws: as ``RepriseJournal/Journal/write(_:)``.
+    public func setSilentElsewhere(_ isSilent: Bool) async throws {
+        try await settingsDriver.set(.elsewhere, isSilent ? .silent : nil)
     }
 
     /// Registers this device's push token.

@@ -10,12 +10,15 @@ enum SettingTarget: Hashable, Sendable {
     case quiet
     case deviceQuiet
     case push
+    /// Whether nothing rings while the person is active on another device.
+    case elsewhere
 
     init?(_ text: String) {
         switch text {
         case "quiet": self = .quiet
         case "quiet:device": self = .deviceQuiet
         case "push": self = .push
+        case "elsewhere": self = .elsewhere
         default:
             if text.hasPrefix("channel:"), let name = try? ChannelName(String(text.dropFirst(8))) {
                 self = .channel(name)
@@ -34,6 +37,7 @@ enum SettingTarget: Hashable, Sendable {
         case .quiet: "quiet"
         case .deviceQuiet: "quiet:device"
         case .push: "push"
+        case .elsewhere: "elsewhere"
         }
     }
 
@@ -43,7 +47,7 @@ enum SettingTarget: Hashable, Sendable {
     var isMute: Bool {
         switch self {
         case .channel, .person: true
-        case .quiet, .deviceQuiet, .push: false
+        case .quiet, .deviceQuiet, .push, .elsewhere: false
         }
     }
 
@@ -55,6 +59,7 @@ enum SettingTarget: Hashable, Sendable {
         case .quiet: "the quiet hours"
         case .deviceQuiet: "the quiet hours of this device"
         case .push: "where this device is reached"
+        case .elsewhere: "the silence while another device is used"
         }
     }
 }
@@ -64,6 +69,7 @@ enum SettingValue: Hashable, Sendable, Codable {
     case mute(until: Int64?, exceptMentions: Bool)
     case quiet(from: String, to: String, zone: String)
     case push(platform: String, token: String)
+    case silent
 
     init(_ hours: QuietHours) {
         self = .quiet(from: hours.startText, to: hours.endText, zone: hours.zone)

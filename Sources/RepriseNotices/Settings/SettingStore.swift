@@ -137,13 +137,12 @@ struct SettingStore: Sendable {
             for (target, value) in server.prefix(2 * NoticeLimits.mutes) {
                 let before = old.removeValue(forKey: target.text)
                 guard before?.isOurs != true else { continue }
-                let merged = value.keeping(before?.value)
-                guard merged != before?.value else { continue }
+                guard value != before?.value else { continue }
                 try db.execute(
                     sql: """
                         INSERT INTO noticesSetting VALUES (?, ?, 0, NULL, NULL, ?)
                         ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
-                        """, arguments: [target.text, try merged.bytes, next])
+                        """, arguments: [target.text, try value.bytes, next])
             }
             // One that the server lacks was removed on another device, or has expired.
             for (target, row) in old where !row.isOurs && target != SettingTarget.push.text {
@@ -220,16 +219,6 @@ struct SettingStore: Sendable {
     }
 }
 
-extension SettingValue {
-    /// The server's value, with the fields that it does not know.
-    fileprivate func keeping(_ before: SettingValue?) -> SettingValue {
-        guard case .mute(let until, _) = self, case .mute(_, let exceptMentions) = before else {
-            return self
-        }
-        return .mute(until: until, exceptMentions: exceptMentions)
-    }
-}
-
 extension NoticeSettings {
     /// Copies one target's value from another, or removes it.
     mutating func replace(_ target: SettingTarget, from other: NoticeSettings) {
@@ -239,6 +228,7 @@ extension NoticeSettings {
         case .quiet: quiet = other.quiet
         case .deviceQuiet: deviceQuiet = other.deviceQuiet
         case .push: push = other.push
+        case .elsewhere: silentElsewhere = other.silentElsewhere
         }
     }
 
@@ -247,6 +237,7 @@ extension NoticeSettings {
         (deviceQuiet ?? quiet)?.hours == (other.deviceQuiet ?? other.quiet)?.hours
             && channels.mapValues(\.state) == other.channels.mapValues(\.state)
             && people.mapValues(\.state) == other.people.mapValues(\.state)
+            && (silentElsewhere == nil) == (other.silentElsewhere == nil)
     }
 
     fileprivate mutating func take(
@@ -270,7 +261,10 @@ extension NoticeSettings {
                 Quiet(hours: $0, status: status)
             }
         case (.push, .push): push = status
-        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _): break
+        case (.elsewhere, .silent): silentElsewhere = status
+        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _),
+            (.elsewhere, _):
+            break
         }
     }
 }

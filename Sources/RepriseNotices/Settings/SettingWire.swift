@@ -20,10 +20,14 @@ enum SettingWire {
             Call(method: "DELETE", path: "/v1/mutes/channels/\(name.text)")
         case (.person(let user), nil):
             Call(method: "DELETE", path: "/v1/mutes/users/" + segment(user.text))
-        case (.channel(let name), .mute(let until, _)):
-            Call(method: "PUT", path: "/v1/mutes/channels/\(name.text)", body: mute(until))
-        case (.person(let user), .mute(let until, _)):
-            Call(method: "PUT", path: "/v1/mutes/users/" + segment(user.text), body: mute(until))
+        case (.channel(let name), .mute(let until, let exceptMentions)):
+            Call(
+                method: "PUT", path: "/v1/mutes/channels/\(name.text)",
+                body: mute(until, exceptMentions ? nil : false))
+        case (.person(let user), .mute(let until, let exceptMentions)):
+            Call(
+                method: "PUT", path: "/v1/mutes/users/" + segment(user.text),
+                body: mute(until, exceptMentions ? true : nil))
         case (.quiet, nil): Call(method: "DELETE", path: "/v1/quiet-hours")
         case (.deviceQuiet, nil):
             Call(method: "DELETE", path: "/v1/quiet-hours?device=" + segment(device.text))
@@ -39,17 +43,26 @@ enum SettingWire {
             Call(
                 method: "PUT", path: "/v1/devices/" + segment(device.text),
                 body: registration(platform, token))
-        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _):
+        case (.elsewhere, nil): Call(method: "DELETE", path: "/v1/mutes/elsewhere")
+        case (.elsewhere, .silent):
+            Call(method: "PUT", path: "/v1/mutes/elsewhere", body: Array("{}".utf8))
+        case (.channel, _), (.person, _), (.quiet, _), (.deviceQuiet, _), (.push, _),
+            (.elsewhere, _):
             throw DispatchFailure.permanent("It is no setting of its target.")
         }
     }
 
-    private static func mute(_ until: Int64?) -> [UInt8] {
+    /// `exceptMentions` is nil where it is as the server assumes.
+    private static func mute(_ until: Int64?, _ exceptMentions: Bool?) -> [UInt8] {
         var json = JSONWriter()
         json.object { mute in
-            guard let until else { return }
-            mute.key("until")
-            mute.integer(until)
+            if let until {
+                mute.key("until")
+                mute.integer(until)
+            }
+            guard let exceptMentions else { return }
+            mute.key("exceptMentions")
+            mute.bool(exceptMentions)
         }
         return json.bytes
     }
@@ -104,8 +117,10 @@ struct ServerSettings {
             var channelId: String?
             var user: String?
             var until: Int64?
+            var exceptMentions: Bool?
         }
         var mutes: [Mute]
+        var elsewhere: Bool?
     }
 
     private struct Hours: Decodable {
@@ -131,8 +146,11 @@ struct ServerSettings {
 
     /// - Throws: ``Unreached`` for an unreadable response.
     mutating func takeMutes(_ body: [UInt8]) throws {
-        for mute in try Self.read(Mutes.self, body).mutes {
-            let value = SettingValue.mute(until: mute.until, exceptMentions: false)
+        let answer = try Self.read(Mutes.self, body)
+        if answer.elsewhere == true { values[.elsewhere] = .silent }
+        for mute in answer.mutes {
+            let value = SettingValue.mute(
+                until: mute.until, exceptMentions: mute.exceptMentions ?? (mute.user == nil))
             if let name = mute.channelId.flatMap({ try? ChannelName($0) }) {
                 values[.channel(name)] = value
             } else if let user = mute.user.flatMap({ try? UserID($0) }) {

@@ -154,7 +154,9 @@ actor FanOutScanner {
             let expires = event.time.advanced(by: content.life)
             if expires <= now, mayExpire { continue }
             candidates.append(
-                PushCandidate(seq: event.seq, id: event.id, from: event.from, expires: expires))
+                PushCandidate(
+                    seq: event.seq, id: event.id, from: event.from, expires: expires,
+                    mentions: Mentions(in: event.body)))
         }
         return Scan(scan: scan, target: target, candidates: candidates)
     }

@@ -178,6 +178,9 @@ package actor PushDispatcher {
         case .release(let numbers): for number in numbers { pushes[number] = nil }
         case .postpone(let number, let wait):
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
+            tell(
+                "A push has its outcome.", push.due,
+                ["outcome": "waited", "reason": "The device gets no more for now."])
             note(push.due, .again(after: wait, isAttempt: false))
         }
     }
@@ -236,6 +239,7 @@ package actor PushDispatcher {
         do {
             let step = try await scanner.step(channel, through: through, mayExpire: mayExpire())
             machine.walked(channel, added: step.added, through: step.through)
+            scanned(channel, step)
         } catch {
             failed("a scan", error)
             machine.scanFailed(channel, now: clock.uptime())
@@ -248,11 +252,21 @@ package actor PushDispatcher {
             let step = try await scanner.earlyStep(
                 channel, through: through, mayExpire: mayExpire())
             machine.walkedEarly(channel, added: step.added, through: step.through)
+            if step.added > 0 { scanned(channel, step) }
         } catch {
             failed("an early scan", error)
             machine.walkedEarly(channel, added: 0, through: .max)
         }
         signal.yield()
+    }
+
+    private func scanned(_ channel: ChannelName, _ step: FanOutScanner.Step) {
+        logger.tell(
+            .debug, "A channel was scanned for pushes.",
+            [
+                "service": provider.service.rawValue, "channel": channel.text,
+                "queued": "\(step.added)", "through": step.through.map { "\($0)" },
+            ])
     }
 
     // MARK: The queue
@@ -287,8 +301,12 @@ package actor PushDispatcher {
                     .init(
                         number: due.entry.number, target: due.entry.target,
                         lane: due.address?.lane ?? ""))
+                tell(
+                    "A push is decided.", due,
+                    ["decision": isQuiet ? "\(kind.rawValue) quiet" : kind.rawValue])
             case .drop(let why):
                 machine.dropped(due.entry.number)
+                tell("A push is decided.", due, ["decision": "none", "reason": why.rawValue])
                 note(due, .dropped(why))
             }
         }
@@ -333,26 +351,47 @@ package actor PushDispatcher {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
         }
+        tell(
+            "A push has its outcome.", due,
+            [
+                "outcome": (instead ?? acknowledgement).outcome,
+                "reason": instead == nil ? outcome.reason : nil,
+            ])
         note(due, instead ?? acknowledgement)
         signal.yield()
+    }
+
+    /// Logs a decision about a push, or its outcome: no address, no text, no key.
+    private func tell(
+        _ what: Logger.Message, _ due: DuePush, _ values: @autoclosure () -> [String: String?]
+    ) {
+        guard logger.logLevel <= .debug else { return }
+        let entry = due.entry
+        let names: [String: String?] = [
+            "service": provider.service.rawValue, "message": entry.message?.text,
+            "channel": entry.channel.text, "seq": "\(entry.seq)", "user": entry.user.text,
+            "device": entry.device.text, "attempt": "\(entry.attempts + 1)",
+        ]
+        logger.tell(.debug, what, names.merging(values()) { $1 })
     }
 
     /// Logs neither addresses nor texts nor keys; an unchanged failure once per
     /// ``PushLimits/troubleTold``.
     private func tell(_ outcome: PushOutcome, lane: String, _ now: Duration) {
         guard let news = troubles.ended(outcome, lane: lane, now: now) else { return }
-        let metadata: Logger.Metadata = [
-            "service": "\(provider.service.rawValue)", "reason": "\(news.reason)",
+        let values: [String: String?] = [
+            "service": provider.service.rawValue, "reason": news.reason,
         ]
         switch news.kind {
-        case .refused: logger.info("a push was refused", metadata: metadata)
+        case .refused: logger.tell(.info, "a push was refused", values)
         case .unavailable:
-            logger.warning("pushes wait: the provider does not answer", metadata: metadata)
+            logger.tell(.warning, "pushes wait: the provider does not answer", values)
         case .unauthorized:
-            logger.error(
+            logger.tell(
+                .error,
                 "pushes wait: the provider does not know us; check key, key id, team and topic",
-                metadata: metadata)
-        case .over: logger.info("the provider answers again", metadata: metadata)
+                values)
+        case .over: logger.tell(.info, "the provider answers again", values)
         }
     }
 

@@ -15,6 +15,8 @@ package struct PushEntry: Hashable, Sendable {
     package var from: UserID?
     package var attempts: Int
     package var expires: WallTime
+    /// Whether the message mentions the user.
+    package var isMention = false
 
     /// The device, for limits per device.
     package struct Target: Hashable, Sendable {
@@ -44,8 +46,10 @@ package struct DuePush: Hashable, Sendable {
     /// The channel's newest message for which a push to this device was accepted.
     package var pushed: Int64
     package var isMember: Bool
-    package var isChannelMuted: Bool
-    package var isSenderMuted: Bool
+    /// Whether the channel or the author is muted, and the message does not come through.
+    package var isMuted: Bool
+    /// Whether the user is active on another device, and wants no sound then.
+    package var isActiveElsewhere: Bool
     package var quietHours: QuietHours?
     /// The channel's title.
     package var title: String?
@@ -111,11 +115,13 @@ package enum PushRules {
         }
         if due.read >= entry.seq { return .drop(.read) }
         if due.delivered >= entry.seq { return .drop(.delivered) }
-        if due.isChannelMuted || due.isSenderMuted {
+        if due.isMuted {
             // A muted message still counts as unread. A browser must show something for each push,
             // so it gets none.
             return address.service == .apns ? .send(.badge, isQuiet: true) : .drop(.muted)
         }
-        return .send(.alert, isQuiet: due.quietHours?.contains(now) ?? false)
+        let isQuiet = PushSilence.holds(
+            isActiveElsewhere: due.isActiveElsewhere, hours: due.quietHours, at: now)
+        return .send(.alert, isQuiet: isQuiet)
     }
 }

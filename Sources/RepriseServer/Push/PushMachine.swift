@@ -362,3 +362,16 @@ package struct PushMachine: Sendable {
         actions.append(.load(PushLimits.page))
     }
 }
+
+extension PushMachine.Acknowledgement {
+    /// Its name in the metrics and in the log.
+    package var outcome: String {
+        switch self {
+        case .pushed: "sent"
+        case .dropped(let why): why.rawValue
+        case .dead: PushDrop.dead.rawValue
+        case .again(_, isAttempt: true): "retried"
+        case .again(_, isAttempt: false): "waited"
+        }
+    }
+}

@@ -52,6 +52,7 @@ actor PushMaker {
         hint.from = entry.from
         hint.time = message.time
         hint.name(content.appearance, in: due.title)
+        hint.isMention = entry.isMention
         let banner = Banner(of: content, from: entry.from, in: due.title, entry.channel)
         return .push(
             Push(
@@ -59,7 +60,8 @@ actor PushMaker {
                 body: banner.body,
                 isQuiet: isQuiet, category: content.category,
                 isTimeSensitive: content.appearance.isTimeSensitive && due.isFromOwner,
-                relevance: content.appearance.relevance, expires: entry.expires))
+                relevance: content.appearance.relevance, sound: content.appearance.sound,
+                expires: entry.expires))
     }
 
     /// A later count gets a later time, whatever the wall clock does meanwhile.

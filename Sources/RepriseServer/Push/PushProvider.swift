@@ -13,13 +13,15 @@ package struct Push: Hashable, Sendable {
     package var category: String?
     package var isTimeSensitive: Bool
     package var relevance: Double?
+    /// The name of its sound; nil: the default.
+    package var sound: String?
     package var expires: WallTime
 
     package init(
         address: PushAddress, hint: PushHint, title: String = "", subtitle: String? = nil,
         body: String = "", isQuiet: Bool = false, category: String? = nil,
-        isTimeSensitive: Bool = false,
-        relevance: Double? = nil, expires: WallTime
+        isTimeSensitive: Bool = false, relevance: Double? = nil, sound: String? = nil,
+        expires: WallTime
     ) {
         self.address = address
         self.hint = hint
@@ -30,6 +32,7 @@ package struct Push: Hashable, Sendable {
         self.category = category
         self.isTimeSensitive = isTimeSensitive
         self.relevance = relevance
+        self.sound = sound
         self.expires = expires
     }
 
@@ -58,6 +61,18 @@ package enum PushOutcome: Hashable, Sendable {
     case unavailable(Duration?, String, again: Duration = .zero)
     /// The provider rejects our credentials; an operator must act, and pushes wait for that.
     case unauthorized(String)
+}
+
+extension PushOutcome {
+    /// The provider's words, which may be foreign; nil where it has none.
+    package var reason: String? {
+        switch self {
+        case .accepted, .dead: nil
+        case .refused(let why), .later(_, let why), .unavailable(_, let why, _),
+            .unauthorized(let why):
+            why
+        }
+    }
 }
 
 /// Sends pushes to devices.

@@ -28,12 +28,12 @@ struct Pushing: Sendable {
         guard configuration.isDryRun else { return (providers, web?.publicKey) }
         let rehearsals = providers.map { provider in
             DryRun(service: provider.service) { push in
-                logger.notice(
-                    "push: dry run",
-                    metadata: [
-                        "service": "\(provider.service.rawValue)",
-                        "kind": "\(push.hint.kind.rawValue)", "channel": "\(push.hint.channel)",
-                        "seq": "\(push.hint.seq)", "collapse": "\(push.collapse)",
+                logger.tell(
+                    .notice, "push: dry run",
+                    [
+                        "service": provider.service.rawValue, "message": push.hint.id?.text,
+                        "kind": push.hint.kind.rawValue, "channel": push.hint.channel.text,
+                        "seq": "\(push.hint.seq)", "collapse": push.collapse,
                     ])
             }
         }

@@ -133,7 +133,7 @@ package actor UnreadCounts {
             var answers = try await log.unread(asked).makeIterator()
             var sums: [UserID: Int64] = [:]
             for (job, starts) in zip(jobs, starts) {
-                let counts = starts.map { ($0.0, answers.next() ?? 0) }
+                let counts = starts.map { ($0.0, answers.next()?.count ?? 0) }
                 sums[job.user] = take(counts, job)
             }
             makeRoom()

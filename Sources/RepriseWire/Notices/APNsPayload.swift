@@ -12,11 +12,13 @@ package struct APNsPayload: Hashable, Sendable {
     /// Where it is not quiet.
     package var isTimeSensitive: Bool
     package var relevance: Double?
+    /// The name of its sound; nil: the default.
+    package var sound: String?
 
     package init(
         _ hint: PushHint, title: String = "", subtitle: String? = nil, body: String = "",
         isQuiet: Bool = false, category: String? = nil, isTimeSensitive: Bool = false,
-        relevance: Double? = nil
+        relevance: Double? = nil, sound: String? = nil
     ) {
         self.hint = hint
         self.title = title
@@ -26,6 +28,7 @@ package struct APNsPayload: Hashable, Sendable {
         self.category = category
         self.isTimeSensitive = isTimeSensitive
         self.relevance = relevance
+        self.sound = sound
     }
 
     private var interruption: NotificationContent.Interruption? {
@@ -65,6 +68,7 @@ package struct APNsPayload: Hashable, Sendable {
         content.subtitle = shortSubtitle ?? ""
         content.badge = hint.badge.map { Int($0.count) }
         content.sound = !isQuiet
+        content.soundName = sound
         content.interruption = interruption
         content.relevance = relevance
         content.thread = hint.channel.text
@@ -126,7 +130,7 @@ package struct APNsPayload: Hashable, Sendable {
         }
         if !isQuiet {
             aps.key("sound")
-            aps.plain("default")
+            aps.plain(sound ?? "default")
         }
         aps.key("thread-id")
         aps.plain(hint.channel.text)
@@ -149,4 +153,6 @@ package enum PushPayloadLimits {
     package static let life: Duration = .seconds(86_400)
     /// The longest time to live that a message may name.
     package static let lifeLongest: Duration = .seconds(28 * 86_400)
+    /// How long a person who has read on a device counts as active there.
+    package static let activeElsewhere: Duration = .seconds(120)
 }

@@ -8,6 +8,7 @@ import RepriseCore
 /// | `picture` | the `https` address of the author's picture |
 /// | `interruption` | `"time-sensitive"` |
 /// | `relevance` | 0 to 1, for the order in the system's summary |
+/// | `sound` | the name of a sound's file in the app |
 ///
 /// A member that is something else is as if it were absent.
 package struct NoticeAppearance: Hashable, Sendable {
@@ -15,7 +16,10 @@ package struct NoticeAppearance: Hashable, Sendable {
     package var picture: String?
     package var isTimeSensitive = false
     package var relevance: Double?
+    package var sound: String?
 
+    /// The most bytes of a sound's name: letters, digits, `.`, `-` and `_`.
+    package static let soundBytes = 64
     /// The most bytes of JSON of a sender's name.
     package static let senderBytes = 128
     /// The most bytes of a picture's address.
@@ -35,6 +39,20 @@ package struct NoticeAppearance: Hashable, Sendable {
             relevance = Double(String(decoding: notice.scanner.raw(value), as: UTF8.self))
                 .flatMap { (0...1).contains($0) ? $0 : nil }
         }
+        sound = Self.text(notice, "sound").flatMap { Self.isFileName($0) ? $0 : nil }
+    }
+
+    private static func isFileName(_ text: String) -> Bool {
+        (1...soundBytes).contains(text.utf8.count) && !text.hasPrefix(".")
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                    UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
     }
 
     package static func isAddress(_ text: String) -> Bool {

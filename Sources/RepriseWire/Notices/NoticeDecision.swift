@@ -22,7 +22,7 @@ public struct NoticeDecision: Hashable, Sendable {
         case channelMuted
         /// The system does not allow the app to show notifications.
         case notPermitted
-        /// Quiet hours.
+        /// Quiet hours, or the user is active on another device and wants no sound then.
         case quiet
         /// It arrived in a catch-up, and is no longer news.
         case late
@@ -69,8 +69,11 @@ extension NoticeDecision {
         if notice.seq <= state.before { return .before }
         if state.onScreen == notice.channel { return .onScreen }
         if state.shown != .never { return .shown }
-        if state.senderMute.holds(notice, at: state.now) { return .senderMuted }
-        if state.channelMute.holds(notice, at: state.now) { return .channelMuted }
+        let isMuted = { (mute: NoticeState.Mute) in
+            mute.holds(isMention: notice.isMention, at: state.now)
+        }
+        if isMuted(state.senderMute) { return .senderMuted }
+        if isMuted(state.channelMute) { return .channelMuted }
         switch state.settings.authorization {
         case .notDetermined, .denied: return .notPermitted
         case .authorized, .provisional: break
@@ -108,11 +111,11 @@ extension NoticeDecision.Reason {
 }
 
 extension NoticeState.Mute {
-    fileprivate func holds(_ notice: Notice, at now: WallTime) -> Bool {
+    /// Whether it silences a message, on a device and at the server alike.
+    package func holds(isMention: Bool, at now: WallTime) -> Bool {
         switch self {
         case .none: false
-        case .until(let end, let exceptMentions):
-            now < end && !(exceptMentions && notice.isMention)
+        case .until(let end, let exceptMentions): now < end && !(exceptMentions && isMention)
         }
     }
 }

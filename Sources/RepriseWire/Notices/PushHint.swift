@@ -54,6 +54,8 @@ public struct PushHint: Hashable, Sendable {
     public var picture: String?
     /// The channel's title; nil: none, as in a conversation of two.
     public var title: String?
+    /// Whether the message mentions the user it is for.
+    public var isMention = false
     /// Whether the text was cut, so that only the log has the full one.
     public var isCut = false
 
@@ -123,6 +125,7 @@ public struct PushHint: Hashable, Sendable {
         if object.optional("sender") != nil { sender = try object.string("sender") }
         if object.optional("picture") != nil { picture = try object.string("picture") }
         if object.optional("title") != nil { title = try object.string("title") }
+        isMention = try object.bool("mention")
         isCut = try object.bool("cut")
     }
 
@@ -176,6 +179,10 @@ public struct PushHint: Hashable, Sendable {
             if let title {
                 hint.key("title")
                 hint.string(title)
+            }
+            if isMention {
+                hint.key("mention")
+                hint.bool(true)
             }
             if isCut {
                 hint.key("cut")

@@ -71,13 +71,33 @@ public struct QuietHours: Hashable, Sendable {
             ? (start..<end).contains(minute) : minute >= start || minute < end
     }
 
+    /// When they are over that a moment is within; nil for one that is not within them.
+    ///
+    /// By the clock rules of reminders: an end that the clock skips is as much later as the clock
+    /// is set forward; of one that it shows twice the first counts.
+    package func end(after moment: WallTime) -> WallTime? {
+        guard contains(moment), let zone = TimeZone(identifier: zone) else { return nil }
+        let clock = ZoneClock(zone)
+        let seconds = moment.milliseconds / 1_000
+        let offset = clock.offset(at: seconds)
+        let wall = seconds + offset
+        var reading = wall - (wall % 86_400 + 86_400) % 86_400 + Int64(end) * 60
+        if reading <= wall { reading += 86_400 }
+        var end = clock.moment(reading).at
+        // Within the repeated hour the first of both is over already.
+        if end <= seconds { end = reading - offset }
+        return moment.advanced(
+            by: .milliseconds((end - seconds) * 1_000 - moment.milliseconds % 1_000))
+    }
+
     /// The start, as a wall clock time.
     public var startText: String { Self.text(start) }
 
     /// The end, as a wall clock time.
     public var endText: String { Self.text(end) }
 
-    private static func minutes(_ text: String) -> Int? {
+    /// A wall clock time as minutes after midnight; nil for one that is not `HH:MM`.
+    package static func minutes(_ text: String) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ $0.utf8.count == 2 }),
             parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),

@@ -70,8 +70,10 @@ struct NoticeBoundTests {
         }
     }
 
-    @Test("of a reply that is typed 16,384 characters are sent", .limit("notices.reply"))
-    func reply() async throws {
+    @Test(
+        "of a reply that is typed 16,384 bytes are sent, in whole characters",
+        .limit("notices.reply"), arguments: zip(["x", "é"], [16_384, 8_192]))
+    func reply(letter: String, count: Int) async throws {
         let sent = Mutex<[Int]>([])
         let device = try await open { configuration in
             configuration.rawJSONReply = { text in
@@ -83,9 +85,9 @@ struct NoticeBoundTests {
         try await device.notices.received(
             NotificationResponse(
                 notification: notification,
-                action: .text("reply", answer: String(repeating: "x", count: 20_000))))
+                action: .text("reply", answer: String(repeating: letter, count: 20_000))))
         try await eventually("the server has it") { stage.server.head(of: "general") == 3 }
-        #expect(Set(sent.withLock { $0 }) == [16_384])
+        #expect(Set(sent.withLock { $0 }) == [count])
         await device.close()
     }
 

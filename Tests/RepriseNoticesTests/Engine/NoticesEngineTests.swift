@@ -68,7 +68,7 @@ import Testing
         try stage.publish()
         try await device.live(through: 1)
         let notice =
-            #"{"sender":"Grace H.","picture":"https://example.org/g.png","interruption":"time-sensitive","relevance":1}"#
+            #"{"sender":"Grace H.","picture":"https://example.org/g.png","interruption":"time-sensitive","relevance":1,"sound":"chime.caf"}"#
         let id = EntryID.random()
         try stage.server.publish(
             #"{"text":"hi","notice":\#(notice)}"#, to: "general", id: id, from: NoticeFixture.other)
@@ -80,7 +80,24 @@ import Testing
                     id: "general", sender: "grace", name: "Grace H.",
                     picture: "https://example.org/g.png", group: group))
         #expect(content.interruption == (mayInterrupt ? .timeSensitive : nil))
-        #expect(content.relevance == 1)
+        #expect(content.relevance == 1 && content.sound && content.soundName == "chime.caf")
+        await device.close()
+    }
+
+    @Test("A banner of the app has the category that its message names, or else the app's")
+    func category() async throws {
+        let device = try await stage.open(system: system) { $0.category = "message" }
+        try stage.publish()
+        try await device.live(through: 1)
+        for (notice, category) in [(#"{"category":"question"}"#, "question"), ("{}", "message")] {
+            let id = EntryID.random()
+            try stage.server.publish(
+                #"{"text":"hi","notice":\#(notice)}"#, to: "general", id: id,
+                from: NoticeFixture.other)
+            try await eventually("it stands") { device.standing.contains(id.text) }
+            let shown = system.delivered.first { $0.request.id == id.text }
+            #expect(shown?.request.content.category == category)
+        }
         await device.close()
     }
 

@@ -103,6 +103,45 @@ struct NoticesMomentTests {
         await next.close()
     }
 
+    @Test(
+        "While another device is used it rings or not as the person wants, for two minutes",
+        .limit("noticeSettings.activeElsewhere"), arguments: [true, false])
+    func elsewhere(isSilent: Bool) async throws {
+        var preferences = NoticePreferences()
+        preferences.isSilentElsewhere = isSilent
+        let clock = ManualClock()
+        let device = try await stage.open(system: system) { [preferences] in
+            $0.timekeeper = clock
+            $0.preferences = { preferences }
+        }
+        let general = try ChannelName("general")
+        func rings() async throws -> Bool {
+            let (seq, id) = try stage.publish()
+            try await device.live(through: seq)
+            let content = system.delivered.first { $0.request.id == id.text }?.request.content
+            let isNew = try await reason(of: id, device) == "new"
+            #expect(content?.sound == isNew)
+            return isNew
+        }
+        func read(through seq: Int64) async throws {
+            try stage.readElsewhere(through: seq)
+            try await eventually("it is read") {
+                try await device.row("SELECT read FROM noticesChannel", of: general) == seq
+            }
+        }
+        try stage.publish()
+        try await device.live(through: 1)
+        #expect(try await rings())
+        try await read(through: 2)
+        #expect(try await rings() != isSilent)
+        clock.advance(by: PushPayloadLimits.activeElsewhere)
+        #expect(try await rings(), "he has put it down")
+        try await read(through: 4)
+        await device.notices.foreground()
+        #expect(try await rings(), "he has taken up this one")
+        await device.close()
+    }
+
     private static func set(_ then: String, _ configuration: inout Notices.Configuration) {
         var preferences = NoticePreferences()
         switch then {

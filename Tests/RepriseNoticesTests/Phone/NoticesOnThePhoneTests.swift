@@ -205,4 +205,32 @@ struct NoticesOnThePhoneTests {
             try await stage.becomes(0, [])
         }
     }
+
+    @Test(
+        "What a push without an extension brought and the person reads at once leaves no badge",
+        arguments: ["dead", "frozen"], [1, 2])
+    func readAtOnce(app: String, messages: Int) async throws {
+        try await NoticesPhone.play { stage in
+            try await stage.launch()
+            if app == "dead" {
+                try await stage.dies()
+            } else {
+                try await stage.phone.home()
+                try await stage.phone.advance(by: .seconds(24))
+                try await stage.phone.expects(.phone(.suspended))
+            }
+            for number in 1...messages {
+                try await stage.publish("m\(number)")
+                try await stage.push("m\(number)", seq: Int64(number), badge: Int64(number))
+            }
+            let rest = messages == 1 ? [] : ["m2"]
+            try await stage.becomes(messages, ["m1"] + rest)
+            // The read position is known before its message has come; the other one stands on.
+            try await stage.phone.tap("m1", .button("read"))
+            try await stage.phone.expects(.phone(.completed))
+            try await stage.becomes(rest.count, rest)
+            for id in rest { try await stage.phone.tap(id, .button("read")) }
+            try await stage.becomes(0, [])
+        }
+    }
 }

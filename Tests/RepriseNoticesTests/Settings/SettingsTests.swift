@@ -56,6 +56,32 @@ struct SettingsTests {
             ])
     }
 
+    @Test("Silence while another device is used is told, read on the others, and taken back")
+    func silentElsewhere() async throws {
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
+            try await stage.notices.setSilentElsewhere(true)
+            try await eventually("it is told") {
+                stage.notices.settings.silentElsewhere == .told
+            }
+            try await stage.notices.setSilentElsewhere(false)
+            try await eventually("so is its end") { server.told.count == 2 }
+            try await eventually("and is done") { try await stage.reprise.ledger().pending == 0 }
+            #expect(
+                server.told.map { "\($0.method) \($0.path)" }
+                    == ["PUT /v1/mutes/elsewhere", "DELETE /v1/mutes/elsewhere"])
+            #expect(stage.notices.settings.silentElsewhere == nil)
+            server.answers { call in
+                call.method == "GET" && call.path == "/v1/mutes"
+                    ? (200, [:], #"{"mutes":[],"elsewhere":true}"#) : nil
+            }
+            stage.connects()
+            try await eventually("another device's is read") {
+                stage.notices.settings.silentElsewhere == .told
+            }
+        }
+    }
+
     @Test("settings of one target are told in the order in which they were set")
     func order() async throws {
         let server = ScriptedSettingsServer()
@@ -140,18 +166,23 @@ struct SettingsTests {
     func elsewhere() async throws {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
-            try await stage.notices.mute(channel: room, exceptMentions: true)
+            try await stage.notices.mute(channel: room, exceptMentions: false)
             try await eventually("it is told") {
                 stage.notices.settings.channels[room]?.status == .told
             }
+            #expect(server.told.map(\.body) == [#"{"exceptMentions":false}"#])
             server.mutes =
-                #"[{"channelId":"room","until":9000},{"user":"bob"},{"channelId":"a b"}]"#
+                #"[{"channelId":"room","until":9000},{"user":"bob"},{"channelId":"a b"},"#
+                + #"{"user":"eve","exceptMentions":true}]"#
             stage.connects()
             try await eventually("it is read") {
                 stage.notices.settings.people[bob]?.status == .told
             }
             #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000))
             #expect(stage.notices.settings.channels[room]?.exceptMentions == true)
+            #expect(stage.notices.settings.people[bob]?.exceptMentions == false)
+            let eve = try UserID("eve")
+            #expect(stage.notices.settings.people[eve]?.exceptMentions == true)
             // Taken back here, and the server cannot be told: its list does not bring it back.
             server.answers { $0.method == "DELETE" ? (503, [:], "") : nil }
             try await stage.notices.unmute(channel: room)
@@ -244,9 +275,9 @@ struct SettingsTests {
             await expectError(.full) {
                 try await stage.notices.mute(channel: room)
             }
-            try await stage.notices.mute(channel: try ChannelName("c1"), exceptMentions: true)
+            try await stage.notices.mute(channel: try ChannelName("c1"), exceptMentions: false)
             let changed = stage.notices.settings.channels[try ChannelName("c1")]
-            #expect(changed?.exceptMentions == true)
+            #expect(changed?.exceptMentions == false)
             let count = try await stage.reprise.journal.read { db in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM noticesSetting")
             }

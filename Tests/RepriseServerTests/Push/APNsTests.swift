@@ -412,7 +412,9 @@ struct APNsPayloadTests {
         arguments: [
             #"{"sender":7,"picture":[],"interruption":"critical","relevance":2}"#,
             #"{"sender":"","picture":null,"interruption":"active","relevance":-0.1}"#,
-            #"{"sender":null,"interruption":true,"relevance":"1"}"#,
+            #"{"sender":null,"interruption":true,"relevance":"1","sound":1}"#,
+            #"{"sound":""}"#, #"{"sound":"../x.caf"}"#, #"{"sound":".x"}"#, #"{"sound":"a b"}"#,
+            #"{"sound":"\#(String(repeating: "s", count: NoticeAppearance.soundBytes + 1))"}"#,
         ])
     func asksForNothing(notice: String) throws {
         #expect(try appearance(notice) == NoticeAppearance())
@@ -431,6 +433,9 @@ struct APNsPayloadTests {
         var text = String(decoding: payload.json, as: UTF8.self)
         #expect(text.contains(#""interruption-level":"time-sensitive","relevance-score":0.25,"#))
         #expect(text.contains(#""sound":"default""#))
+        payload.sound = "chime.caf"
+        #expect(String(decoding: payload.json, as: UTF8.self).contains(#""sound":"chime.caf""#))
+        #expect(payload.content.sound && payload.content.soundName == "chime.caf")
         #expect(payload.content.interruption == .timeSensitive && payload.content.relevance == 0.25)
         let read = try PushHint(payload: payload.json)
         #expect(

@@ -7,9 +7,11 @@ import Testing
 
 @Suite("Pushing what was stored", .timeLimit(.minutes(2)))
 struct PushDispatchTests {
-    @Test("a message goes to each device of each member but its author, once, after five seconds")
-    func reaches() async throws {
-        try await withPush { push in
+    @Test(
+        "a message goes to each device of each member but its author, once, after five seconds",
+        arguments: AccountsPlace.all)
+    func reaches(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(title: "The room", members: ["ada", "bob", "eve"])
             try await push.register("phone-a", of: "ada")
             try await push.register("phone-b", of: "bob")
@@ -40,12 +42,14 @@ struct PushDispatchTests {
                 try UserID("olga"), role: .owner, joined: 0, in: channel("room"),
                 at: push.clock.wall())
             try await push.register("phone-b", of: "bob")
-            let notice = #"{"interruption":"time-sensitive","relevance":0.5,"sender":"A. L."}"#
+            let notice =
+                #"{"interruption":"time-sensitive","relevance":0.5,"sender":"A. L.","sound":"a.caf"}"#
             try await push.publish(
                 "m1", from: author, body: #"{"text":"Hi","notice":\#(notice)}"#)
             try await push.until(pushes: 1)
             let sent = try #require(push.provider.pushes.first)
             #expect(sent.isTimeSensitive == isHeard && sent.relevance == 0.5)
+            #expect(sent.sound == "a.caf")
             #expect(sent.hint.sender == (author == nil ? nil : "A. L."))
             #expect(sent.hint.title == (author == nil ? nil : "The room"))
         }
@@ -97,9 +101,11 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("a device that has received it by itself is left alone, its user's other one is not")
-    func delivered() async throws {
-        try await withPush { push in
+    @Test(
+        "a device that has received it by itself is left alone, its user's other one is not",
+        arguments: AccountsPlace.all)
+    func delivered(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(members: ["bob"])
             try await push.register("phone", of: "bob", token: "aa01")
             try await push.register("pad", of: "bob", token: "aa02")
@@ -111,14 +117,16 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("what is read, deleted, expired or left meanwhile is not pushed", .limit("push.life"))
-    func stale() async throws {
+    @Test(
+        "what is read, deleted, expired or left meanwhile is not pushed",
+        .limit("push.life"), arguments: AccountsPlace.all)
+    func stale(place: AccountsPlace) async throws {
         // Down, so that everything waits in the queue, and one at a time, so that none is on its
         // way when it comes back.
         let provider = RecordingProvider(concurrency: 1) { _, _ in
             .unavailable(.seconds(120), "down")
         }
-        try await withPush(provider) { push in
+        try await withPush(at: place, provider) { push in
             for name in ["bob", "eve", "kim", "lee"] {
                 try await push.make("to-\(name)", members: [name])
                 try await push.register("phone-\(name)", of: name)
@@ -145,9 +153,11 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("edits, deletions and messages that ask for no notice are not pushed")
-    func silent() async throws {
-        try await withPush { push in
+    @Test(
+        "edits, deletions and messages that ask for no notice are not pushed",
+        arguments: AccountsPlace.all)
+    func silent(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(members: ["bob"])
             try await push.register("phone", of: "bob")
             try await push.publish("m1", body: #"{"text":"a","notice":false}"#)
@@ -160,9 +170,11 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("a dead address is never used again, unless the device has named it since")
-    func dead() async throws {
-        try await withPush { push in
+    @Test(
+        "a dead address is never used again, unless the device has named it since",
+        arguments: AccountsPlace.all)
+    func dead(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(members: ["bob", "eve"])
             try await push.register("phone", of: "bob", token: "dead")
             try await push.register("other", of: "eve", token: "beef")
@@ -188,9 +200,11 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("who has no device costs nothing, and a device that registers is not told of the past")
-    func late() async throws {
-        try await withPush { push in
+    @Test(
+        "who has no device costs nothing, and a device that registers is not told of the past",
+        arguments: AccountsPlace.all)
+    func late(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(members: ["bob"])
             try await push.publish("m1")
             try await push.clock.advance(by: .milliseconds(500)) {
@@ -205,10 +219,12 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("what waits behind a push whose address turns out to be dead is not sent there")
-    func deadBehind() async throws {
+    @Test(
+        "what waits behind a push whose address turns out to be dead is not sent there",
+        arguments: AccountsPlace.all)
+    func deadBehind(place: AccountsPlace) async throws {
         let provider = RecordingProvider(concurrency: 1) { _, _ in .dead(since: nil) }
-        try await withPush(provider) { push in
+        try await withPush(at: place, provider) { push in
             try await push.make(members: ["bob"])
             try await push.register("phone", of: "bob")
             for number in 0..<5 { try await push.publish("m\(number)") }
@@ -219,10 +235,12 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("a token that another user registers takes the pushes of the first with it")
-    func moves() async throws {
+    @Test(
+        "a token that another user registers takes the pushes of the first with it",
+        arguments: AccountsPlace.all)
+    func moves(place: AccountsPlace) async throws {
         let provider = RecordingProvider { _, _ in .unavailable(.seconds(60), "down") }
-        try await withPush(provider) { push in
+        try await withPush(at: place, provider) { push in
             try await push.make(members: ["bob"])
             try await push.register("phone", of: "bob", token: "aa01")
             try await push.publish("m1")
@@ -235,9 +253,11 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("reading on one device takes the banner from the others, and puts their badge right")
-    func dismiss() async throws {
-        try await withPush { push in
+    @Test(
+        "reading on one device takes the banner from the others, and puts their badge right",
+        arguments: AccountsPlace.all)
+    func dismiss(place: AccountsPlace) async throws {
+        try await withPush(at: place) { push in
             try await push.make(members: ["bob"])
             try await push.register("phone", of: "bob", token: "aa01")
             try await push.register("pad", of: "bob", token: "aa02")

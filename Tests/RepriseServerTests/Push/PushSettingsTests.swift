@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
@@ -75,6 +76,45 @@ struct PushSettingsTests {
             try await push.until(pushes: 8)
             #expect(kinds(push, 4) == ["badge", "alert", "alert quiet", "alert"])
             #expect(push.provider.pushes.last?.hint.badge?.count == 2)
+        }
+    }
+
+    @Test(
+        "While one reads on another device a push makes no sound, if he wants that, for two minutes",
+        .limit("push.activeElsewhere"))
+    func elsewhere() async throws {
+        try await withPush { push in
+            let names = ["bob", "eve"]
+            try await push.make(members: names + ["ada"])
+            for (number, name) in names.enumerated() {
+                try await push.register("phone-\(name)", of: name, token: "aa0\(number)")
+            }
+            let bob = try UserID("bob")
+            try await push.accounts.perform(SetSilentElsewhere(true, of: bob))
+            func next(_ number: Int) async throws -> [String] {
+                try await push.publish("m\(number)", from: "ada")
+                func pushes() -> [Push] {
+                    push.provider.pushes.filter { $0.hint.id?.text == "m\(number)" }
+                }
+                // Short steps: a slow machine must not let the two minutes pass.
+                let deadline = ContinuousClock.now + .seconds(20)
+                while pushes().count < 2, ContinuousClock.now < deadline {
+                    try await push.pass(.milliseconds(20), step: .milliseconds(20))
+                }
+                return pushes().sorted { order($0) < order($1) }.map {
+                    $0.hint.kind.rawValue + ($0.isQuiet ? " quiet" : "")
+                }
+            }
+            #expect(try await next(1) == ["alert", "alert"])
+            for name in names { try await push.move(name, read: 1, on: "desk") }
+            #expect(try await next(2) == ["alert quiet", "alert"], "Eve has not asked for it")
+            try await push.pass(PushPayloadLimits.activeElsewhere, step: .seconds(5))
+            #expect(try await next(3) == ["alert", "alert"])
+            try await push.move("bob", read: 3, on: "phone-bob")
+            #expect(try await next(4) == ["alert", "alert"], "it is this device that he uses")
+            try await push.move("bob", read: 4, on: "desk")
+            try await push.accounts.perform(SetSilentElsewhere(false, of: bob))
+            #expect(try await next(5) == ["alert", "alert"])
         }
     }
 

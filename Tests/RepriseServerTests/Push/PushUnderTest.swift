@@ -1,3 +1,4 @@
+import Logging
 import RepriseCore
 import RepriseServer
 import RepriseTestSupport
@@ -11,13 +12,16 @@ final class PushUnderTest {
     let folder: TemporaryFolder
     let clock = ManualClock()
     private(set) var provider: RecordingProvider
-    private(set) var log: SQLiteMessageLog
+    /// The gateways that have log and accounts, of which the first pushes; nil for a single server.
+    private let store: (any GatewaysUnderTest)?
+    private(set) var log: any MessageLog
     private(set) var accounts: Accounts
     private(set) var dispatcher: PushDispatcher
     let metrics = ServerMetrics()
     /// Nil where it is not known which devices are connected.
     let connected: Connected?
     private var running: Task<Void, Never>?
+    private let logger: Logger
 
     /// Ids of devices.
     final class Connected: Sendable {
@@ -32,14 +36,38 @@ final class PushUnderTest {
     }
 
     init(
-        _ provider: RecordingProvider = RecordingProvider(), connected: Set<String>? = nil
+        _ provider: RecordingProvider = RecordingProvider(), connected: Set<String>? = nil,
+        logger: Logger = RunningServer.logger
     ) throws {
         self.provider = provider
+        self.logger = logger
         self.connected = connected.map { Connected($0) }
+        store = nil
         folder = try TemporaryFolder()
         log = try Self.openLog(folder, clock)
         accounts = try Self.openAccounts(folder, clock)
-        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, self.connected)
+        dispatcher = Self.dispatcher(
+            provider, accounts, log, metrics, clock, self.connected, logger)
+    }
+
+    init(at place: AccountsPlace, _ provider: RecordingProvider) async throws {
+        self.provider = provider
+        logger = RunningServer.logger
+        connected = nil
+        var configuration = ClusterStore.configuration
+        configuration.implicitChannels = false
+        store = try await place.make?(clock, configuration)
+        if let store {
+            try await store.reopen()
+            folder = store.folder
+            log = store.log
+            accounts = store.gateways[0].accounts
+        } else {
+            folder = try TemporaryFolder()
+            log = try Self.openLog(folder, clock)
+            accounts = try Self.openAccounts(folder, clock)
+        }
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, nil, logger)
     }
 
     private static func openLog(
@@ -59,17 +87,18 @@ final class PushUnderTest {
     }
 
     private static func dispatcher(
-        _ provider: RecordingProvider, _ accounts: Accounts, _ log: SQLiteMessageLog,
-        _ metrics: ServerMetrics, _ clock: ManualClock, _ connected: Connected?
+        _ provider: RecordingProvider, _ accounts: Accounts, _ log: any MessageLog,
+        _ metrics: ServerMetrics, _ clock: ManualClock, _ connected: Connected?, _ logger: Logger,
+        lease: PushLease? = nil
     ) -> PushDispatcher {
         let isConnected: ConnectedCheck? = connected.map { connected in
             { @Sendable in connected.all.contains($0.device.text) }
         }
         let dispatcher = PushDispatcher(
-            provider, queue: accounts.pushQueue,
+            provider, queue: accounts.pushQueue, lease: lease,
             unread: UnreadCounts(accounts: accounts, log: log), log: log,
             metrics: metrics, isConnected: isConnected, clock: clock,
-            logger: RunningServer.logger)
+            logger: logger)
         accounts.pushQueue.onQueued(
             PushQueued(
                 services: [provider.service],
@@ -79,8 +108,12 @@ final class PushUnderTest {
 
     /// Lets it push; returns once it has begun, so that what is stored from now on is pushed.
     func start() async throws {
-        let dispatcher = dispatcher
-        running = Task { await dispatcher.run() }
+        if let store {
+            try await hold(store.gateways[0])
+        } else {
+            let dispatcher = dispatcher
+            running = Task { await dispatcher.run() }
+        }
         let service = provider.service
         let accounts = accounts
         try await eventually("it has begun") {
@@ -88,11 +121,40 @@ final class PushUnderTest {
         }
     }
 
-    /// Ends everything at once, as a kill does: what is under way is not waited for.
-    func kill() async {
+    /// Pushes as long as it has the cluster's lease.
+    private func hold(_ gateway: ClusterStore.Gateway) async throws {
+        let (provider, accounts, log, metrics) = (provider, accounts, log, metrics)
+        let (clock, logger) = (clock, logger)
+        let submit: CommandSubmission = { try await gateway.replica.submit($0) }
+        let leases = ClusterLeases(
+            submit: submit, seen: { gateway.view.lease($0) }, clock: WallOf(clock))
+        let (begun, begin) = AsyncStream<PushDispatcher>.makeStream()
+        let push: @Sendable (HeldLease) async -> Void = { lease in
+            let dispatcher = Self.dispatcher(
+                provider, accounts, log, metrics, clock, nil, logger,
+                lease: PushLease(provider.service, lease, submit: submit))
+            begin.yield(dispatcher)
+            await withTaskCancellationHandler {
+                await dispatcher.run()
+            } onCancel: {
+                Task { await dispatcher.stop() }
+            }
+        }
+        let role = provider.service.role
+        running = Task { await leases.hold(role, push) }
+        var dispatchers = begun.makeAsyncIterator()
+        dispatcher = try #require(await dispatchers.next())
+    }
+
+    private func stop() async {
         running?.cancel()
         await dispatcher.stop()
         await running?.value
+    }
+
+    /// Ends everything at once, as a kill does: what is under way is not waited for.
+    func kill() async {
+        await stop()
         await accounts.close()
         await log.close()
     }
@@ -104,10 +166,14 @@ final class PushUnderTest {
         self.provider = provider
         log = try Self.openLog(folder, clock, isRestored: isRestored)
         accounts = try Self.openAccounts(folder, clock)
-        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, connected)
+        dispatcher = Self.dispatcher(provider, accounts, log, metrics, clock, connected, logger)
     }
 
     func end() async {
+        if let store {
+            await stop()
+            return await store.remove()
+        }
         await kill()
         folder.remove()
     }
@@ -145,12 +211,13 @@ final class PushUnderTest {
         body: String = #"{"text":"Hello"}"#, change: MessageChange<EntryID>? = nil,
         isNoted: Bool = true
     ) async throws -> Int64 {
-        let results = try await log.append([
-            NewMessage(
-                channel: channel(name), id: try EntryID(id), change: change,
-                from: try from.map { try UserID($0) }, mayChangeOthers: true,
-                body: Array(body.utf8))
-        ])
+        var message = NewMessage(
+            channel: channel(name), id: try EntryID(id), change: change,
+            from: try from.map { try UserID($0) }, mayChangeOthers: true,
+            body: Array(body.utf8))
+        // A cluster asks its accounts.
+        message.isAdmin = store != nil
+        let results = try await log.append([message])
         let events = results.flatMap(\.events)
         if isNoted { dispatcher.committed(events) }
         return events.last?.seq ?? 0
@@ -223,9 +290,22 @@ final class PushUnderTest {
 /// Runs `body` on a dispatcher that has begun.
 func withPush(
     _ provider: RecordingProvider = RecordingProvider(), connected: Set<String>? = nil,
+    logger: Logger = RunningServer.logger,
     _ body: (PushUnderTest) async throws -> Void
 ) async throws {
-    let push = try PushUnderTest(provider, connected: connected)
+    let push = try PushUnderTest(provider, connected: connected, logger: logger)
+    try await push.start()
+    let outcome = await Result { try await body(push) }
+    await push.end()
+    try outcome.get()
+}
+
+/// The same, with log and accounts at a place.
+func withPush(
+    at place: AccountsPlace, _ provider: RecordingProvider = RecordingProvider(),
+    _ body: (PushUnderTest) async throws -> Void
+) async throws {
+    let push = try await PushUnderTest(at: place, provider)
     try await push.start()
     let outcome = await Result { try await body(push) }
     await push.end()

@@ -173,6 +173,6 @@ extension APNsPayload {
             push.hint, title: push.title, subtitle: push.subtitle, body: push.body,
             isQuiet: push.isQuiet,
             category: push.category, isTimeSensitive: push.isTimeSensitive,
-            relevance: push.relevance)
+            relevance: push.relevance, sound: push.sound)
     }
 }

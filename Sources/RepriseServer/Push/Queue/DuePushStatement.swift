@@ -21,6 +21,8 @@ struct DuePushStatement {
         select.reset()
         try select.bind(number)
         try select.bind(now.milliseconds)
+        try select.bind(
+            now.advanced(by: .zero - PushPayloadLimits.activeElsewhere).milliseconds)
         return try select.step()
     }
 
@@ -43,7 +45,9 @@ struct DuePushStatement {
         coalesce(qd.zone, qu.zone),
         q.sender IS NULL OR EXISTS (SELECT 1 FROM members
           WHERE channel = q.channel AND user = q.sender AND role = 'owner'),
-        pr.name, pr.picture
+        pr.name, pr.picture, q.mention, xc.excepted, xu.excepted,
+        EXISTS (SELECT 1 FROM active_devices
+          WHERE user = q.user AND device <> q.device AND time > ?3)
         FROM push_queue q
         LEFT JOIN devices d ON d.user = q.user AND d.id = q.device
         LEFT JOIN device_positions dp
@@ -52,6 +56,8 @@ struct DuePushStatement {
         LEFT JOIN members m ON m.channel = q.channel AND m.user = q.user
         LEFT JOIN channels c ON c.name = q.channel
         LEFT JOIN profiles pr ON pr.user = q.sender
+        LEFT JOIN mute_mentions xc ON xc.user = q.user AND xc.kind = 'channel' AND xc.name = q.channel
+        LEFT JOIN mute_mentions xu ON xu.user = q.user AND xu.kind = 'user' AND xu.name = q.sender
         LEFT JOIN quiet_hours qd ON qd.user = q.user AND qd.device = q.device
         LEFT JOIN quiet_hours qu ON qu.user = q.user AND qu.device = ''
         WHERE q.id = ?1
@@ -70,11 +76,11 @@ extension DuePush {
                 kind: kind, channel: try ChannelName(row.text(3)), seq: row.integer(4),
                 message: try row.optional(5).map { try EntryID($0) },
                 from: try row.optional(6).map { try UserID($0) }, attempts: Int(row.integer(7)),
-                expires: WallTime(milliseconds: row.integer(8))),
+                expires: WallTime(milliseconds: row.integer(8)), isMention: row.integer(27) != 0),
             address: try Self.address(row, service),
             addressSince: WallTime(milliseconds: row.integer(10)), delivered: row.integer(14),
             read: row.integer(16), pushed: row.integer(15), isMember: !row.isNull(17),
-            isChannelMuted: row.integer(19) != 0, isSenderMuted: row.integer(20) != 0,
+            isMuted: Self.isMuted(row), isActiveElsewhere: row.integer(30) != 0,
             quietHours: row.isNull(21)
                 ? nil
                 : QuietHours(
@@ -82,6 +88,20 @@ extension DuePush {
             title: row.optional(18), isFromOwner: row.integer(24) != 0,
             sender: row.isNull(25)
                 ? nil : Profile(name: row.optional(25), picture: row.optional(26)))
+    }
+
+    /// Whether the channel's or the author's mute, of those that have not ended, silences it.
+    private static func isMuted(_ row: FastStatement) -> Bool {
+        let mutes: [(exists: Int32, excepted: Int32, usual: Bool)] = [
+            (19, 28, true), (20, 29, false),
+        ]
+        return mutes.contains { mute in
+            let excepted =
+                row.isNull(mute.excepted) ? mute.usual : row.integer(mute.excepted) != 0
+            return row.integer(mute.exists) != 0
+                && NoticeState.Mute.until(WallTime(milliseconds: .max), exceptMentions: excepted)
+                    .holds(isMention: row.integer(27) != 0, at: WallTime(milliseconds: 0))
+        }
     }
 
     private static func address(

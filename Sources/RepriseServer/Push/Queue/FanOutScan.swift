@@ -18,11 +18,16 @@ package struct PushCandidate: Hashable, Sendable {
     package var id: EntryID
     package var from: UserID?
     package var expires: WallTime
+    package var mentions: Mentions
 
-    package init(seq: Int64, id: EntryID, from: UserID?, expires: WallTime) {
+    package init(
+        seq: Int64, id: EntryID, from: UserID?, expires: WallTime,
+        mentions: Mentions = Mentions(in: [])
+    ) {
         self.seq = seq
         self.id = id
         self.from = from
         self.expires = expires
+        self.mentions = mentions
     }
 }

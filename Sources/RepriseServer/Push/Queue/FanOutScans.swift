@@ -294,11 +294,12 @@ package final class FanOutScans: Sendable {
             db,
             """
             INSERT INTO push_queue
-            (service, due, user, device, kind, channel, seq, message, sender, expires)
-            VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?)
+            (service, due, user, device, kind, channel, seq, message, sender, expires, mention)
+            VALUES (?, ?, ?, ?, 'alert', ?, ?, ?, ?, ?, ?)
             """)
         var count = 0
         for candidate in candidates {
+            let mentioned = Set(candidate.mentions.users.map(\.text))
             for target in step.targets where target.isTarget(of: candidate) {
                 let pushed = Pushed(
                     seq: candidate.seq, user: target.user, device: target.device)
@@ -316,6 +317,7 @@ package final class FanOutScans: Sendable {
                     try insert.bindNull()
                 }
                 try insert.bind(candidate.expires.milliseconds)
+                try insert.bind(Int64(mentioned.contains(target.user) ? 1 : 0))
                 try insert.run()
                 count += 1
             }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 package import RepriseCore
-import RepriseWire
+package import RepriseWire
 import Synchronization
 
 /// The observer of queued pushes, and what queueing one needs.
@@ -86,6 +86,30 @@ package final class PushQueue: Sendable {
             try Int.fetchOne(
                 db, sql: "SELECT count(*) FROM push_queue WHERE service = ?",
                 arguments: [service.rawValue]) ?? 0
+        }
+    }
+
+    /// The waiting alerts about one message for a user's devices.
+    ///
+    /// - Returns: nil in a cluster, where only the gateway that pushes has them.
+    /// - Throws: ``RepriseCore/RepriseError``.
+    package func waiting(
+        for seq: Int64, in channel: ChannelName, of user: UserID
+    ) async throws -> [WaitingPush]? {
+        guard !isInCluster else { return nil }
+        return try await database.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT device, service, attempts, due, expires FROM push_queue
+                    WHERE user = ? AND channel = ? AND seq = ? AND kind = 'alert' ORDER BY id
+                    """, arguments: [user.text, channel.text, seq]
+            ).compactMap { row in
+                guard let service = PushService(rawValue: row[1]) else { return nil }
+                return WaitingPush(
+                    device: try EntryID(row[0]), service: service, attempts: row[2],
+                    due: WallTime(milliseconds: row[3]), expires: WallTime(milliseconds: row[4]))
+            }
         }
     }
 
