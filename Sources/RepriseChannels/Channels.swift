@@ -15,6 +15,7 @@ public final class Channels: AppLifeFollower, Sendable {
     let configuration: Configuration
     let readers: Readers
     let presence: Presence
+    let presenceWatch: PresenceWatch
     let driver: ChannelsDriver
     private let connection: StateBroadcaster<ConnectionState>
     /// The running task, and whether it was told to end.
@@ -22,6 +23,8 @@ public final class Channels: AppLifeFollower, Sendable {
     let followed = Mutex(FollowedChannels())
     /// Raised when the directory has another name, or other conversations.
     let directoryChanged = Signal()
+    /// Raised when conversations that this device does not follow may have to be counted anew.
+    package let mayHaveUnfollowed = Signal()
     private let announcers = Mutex<[ChannelName: StateBroadcaster<ChannelState>]>([:])
 
     /// The signed-in user; nil: nobody.
@@ -50,6 +53,7 @@ public final class Channels: AppLifeFollower, Sendable {
             store: ChannelStore(journal: journal), server: server, dialer: dialer,
             readers: readers, presence: presence, states: connection,
             configuration: configuration)
+        presenceWatch = driver.presenceWatch
     }
 
     /// A handle on a channel.
@@ -97,7 +101,11 @@ public final class Channels: AppLifeFollower, Sendable {
     private func runUntilEnded() async throws {
         await driver.onWelcome { [weak self] in self?.welcomed(directory: $0) }
         try await withThrowingTaskGroup(of: Void.self) { [driver, readers, journal] group in
-            if configuration.dials { group.addTask { try await driver.run() } }
+            if configuration.dials {
+                group.addTask { try await driver.run() }
+            } else {
+                driver.expectRun(false)
+            }
             if configuration.followsConversations {
                 group.addTask { try await self.followConversations() }
             }
@@ -155,6 +163,7 @@ public final class Channels: AppLifeFollower, Sendable {
     /// - Returns: the work that is left for it.
     package func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         driver.phases.withLock { $0.append(phase) }
+        presenceWatch.phaseChanged(isInBackground: phase != .foreground)
         return { [driver, journal] in
             await driver.follow()
             guard phase != .foreground else { return }
@@ -163,6 +172,10 @@ public final class Channels: AppLifeFollower, Sendable {
             try? await journal.write { _ in }
         }
     }
+
+    /// Whether ``run()`` is about to be called: until the client dials then, or is known not to,
+    /// time in the background is not over early.
+    package func expectRun(_ isExpected: Bool) { driver.expectRun(isExpected) }
 
     /// Whether the app was last reported in the foreground.
     package var isAwake: Bool { get async { await driver.machine.isAwake } }

@@ -39,6 +39,10 @@ extension LimitTable {
                 """,
                 "further ones are not kept; the newest are listed; no names"),
             Limit(
+                "channels.drafts", "a draft; drafts of a device",
+                "\(bytes: ConversationLimits.draftBytes); \(ConversationLimits.drafts)",
+                "`.tooLarge`; `.full`"),
+            Limit(
                 "channels.epochs", "epochs of a channel that an ordered reader counts",
                 "\(OrderedPosition.epochs)",
                 "messages of later epochs stay pending for it; other readers continue"),
@@ -144,5 +148,13 @@ extension LimitTable {
             Limit(
                 "channels.typing", "users shown as typing in a channel; typing without a report",
                 "\(TypingMachine.shown); \(WireLimits.typing)", "not shown; has stopped"),
+            Limit(
+                "channels.presence",
+                "channels whose presence is looked at; members of one who are named",
+                "\(WireLimits.watchedChannels); \(WireLimits.watchedUsers)",
+                """
+                those that come first by name; the others are `refused` with `tooManyChannels`, or \
+                left out
+                """),
         ])
 }

@@ -56,7 +56,7 @@ private final class BadServer: Sendable {
                 socket.push([ServerFrame.welcome(welcome).encoded()])
             case .subscribe(let channels):
                 for channel in channels { try answer(channel, on: socket) }
-            case .unsubscribe, .publish, .receipt, .typing, .authenticate: break
+            case .unsubscribe, .publish, .receipt, .typing, .presence, .watch, .authenticate: break
             }
         }
     }

@@ -31,6 +31,24 @@ struct ConnectionLifeTests {
         #expect(machine.timerFired(at: end + .seconds(900)) == [.awaitForeground])
     }
 
+    @Test("time in the background that comes after a sleep is used: it dials, and sleeps again")
+    func again() {
+        var machine = Self.ready()
+        let end = Self.start + .seconds(25)
+        _ = machine.backgrounded(until: end, at: Self.start)
+        _ = machine.sleepDue(at: end)
+        _ = machine.ended(closeCode: nil, at: end, jitter: 0.9)
+        let woken = end + .seconds(900)
+        #expect(machine.backgrounded(until: woken, at: woken).isEmpty)
+        #expect(machine.isAtRest)
+        let next = woken + .seconds(20)
+        #expect(machine.backgrounded(until: next, at: woken) == [.scheduleSleep(at: next), .dial])
+        #expect(!machine.isAtRest)
+        #expect(machine.sleepDue(at: next) == [.abandonDial])
+        #expect(machine.dialFailed(at: next, jitter: 0.9) == [.awaitForeground])
+        #expect(machine.isAtRest)
+    }
+
     @Test("the foreground dials at once, however many failures there were before")
     func foreground() {
         var machine = Machine()
@@ -236,11 +254,11 @@ private struct Walk {
         case 0:
             hasNetwork.toggle()
             perform(machine.networkChanged(isUsable: hasNetwork, at: now))
-        case 1 where !isAsleep:
-            perform(
-                machine.backgrounded(
-                    until: now + .seconds(Int64.random(in: 0...20, using: &random)), at: now))
-            isAsleep = sleep == nil
+        case 1:
+            let end = now + .seconds(Int64.random(in: 0...20, using: &random))
+            isAsleep = end == now
+            sleep = nil
+            perform(machine.backgrounded(until: end, at: now))
         case 2:
             isAsleep = false
             perform(machine.foregrounded(at: now))

@@ -263,6 +263,32 @@ struct SessionTests {
     }
 
     @Test(
+        "time in the background that comes before the run does is not over early",
+        arguments: [true, false])
+    func expected(comes: Bool) async throws {
+        let bench = try await Self.bench(TokenBackendInMemory())
+        let isOver = Mutex(false)
+        bench.channels.expectRun(true)
+        let left = Task {
+            await bench.channels.background(granted: .seconds(20))
+            isOver.withLock { $0 = true }
+        }
+        try await eventually("the background has begun") { await !bench.channels.isAwake }
+        if comes {
+            bench.start()
+            _ = try await Self.accept(bench)
+            try await Self.state(bench, "connected") { $0 == .connected }
+            #expect(!isOver.withLock { $0 })
+            bench.time.advance(by: .seconds(18))
+        } else {
+            bench.channels.expectRun(false)
+        }
+        await left.value
+        #expect(bench.dialer.count == (comes ? 1 : 0))
+        try await bench.finish()
+    }
+
+    @Test(
         "a socket that died in the sleep is found out five seconds after the foreground, and replaced at once"
     )
     func halfOpen() async throws {

@@ -19,10 +19,13 @@ actor ChannelsDriver {
     private let dialer: any SocketDialer
     private let readers: Readers
     let presence: Presence
+    let presenceWatch = PresenceWatch()
     let connectionStates: StateBroadcaster<ConnectionState>
     let configuration: Channels.Configuration
     /// Phases of the app that the machine has not taken yet, in order.
     nonisolated let phases = Mutex<Deque<AppPhase>>([])
+    /// ``run()`` is on its way: that nothing is open yet is no rest.
+    private nonisolated let isRunExpected = Mutex(false)
 
     var machine: ChannelsMachine
     var states: [ChannelName: StateBroadcaster<ChannelState>] = [:]
@@ -76,6 +79,7 @@ actor ChannelsDriver {
     ///
     /// - Throws: an error that makes a retry useless.
     func run() async throws {
+        defer { expectRun(false) }
         let device = try await store.device()
         isEnding = false
         var hasGivenUp = false
@@ -92,6 +96,7 @@ actor ChannelsDriver {
         let network = Task { await watchNetwork() }
         defer { network.cancel() }
         await perform(machine.started(as: device, at: now))
+        expectRun(false)
         while !Task.isCancelled {
             await waitCancellably { step != nil }
             let next = step
@@ -197,6 +202,10 @@ actor ChannelsDriver {
 
     func isSubscribed(_ channel: ChannelName) -> Bool { machine.isSubscribed(channel) }
 
+    func notSubscribed(of channels: Set<ChannelName>) -> Set<ChannelName> {
+        channels.filter { !machine.isSubscribed($0) }
+    }
+
     func unsubscribe(_ channel: ChannelName) async {
         stopLoadingSnapshot(of: channel)
         presence.left(channel)
@@ -221,14 +230,16 @@ actor ChannelsDriver {
             case .reload(let channels): Task { await reload(channels) }
             case .wake(let moment): setAlarm(at: moment)
             case .announce, .enter: announce(action)
-            case .openSession(let time, let user, let directory):
-                await openSession(serverTime: time, user: user)
+            case .openSession(let time, let user, let directory, let hasPresence):
+                await openSession(serverTime: time, user: user, hasPresence: hasPresence)
                 welcomed?(directory)
             case .closeSession:
                 frameSender = nil
                 await store.journal.setNotReady(.session)
                 outbox.disconnected()
                 presence.disconnected()
+                presenceWatch.disconnected()
+            case .heard(.presence(let told)): presenceWatch.heard(told)
             case .heard(let frame): presence.heard(frame)
             case .published(let published, let isSubscribed):
                 outbox.published(published, isSubscribed: isSubscribed)
@@ -287,11 +298,27 @@ actor ChannelsDriver {
         } catch {
             return await perform(machine.commitFailed(error, at: now, jitter: jitter))
         }
+        if configuration.logger.logLevel <= .debug { tell(batch) }
         for segment in batch.segments {
             presence.delivered(
                 segment.channel, through: segment.coverage.watermark, of: segment.of)
         }
         await perform(machine.committed(moved, at: now, jitter: jitter))
+    }
+
+    /// A line for each message that is durable now.
+    private func tell(_ batch: StagedBatch) {
+        for segment in batch.segments {
+            let state = states[segment.channel]?.value
+            for event in segment.events {
+                configuration.logger.tell(
+                    .debug, "A message is received.",
+                    [
+                        "message": event.id.text, "channel": event.channel.text,
+                        "seq": "\(event.seq)", "state": state.map { "\($0)" },
+                    ])
+            }
+        }
     }
 
     private func reload(_ channels: [ChannelName]) async {
@@ -304,13 +331,14 @@ actor ChannelsDriver {
         await perform(machine.reloaded(found, at: now, jitter: jitter))
     }
 
-    private func openSession(serverTime: WallTime, user: UserID?) async {
+    private func openSession(serverTime: WallTime, user: UserID?, hasPresence: Bool) async {
         serverClock = (serverTime, now)
         if let socket {
             let frameSender = FrameSender(socket)
             self.frameSender = frameSender
             outbox.connected(by: frameSender, serverTime: serverTime)
             presence.connected(by: frameSender, as: user)
+            presenceWatch.connected(by: frameSender, isOffered: hasPresence)
         }
         await store.journal.serverTimeReceived(serverTime)
         await store.journal.setReady(.session)
@@ -368,7 +396,21 @@ actor ChannelsDriver {
     }
 
     /// Returns once everything is closed and durable, or the app is in the foreground again.
-    func rests() async { await wait { machine.isAtRest || machine.isAwake } }
+    func rests() async {
+        await wait {
+            if isRunExpected.withLock(\.self), !machine.isAsleep { return machine.isAwake }
+            return machine.isAtRest || machine.isAwake
+        }
+    }
+
+    /// Whether ``run()`` is about to begin.
+    nonisolated func expectRun(_ isExpected: Bool) {
+        let isNews = isRunExpected.withLock { expected in
+            defer { expected = isExpected }
+            return expected && !isExpected
+        }
+        if isNews { Task { await wake() } }
+    }
 
     // MARK: Waiting for the machine
 

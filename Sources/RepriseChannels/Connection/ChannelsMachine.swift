@@ -59,9 +59,10 @@ package struct ChannelsMachine: Sendable {
         case announce(ConnectionState)
         case enter(ChannelName, ChannelState)
         /// The outbox may send.
-        case openSession(serverTime: WallTime, user: UserID?, directory: ChannelName?)
+        case openSession(
+            serverTime: WallTime, user: UserID?, directory: ChannelName?, hasPresence: Bool)
         case closeSession
-        /// The server reports positions, or typing users.
+        /// The server reports positions, typing users, or presence.
         case heard(ServerFrame)
         /// The server has answered the outbox.
         case published(ServerFrame.Published, isSubscribed: Bool)
@@ -412,7 +413,7 @@ package struct ChannelsMachine: Sendable {
             let isSubscribed = channels.contains(published.channel)
             output.emit(.published(published, isSubscribed: isSubscribed))
         case .authenticated(let session): authenticated(session, at: now, jitter: jitter)
-        case .positions, .receipt, .typing: output.emit(.heard(frame))
+        case .positions, .receipt, .typing, .presence: output.emit(.heard(frame))
         case .error(let code, let message):
             connection.errorReceived(code)
             disconnection = Disconnection(
@@ -449,7 +450,7 @@ package struct ChannelsMachine: Sendable {
         output.emit(
             .openSession(
                 serverTime: welcome.time, user: welcome.session?.user,
-                directory: welcome.directory))
+                directory: welcome.directory, hasPresence: welcome.hasPresence))
     }
 
     // MARK: The disk

@@ -269,10 +269,14 @@ package struct ConnectionMachine: Sendable {
     }
 
     /// The app is in the background; the system lets it run until then.
+    ///
+    /// Time that comes after a sleep, as for transfers that have ended, is used too.
     package mutating func backgrounded(until end: Duration, at now: Duration) -> [Action] {
-        guard presence != .asleep else { return [] }
+        let wasAsleep = isAsleep
+        guard !wasAsleep || now < end else { return [] }
         presence = .leaving(at: end)
-        return now >= end ? sleepDue(at: now) : [.scheduleSleep(at: end)]
+        guard now < end else { return sleepDue(at: now) }
+        return [.scheduleSleep(at: end)] + (wasAsleep ? wake(at: now) : [])
     }
 
     /// The background time is nearly over.
@@ -292,13 +296,17 @@ package struct ConnectionMachine: Sendable {
     package mutating func foregrounded(at now: Duration) -> [Action] {
         guard presence != .awake else { return [] }
         presence = .awake
+        return [.scheduleSleep(at: nil)] + wake(at: now)
+    }
+
+    private mutating func wake(at now: Duration) -> [Action] {
         switch state {
-        case .idle, .stopped: return [.scheduleSleep(at: nil)]
+        case .idle, .stopped: return []
         case .dialing, .closing:
             isHurried = true
-            return [.scheduleSleep(at: nil)]
-        case .greeting, .ready: return [.scheduleSleep(at: nil)] + probe(at: now)
-        case .waiting: return [.scheduleSleep(at: nil)] + goOn(at: now, isNews: true)
+            return []
+        case .greeting, .ready: return probe(at: now)
+        case .waiting: return goOn(at: now, isNews: true)
         }
     }
 

@@ -11,6 +11,10 @@ struct FollowedChannels {
     var directory: ChannelName?
     /// The directory that has a reader.
     var reading: ChannelName?
+    /// Whether that was read to its end once.
+    var isRead = false
+    /// The channels that wait for that.
+    var held: Set<ChannelName> = []
     /// The channels that were subscribed to for the directory's sake alone.
     var channels: Set<ChannelName> = []
     /// The channels that the app does not want in this run.
@@ -23,12 +27,18 @@ extension Channels {
     /// Every channel of which the user is a member, as far as this device knows: the server tells
     /// them in a channel of the user's own, the directory.
     ///
-    /// - Parameter limit: the most conversations, 1 to 1,000.
+    /// - Parameters:
+    ///   - limit: the most conversations, 1 to 1,000.
+    ///   - isArchived: whether only the archived ones; else all others.
     /// - Returns: the conversations.
     /// - Throws: the journal's errors.
-    public func conversations(newest limit: Int = 100) async throws -> [Conversation] {
+    public func conversations(
+        newest limit: Int = 100, isArchived: Bool = false
+    ) async throws -> [Conversation] {
         let now = configuration.timekeeper.wall()
-        return try await journal.read { try ConversationRows.newest(limit, now: now, $0) }
+        return try await journal.read {
+            try ConversationRows.newest(limit, isArchived: isArchived, now: now, $0)
+        }
     }
 
     /// The same as a list that updates itself: the current list first, then one after each change.
@@ -36,14 +46,18 @@ extension Channels {
     /// A list is read only on demand: a slow consumer gets the newest, and skips those between. It
     /// ends with its task, or when the journal is closed.
     ///
-    /// - Parameter limit: the most conversations, 1 to 1,000.
+    /// - Parameters:
+    ///   - limit: the most conversations, 1 to 1,000.
+    ///   - isArchived: whether only the archived ones; else all others.
     /// - Returns: the lists.
-    public func observeConversations(newest limit: Int = 100) -> AsyncStream<[Conversation]> {
+    public func observeConversations(
+        newest limit: Int = 100, isArchived: Bool = false
+    ) -> AsyncStream<[Conversation]> {
         let watch = ListWatch(
             nil, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
         ) { [weak self] in
             guard let self else { throw RepriseError(.closed, "The channels are gone.") }
-            return try await conversations(newest: limit)
+            return try await conversations(newest: limit, isArchived: isArchived)
         }
         return AsyncStream { await watch.next() }
     }
@@ -85,7 +99,7 @@ extension Channels {
             defer { followed.directory = directory }
             return followed.directory != directory
         }
-        if isNew { directoryChanged.raise() }
+        (isNew ? directoryChanged : mayHaveUnfollowed).raise()
     }
 
     private func read(directory: ChannelName) async throws {
@@ -95,12 +109,75 @@ extension Channels {
         try await readers.add(
             .init(channel: directory, name: Self.directoryReader),
             options: ReaderOptions(order: .ordered),
-            effect: .inside { [directoryChanged] db, messages in
-                try ConversationRows.apply(messages, db)
-                db.afterNextTransaction { _ in directoryChanged.raise() }
+            effect: .inside { [directoryChanged, readers] db, messages in
+                let told = try ConversationRows.apply(messages, db)
+                db.afterNextTransaction { _ in
+                    directoryChanged.raise()
+                    // A banner may wait for its name.
+                    for channel in told { readers.changeNotifier.ring(channel) }
+                }
             })
-        followed.withLock { $0.reading = directory }
+        followed.withLock { ($0.reading, $0.isRead) = (directory, false) }
         try await driver.subscribe(directory, states: broadcaster(of: directory))
+    }
+
+    /// The channels that the directory may be about to tell for the first time: until it is read to
+    /// its end, when their observers hear of it.
+    package func untold(of names: [ChannelName]) async throws -> Set<ChannelName> {
+        guard let directory = followed.withLock({ $0.isRead ? nil : $0.directory }),
+            try await !isRead(directory)
+        else { return [] }
+        let untold = try await journal.read { db in
+            try Set(names.filter { try !ConversationRows.isKnown($0, db) })
+        }
+        if !untold.isEmpty { hold(untold) }
+        return untold
+    }
+
+    private func isRead(_ directory: ChannelName) async throws -> Bool {
+        guard let end = await driver.flows(of: [directory])[directory]?.liveAfter,
+            let cursor = readers.lines(of: directory).first?.through.value
+        else { return false }
+        let store = readers.store(
+            .init(channel: directory, name: Self.directoryReader), order: .ordered)
+        let isRead = try await journal.read { db in
+            try Self.isWhole(directory, through: end, db) && store.rows.newest(db) <= cursor
+        }
+        if isRead { followed.withLock { $0.isRead = $0.directory == directory } }
+        return isRead
+    }
+
+    /// Looks for a while whether the directory is read: it may have nothing new to tell.
+    private func hold(_ names: Set<ChannelName>) {
+        let isFirst = followed.withLock { followed in
+            defer { followed.held.formUnion(names) }
+            return followed.held.isEmpty
+        }
+        guard isFirst else { return }
+        Task { [weak self] in
+            for _ in 0..<ConversationLimits.looks {
+                try? await Task.sleep(for: ConversationLimits.look)
+                guard let self, let directory = followed.withLock(\.directory) else { break }
+                if (try? await isRead(directory)) == true { break }
+            }
+            guard let self else { return }
+            let held = followed.withLock { followed in
+                defer { followed.held = [] }
+                return followed.held
+            }
+            for name in held {
+                readers.changeNotifier.ring(name)
+            }
+        }
+    }
+
+    /// Whether the journal has all of a channel up to a sequence.
+    private static func isWhole(
+        _ channel: ChannelName, through end: Int64, _ db: Database
+    ) throws -> Bool {
+        guard end > 0 else { return true }
+        guard let standing = try ChannelReading.standing(of: channel, db) else { return false }
+        return standing.isComplete && standing.head >= end
     }
 
     /// The name of the reader that keeps the list of conversations.
@@ -132,6 +209,46 @@ extension Channels {
         }
         // Names, members and mutes may have changed.
         readers.changeNotifier.ringAll()
+        mayHaveUnfollowed.raise()
+    }
+
+    /// The conversations of which this device gets no messages, and those whose unread messages the
+    /// server has counted because of that.
+    package func unfollowed() async throws -> Set<ChannelName> {
+        let names = try await journal.read {
+            Set(try ConversationRows.channels($0) + ReceiptRows.elsewhere($0))
+        }
+        return await driver.notSubscribed(of: names)
+    }
+
+    /// Takes the server's counts of what is unread in channels that this device does not follow.
+    ///
+    /// - Parameters:
+    ///   - counts: of all channels with unread messages.
+    ///   - epoch: of the server's log.
+    /// - Throws: as ``RepriseJournal/Journal/write(_:)``.
+    package func counted(_ counts: [ChannelName: Unread], epoch: Epoch) async throws {
+        let names = try await unfollowed()
+        let taken = try await journal.write { [readers] db in
+            let counted = names.intersection(
+                Set(counts.keys).union(try ReceiptRows.elsewhere(db)))
+            let changed = try counted.filter {
+                try ReceiptRows.count(counts[$0], of: $0, epoch, db)
+            }
+            db.afterNextTransaction { _ in
+                for channel in changed { readers.changeNotifier.ring(channel) }
+            }
+            return counted
+        }
+        // One that is followed meanwhile counts by itself.
+        let followed = await taken.subtracting(driver.notSubscribed(of: taken))
+        guard !followed.isEmpty else { return }
+        try await journal.write { [readers] db in
+            for channel in followed { try ReceiptRows.follow(channel, db) }
+            db.afterNextTransaction { _ in
+                for channel in followed { readers.changeNotifier.ring(channel) }
+            }
+        }
     }
 
     private func isRefused(_ channel: ChannelName) -> Bool {
@@ -151,7 +268,8 @@ extension Channels {
 /// A change of conversations, as it waits in the journal for the server.
 package struct ConversationChange: Codable, Hashable, Sendable {
     package enum Verb: String, Codable, Sendable {
-        case make, direct, join, leave, invite, remove, rename, profile
+        case make, direct, join, leave, invite, remove, rename, profile, archive, unarchive
+        case presence
     }
 
     package var verb: Verb
@@ -162,6 +280,8 @@ package struct ConversationChange: Codable, Hashable, Sendable {
     package var former: String?
     /// The user's own, for the verb `profile`.
     package var profile: Profile?
+    /// Whether the user hides, for the verb `presence`.
+    package var isHidden: Bool?
     /// Whom it is about.
     package var users: [String] = []
 
@@ -198,7 +318,9 @@ extension Channels {
             case .rename:
                 change.former = try ConversationRows.title(of: channel, db)
                 try ConversationRows.set(title: change.title, of: channel, db)
-            case .join, .invite, .remove, .profile: break
+            case .archive: try ConversationRows.set(archived: now, of: channel, db)
+            case .unarchive: try ConversationRows.set(archived: nil, of: channel, db)
+            case .join, .invite, .remove, .profile, .presence: break
             }
             let entry = NewEntry(
                 kind: Self.conversationKind.name, payload: try ForeignJSON.encode(change),
@@ -211,6 +333,46 @@ extension Channels {
         directoryChanged.raise()
         return id
     }
+
+    /// The changes of a conversation: how many wait for the server, and those that it has refused
+    /// for good, oldest first.
+    ///
+    /// - Parameter channel: the conversation's channel.
+    /// - Returns: at most ``OutboxLimits/listed`` refused ones, each with the server's words.
+    /// - Throws: the journal's errors.
+    package func changes(
+        of channel: ChannelName
+    ) async throws -> (waiting: Int, refused: [Entry]) {
+        try await journal.read { db -> (waiting: Int, refused: [Entry]) in
+            let those: StatementArguments = [Self.conversationKind.name, channel.text]
+            let waiting = try Int.fetchOne(
+                db,
+                sql: """
+                    SELECT COUNT(*) FROM entry
+                    WHERE kind = ? AND lane = ? AND lane IS NOT NULL AND state < 10
+                    """, arguments: those)
+            let refused = try String.fetchAll(
+                db,
+                sql: """
+                    SELECT id FROM entry WHERE state = 13 AND kind = ? AND lane = ?
+                    ORDER BY seq LIMIT \(OutboxLimits.listed)
+                    """, arguments: those)
+            return (
+                waiting: waiting ?? 0,
+                refused: try refused.compactMap { try Journal.entry(EntryID($0), in: db) }
+            )
+        }
+    }
+
+    /// Asks the server again for a change that it has refused.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
+    package func retry(refused id: EntryID) async throws { try await journal.retry(id) }
+
+    /// Gives a refused change up.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
+    package func discard(refused id: EntryID) async throws { try await journal.discard(id) }
 
     /// The server has done a change.
     package func done(_ change: ConversationChange) async throws {
@@ -227,9 +389,44 @@ extension Channels {
             switch change.verb {
             case .make, .direct: try ConversationRows.end(channel, onlyPending: true, db)
             case .rename: try ConversationRows.set(title: change.former, of: channel, db)
-            case .join, .leave, .invite, .remove, .profile: break
+            case .archive: try ConversationRows.set(archived: nil, of: channel, db)
+            case .join, .leave, .invite, .remove, .profile, .presence, .unarchive: break
             }
         }
         directoryChanged.raise()
+    }
+
+    /// Keeps what the user has begun to write in a conversation, on this device alone.
+    ///
+    /// - Parameters:
+    ///   - text: at most 16,384 bytes; nil or empty: nothing.
+    ///   - name: the conversation's channel.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.badChannelName`; `.noSuchEntry` if
+    ///   this device knows no such conversation; `.full` beyond 1,000 drafts; the journal's errors.
+    public func setDraft(_ text: String?, in name: String) async throws {
+        let channel = try ChannelName(name)
+        let draft = text?.isEmpty == true ? nil : text
+        guard (draft?.utf8.count ?? 0) <= ConversationLimits.draftBytes else {
+            throw RepriseError(
+                .tooLarge, "A draft has at most \(ConversationLimits.draftBytes) bytes.",
+                remedy: "Shorten it.")
+        }
+        try await journal.write { db in
+            if draft != nil {
+                guard try ConversationRows.isKnown(channel, db) else {
+                    throw RepriseError(
+                        .noSuchEntry, "This device knows no conversation \(channel).",
+                        remedy: "Join it, or wait until client.conversations has it.")
+                }
+                let others = try ConversationRows.drafts(besides: channel, db)
+                guard others < ConversationLimits.drafts else {
+                    throw RepriseError(
+                        .full, "A device keeps at most \(ConversationLimits.drafts) drafts.",
+                        remedy: "Send one, or remove it.")
+                }
+            }
+            try ConversationRows.set(draft: draft, in: channel, db)
+        }
+        readers.changeNotifier.ringAll()
     }
 }

@@ -34,10 +34,16 @@ public struct Conversation: Identifiable, Hashable, Sendable {
     public let last: ChannelMessage?
     /// The user's unread messages, at most 10,000, which means so many or more.
     public let unread: Int
+    /// How many of them mention the user in `notice.mentions`.
+    public let mentions: Int
     /// Whether the user has begun it on this device, and the server does not know it yet.
     public let isPending: Bool
     /// What the others are called, of those who have said so.
     public let profiles: [UserID: Profile]
+    /// Whether the user has archived it: until its next message, or for as long as it is muted.
+    public let isArchived: Bool
+    /// What the user has begun to write on this device; nil: nothing.
+    public let draft: String?
 
     /// What to call it: its title, else the others' names, else the channel's name.
     public var displayName: String {
@@ -68,8 +74,25 @@ package enum ConversationLimits {
     package static let listed = 1_000
     /// The most bytes of a title.
     package static let titleBytes = 256
+    /// The most bytes of a draft.
+    package static let draftBytes = 16_384
+    /// The most drafts of a device.
+    package static let drafts = 1_000
+    /// The pauses of a message whose channel is being made.
+    package static let beingMade = Backoff(base: .milliseconds(200), longest: .seconds(5))
+    /// How often, and in what pauses, it is looked whether the directory is read: for two seconds.
+    package static let looks = 40
+    package static let look = Duration.milliseconds(50)
     /// The pause after a failure of the disk.
     package static let retry = Duration.seconds(1)
     /// The most members that an entry names.
     package static let named = 50
+
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`.
+    package static func check(title: String?) throws {
+        guard (title?.utf8.count ?? 0) <= titleBytes else {
+            throw RepriseError(
+                .tooLarge, "A title has at most \(titleBytes) bytes.", remedy: "Shorten it.")
+        }
+    }
 }

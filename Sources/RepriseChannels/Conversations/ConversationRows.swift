@@ -29,6 +29,17 @@ enum ConversationRows {
         ) STRICT;
         """
 
+    static let second = """
+        -- When the user has archived it; NULL: not.
+        ALTER TABLE channelsConversation ADD COLUMN archived INTEGER;
+
+        -- What the user has begun to write.
+        CREATE TABLE channelsDraft (
+            channel TEXT PRIMARY KEY,
+            text TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
     static func directory(_ db: Database) throws -> ChannelName? {
         try String.fetchOne(db, sql: "SELECT channel FROM channelsDirectory")
             .flatMap { try? ChannelName($0) }
@@ -41,15 +52,29 @@ enum ConversationRows {
     }
 
     /// Takes entries in order; one that it cannot read is of a later server, and changes nothing.
-    static func apply(_ messages: [Message], _ db: Database) throws {
+    ///
+    /// - Returns: the conversations that they tell.
+    static func apply(_ messages: [Message], _ db: Database) throws -> Set<ChannelName> {
         var space = try space(db)
+        var told: Set<ChannelName> = []
         for message in messages where message.change == nil && !message.isDeleted {
             guard
                 let entry = try? ForeignJSON.decode(DirectoryEntry.self, from: message.body)
             else { continue }
             if entry.list == .end { space = nil }
             try apply(entry, space: &space, db)
+            if let channel = entry.conversation.flatMap({ try? ChannelName($0) }) {
+                told.insert(channel)
+            }
         }
+        return told
+    }
+
+    static func isKnown(_ channel: ChannelName, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM channelsConversation WHERE channel = ?)"),
+            arguments: [channel.text]) ?? false
     }
 
     /// How many more are kept: a dishonest server cannot fill the disk.
@@ -65,7 +90,13 @@ enum ConversationRows {
         switch entry.list {
         case .begin:
             return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
-        case .end: return try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
+        case .end:
+            try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
+            return try db.execute(
+                sql: """
+                    DELETE FROM channelsDraft
+                    WHERE channel NOT IN (SELECT channel FROM channelsConversation)
+                    """)
         case nil: break
         }
         guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
@@ -74,7 +105,7 @@ enum ConversationRows {
                 sql: "DELETE FROM channelsConversation WHERE channel = ?",
                 arguments: [channel.text])
             if db.changesCount > 0 { space = space.map { $0 + 1 } }
-            return
+            return try set(draft: nil, in: channel, db)
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
         let others = entry.others.flatMap { names in
@@ -89,12 +120,13 @@ enum ConversationRows {
             channel.text,
             entry.title.map { PushText.title($0, atMost: PushPayloadLimits.titleBytes) },
             role.rawValue, entry.since ?? 0, entry.members ?? 0, others, entry.muted == true,
-            entry.mutedUntil, profiles,
+            entry.mutedUntil, profiles, entry.archived,
         ]
         try db.cachedStatement(
             sql: """
                 UPDATE channelsConversation SET title = ?2, role = ?3, since = ?4, members = ?5,
-                    others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, old = 0, pending = 0
+                    others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, archived = ?10, old = 0,
+                    pending = 0
                 WHERE channel = ?1
                 """
         ).execute(arguments: arguments)
@@ -105,8 +137,9 @@ enum ConversationRows {
         try db.cachedStatement(
             sql: """
                 INSERT INTO channelsConversation
-                    (channel, title, role, since, members, others, muted, mutedUntil, profiles)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                    (channel, title, role, since, members, others, muted, mutedUntil, profiles,
+                    archived)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                 """
         ).execute(arguments: arguments)
     }
@@ -143,6 +176,30 @@ enum ConversationRows {
                 DELETE FROM channelsConversation
                 WHERE channel = ? \(onlyPending ? "AND pending = 1" : "")
                 """, arguments: [channel.text])
+        if db.changesCount > 0 { try set(draft: nil, in: channel, db) }
+    }
+
+    static func set(archived: WallTime?, of channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE channelsConversation SET archived = ? WHERE channel = ?",
+            arguments: [archived?.milliseconds, channel.text])
+    }
+
+    static func set(draft: String?, in channel: ChannelName, _ db: Database) throws {
+        guard let draft else {
+            return try db.execute(
+                sql: "DELETE FROM channelsDraft WHERE channel = ?", arguments: [channel.text])
+        }
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO channelsDraft (channel, text) VALUES (?, ?)",
+            arguments: [channel.text, draft])
+    }
+
+    /// The number of drafts in other channels.
+    static func drafts(besides channel: ChannelName, _ db: Database) throws -> Int {
+        try Int.fetchOne(
+            db, sql: "SELECT COUNT(*) FROM channelsDraft WHERE channel <> ?",
+            arguments: [channel.text]) ?? 0
     }
 
     static func title(of channel: ChannelName, _ db: Database) throws -> String? {
@@ -182,6 +239,12 @@ enum ConversationRows {
             ).compactMap { try? ChannelName($0) })
     }
 
+    /// The channels of all conversations that the server knows.
+    static func channels(_ db: Database) throws -> [ChannelName] {
+        try String.fetchAll(db, sql: "SELECT channel FROM channelsConversation WHERE pending = 0")
+            .compactMap { try? ChannelName($0) }
+    }
+
     /// The channels to follow: those of which the user became a member last.
     static func followed(_ db: Database) throws -> [ChannelName] {
         try String.fetchAll(
@@ -194,26 +257,36 @@ enum ConversationRows {
         ).compactMap { try? ChannelName($0) }
     }
 
-    /// The conversations with the newest messages, newest first.
-    static func newest(_ limit: Int, now: WallTime, _ db: Database) throws -> [Conversation] {
+    /// The conversations with the newest messages, newest first: the archived ones, or the others.
+    static func newest(
+        _ limit: Int, isArchived: Bool, now: WallTime, _ db: Database
+    ) throws -> [Conversation] {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT c.channel, c.title, c.role, c.since, c.members, c.others, c.muted,
-                        c.mutedUntil, c.pending, c.profiles
-                    FROM channelsConversation AS c
-                    ORDER BY COALESCE(
-                        (SELECT m.time FROM channelsLog AS g JOIN channelsMessage AS m
-                            ON m.arrival = (g.id << \(ChannelsTables.arrivalBits)) + g.accepted
-                        WHERE g.channel = c.channel ORDER BY g.id DESC LIMIT 1), c.since) DESC,
-                        c.channel
-                    LIMIT ?
+                    SELECT a.channel, title, role, since, members, others, muted,
+                        mutedUntil, pending, profiles, d.text
+                    FROM (
+                        SELECT c.*, COALESCE(
+                            (SELECT m.time FROM channelsLog AS g JOIN channelsMessage AS m
+                                ON m.arrival = (g.id << \(ChannelsTables.arrivalBits)) + g.accepted
+                            WHERE g.channel = c.channel ORDER BY g.id DESC LIMIT 1), c.since)
+                            AS activity
+                        FROM channelsConversation AS c
+                    ) AS a LEFT JOIN channelsDraft AS d ON d.channel = a.channel
+                    WHERE (archived IS NOT NULL AND (activity <= archived
+                        OR muted <> 0 AND (mutedUntil IS NULL OR mutedUntil > ?1))) = ?2
+                    ORDER BY activity DESC, a.channel
+                    LIMIT ?3
                     """),
-            arguments: [min(max(limit, 1), ConversationLimits.listed)])
+            arguments: [
+                now.milliseconds, isArchived, min(max(limit, 1), ConversationLimits.listed),
+            ])
         return try rows.compactMap { row in
             guard let channel = try? ChannelName(try row.text(0)),
                 let role = Conversation.Role(rawValue: try row.text(2))
             else { return nil }
+            let unread = try ReceiptRows.unread(in: channel, db)
             let until = Int64.fromDatabaseValue(row[7]).map { WallTime(milliseconds: $0) }
             let isMuted = try row.integer(6) != 0 && until.map { $0 > now } ?? true
             return Conversation(
@@ -225,9 +298,10 @@ enum ConversationRows {
                 },
                 isMuted: isMuted, mutedUntil: isMuted ? until : nil,
                 last: try ListRows(channel: channel).page(before: nil, limit: 1, db).last,
-                unread: Int(clamping: try ReceiptRows.unread(in: channel, db).count),
+                unread: Int(clamping: unread.count), mentions: Int(clamping: unread.mentions),
                 isPending: try row.integer(8) != 0,
-                profiles: Self.profiles(try row.optionalText(9)))
+                profiles: Self.profiles(try row.optionalText(9)), isArchived: isArchived,
+                draft: try row.optionalText(10))
         }
     }
 }

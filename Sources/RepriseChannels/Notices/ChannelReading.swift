@@ -46,8 +46,12 @@ package enum ChannelReading {
         let receipt = try Row.fetchOne(
             db.cachedStatement(
                 sql:
-                    "SELECT read, floor FROM channelsReceipt WHERE channel = ? AND epoch = ?"),
+                    """
+                    SELECT read, floor, elsewhere FROM channelsReceipt
+                    WHERE channel = ? AND epoch = ?
+                    """),
             arguments: [channel.text, epoch])
+        let isFollowed = try receipt?.integer(2) != 1
         let read = try receipt?.integer(0) ?? 0
         let head = try row.integer(3)
         return NoticeStatus(
@@ -55,7 +59,7 @@ package enum ChannelReading {
             base: ChannelsTables.base(of: log),
             arrival: ChannelsTables.base(of: log) + (try row.integer(4)), read: read,
             start: Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0),
-            isComplete: try Coverage(parsing: try row.text(2)).watermark >= head)
+            isComplete: try isFollowed && Coverage(parsing: try row.text(2)).watermark >= head)
     }
 
     /// The latest arrivals, newest first; skips those that have left the journal.

@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -84,6 +85,16 @@ extension Channels {
                 remedy: "Publish it again once some of them have been.")
         }
         try journal.record(content.entry(id: id, in: name), in: db)
+        let logger = configuration.logger
+        guard logger.logLevel <= .debug else { return }
+        db.afterNextTransaction { _ in
+            logger.tell(
+                .debug, "A message is recorded.",
+                [
+                    "message": id.text, "channel": name.text,
+                    "target": content.change?.target.text,
+                ])
+        }
     }
 }
 

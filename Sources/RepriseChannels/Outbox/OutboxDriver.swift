@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -21,6 +22,8 @@ final class OutboxDriver: Sendable {
     private struct Ending {
         let delivery: EntryDelivery
         let error: (any Error)?
+        /// Nil: the server has not stored it.
+        var seq: Int64?
         var alongside: (@Sendable (Database) throws -> Void)?
     }
 
@@ -81,15 +84,18 @@ final class OutboxDriver: Sendable {
                 let refusal = state.machine.refusal(of: id)
                 do {
                     let seq = try state.machine.ended(delivery.entry, jitter: jitter())
-                    return Ending(delivery: delivery, error: nil) { [changeNotifier] db in
+                    return Ending(delivery: delivery, error: nil, seq: seq) {
+                        [changeNotifier] db in
                         try OutboxRows.stored(
                             delivery.entry, seq: seq, isSubscribed: isSubscribed, db)
                         changeNotifier.ring(delivery.entry, after: db)
                     }
                 } catch {
                     if let refusal, refusal.code == .forbidden, isAwaited(delivery.entry) {
+                        let wait = ConversationLimits.beingMade.delay(
+                            failures: delivery.entry.attempt, jitter: jitter())
                         let failure = DispatchFailure.retry(
-                            after: .milliseconds(200), "Its channel is being made.")
+                            after: wait, "Its channel is being made.")
                         return Ending(delivery: delivery, error: failure)
                     }
                     return Ending(delivery: delivery, error: error) { [changeNotifier] db in
@@ -101,7 +107,26 @@ final class OutboxDriver: Sendable {
                 }
             }
         }
-        for ending in endings { ending.delivery.end(ending.error, alongside: ending.alongside) }
+        for ending in endings {
+            tell(ending)
+            ending.delivery.end(ending.error, alongside: ending.alongside)
+        }
+    }
+
+    private func tell(_ ending: Ending) {
+        let entry = ending.delivery.entry
+        if let seq = ending.seq {
+            configuration.logger.tell(
+                .debug, "The server has stored a message.",
+                ["message": entry.id.text, "channel": entry.partitionKey, "seq": "\(seq)"])
+        } else {
+            configuration.logger.tell(
+                .debug, "A message was not acknowledged.",
+                [
+                    "message": entry.id.text, "channel": entry.partitionKey,
+                    "attempt": "\(entry.attempt)", "reason": ending.error.map { "\($0)" },
+                ])
+        }
     }
 
     private func isAwaited(_ entry: Entry) -> Bool {
@@ -132,11 +157,26 @@ final class OutboxDriver: Sendable {
             arm(state)
             return state.frameSender
         }
+        if configuration.logger.logLevel <= .debug { tell(batch, except: failed) }
         frameSender?.send(frames)
         for ending in failed {
+            tell(ending)
             ending.delivery.end(ending.error) { [changeNotifier] db in
                 changeNotifier.ring(ending.delivery.entry, after: db)
             }
+        }
+    }
+
+    private func tell(_ batch: [EntryDelivery], except failed: [Ending]) {
+        let held = Set(failed.map(\.delivery.entry.id))
+        for delivery in batch where !held.contains(delivery.entry.id) {
+            let entry = delivery.entry
+            configuration.logger.tell(
+                .debug, "A message is sent.",
+                [
+                    "message": entry.id.text, "channel": entry.partitionKey,
+                    "attempt": "\(entry.attempt)",
+                ])
         }
     }
 

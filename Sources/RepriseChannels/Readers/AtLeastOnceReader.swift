@@ -35,6 +35,7 @@ actor AtLeastOnceReader: Reader {
             case .loadPage(let cursor): machine.pageLoaded(try await line.page(after: cursor))
             case .dispatch(let arrived):
                 let error = await dispatch(arrived.message)
+                line.tell(arrived.message, error.map { "\($0)" })
                 machine.handled(
                     error, at: line.timekeeper.uptime(), wall: line.timekeeper.wall(),
                     jitter: line.jitter())

@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -25,6 +26,8 @@ final class ReaderLine: Sendable {
     let through: StateBroadcaster<Int64>
     let timekeeper: any Timekeeper
     let jitter: @Sendable () -> Double
+    /// Names this reader.
+    let logger: Logger
     private let lastTrouble = Mutex<RepriseError?>(nil)
     private let desk = Mutex(HandlerWatch())
     private let troubleChanged: @Sendable () -> Void
@@ -40,6 +43,29 @@ final class ReaderLine: Sendable {
         through = StateBroadcaster(position.cursor)
         timekeeper = configuration.timekeeper
         jitter = configuration.jitter
+        var logger = configuration.logger
+        logger[metadataKey: "reader"] = "\(store.rows.name.printable)"
+        self.logger = logger
+    }
+
+    /// Logs that a message was handled; or with a reason, the handler's own words, that it was not.
+    func tell(_ message: Message, _ reason: @autoclosure () -> String?) {
+        guard logger.logLevel <= .debug else { return }
+        let reason = reason()
+        logger.tell(
+            .debug, reason == nil ? "A message is handled." : "A handler has failed.",
+            [
+                "message": message.id.text, "channel": message.channel.text,
+                "seq": "\(message.seq)", "attempt": "\(message.attempt)", "reason": reason,
+            ])
+    }
+
+    /// The same for a page whose results share a transaction.
+    func tell(_ page: [Arrived], _ write: ReaderWrite) {
+        for arrived in page where arrived.position <= write.cursor {
+            let ending = write.acknowledgements.first { $0.arrival == arrived.arrival }?.ending
+            tell(arrived.message, ending?.reason)
+        }
     }
 
     /// Why the disk fails; nil: it does not.

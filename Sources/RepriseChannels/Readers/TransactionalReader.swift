@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -86,6 +87,9 @@ actor TransactionalReader: Reader {
     ) throws -> ReaderWrite {
         let write = try inside(line, effect, db).apply(page)
         try line.store.rows.write(write, of: line.reader, now: line.store.journal.now, db)
+        if line.logger.logLevel <= .debug {
+            db.afterNextTransaction { _ in line.tell(page, write) }
+        }
         return write
     }
 
@@ -106,6 +110,7 @@ actor TransactionalReader: Reader {
                     acknowledgement, of: line.reader, now: line.store.journal.now, db)
                 return acknowledgement
             }
+            line.tell(exceptional.arrived.message, acknowledgement.ending?.reason)
             guard let ending = acknowledgement.ending, ending.state == .waiting else { continue }
             nextDue = min(nextDue ?? ending.due, ending.due)
         }

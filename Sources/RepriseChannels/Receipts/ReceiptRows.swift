@@ -43,7 +43,7 @@ enum ReceiptRows {
             sql: """
                 INSERT INTO channelsReceipt (channel, epoch) VALUES (?, ?)
                 ON CONFLICT (channel) DO UPDATE SET epoch = excluded.epoch, read = 0,
-                knownRead = 0, floor = 0, unread = 0, head = 0 WHERE epoch != excluded.epoch
+                knownRead = 0, floor = 0, unread = 0, mentions = 0, head = 0 WHERE epoch != excluded.epoch
                 """
         ).execute(arguments: [channel.text, epoch])
     }
@@ -74,12 +74,14 @@ enum ReceiptRows {
                 arguments: [floor, channel.text])
         }
         if let unread = news.unread {
+            try follow(channel, db)
             // A count of an older head never replaces one of a newer.
             try db.execute(
                 sql: """
-                    UPDATE channelsReceipt SET unread = ?, head = ? WHERE channel = ? AND head <= ?
+                    UPDATE channelsReceipt SET unread = ?1, mentions = ?2, head = ?3
+                    WHERE channel = ?4 AND head <= ?3
                     """,
-                arguments: [unread.count, unread.head, channel.text, unread.head])
+                arguments: [unread.count, unread.mentions, unread.head, channel.text])
         }
         // In order, so that which of them are kept at the limit does not depend on a hash.
         let positions = news.positions.values.sorted { $0.user.text < $1.user.text }
@@ -153,6 +155,38 @@ enum ReceiptRows {
         return positions
     }
 
+    /// Takes the server's count of a channel that this device does not follow; says whether
+    /// anything has changed.
+    ///
+    /// Without a count all is read, or the user is no member any more.
+    static func count(
+        _ unread: Unread?, of channel: ChannelName, _ epoch: Epoch, _ db: Database
+    ) throws -> Bool {
+        if unread != nil { try begin(epoch.text, of: channel, db) }
+        let unread = unread ?? Unread(count: 0, head: 0)
+        try db.cachedStatement(
+            sql: """
+                UPDATE channelsReceipt SET unread = ?1, mentions = ?2, head = ?3, elsewhere = 1
+                WHERE channel = ?4
+                    AND (unread <> ?1 OR mentions <> ?2 OR head <> ?3 OR elsewhere = 0)
+                """
+        ).execute(arguments: [unread.count, unread.mentions, unread.head, channel.text])
+        return db.changesCount > 0
+    }
+
+    /// This device counts by itself again.
+    static func follow(_ channel: ChannelName, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE channelsReceipt SET elsewhere = 0 WHERE channel = ? AND elsewhere = 1"
+        ).execute(arguments: [channel.text])
+    }
+
+    /// The channels that the server has counted for this device.
+    static func elsewhere(_ db: Database) throws -> [ChannelName] {
+        try String.fetchAll(db, sql: "SELECT channel FROM channelsReceipt WHERE elsewhere = 1")
+            .compactMap { try? ChannelName($0) }
+    }
+
     /// The furthest position among the others.
     static func furthest(in channel: ChannelName, _ db: Database) throws
         -> (delivered: Int64, read: Int64)
@@ -182,9 +216,20 @@ enum ReceiptRows {
             read: try receipt.integer(0), joined: 0, floor: try receipt.integer(1))
     }
 
-    /// The unread count: counted here if the journal has everything up to the head, otherwise the
-    /// server's count.
+    /// The unread count: counted here if this device follows the channel and the journal has
+    /// everything up to the head, otherwise the server's count.
     static func unread(in channel: ChannelName, _ db: Database) throws -> Unread {
+        let elsewhere = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT unread, head, mentions FROM channelsReceipt
+                    WHERE channel = ? AND elsewhere = 1
+                    """), arguments: [channel.text])
+        if let elsewhere {
+            return Unread(
+                count: try elsewhere.integer(0), head: try elsewhere.integer(1),
+                mentions: try elsewhere.integer(2))
+        }
         let log = try Row.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -195,25 +240,37 @@ enum ReceiptRows {
         let receipt = try Row.fetchOne(
             db.cachedStatement(
                 sql: """
-                    SELECT read, floor, unread, head FROM channelsReceipt
+                    SELECT read, floor, unread, head, mentions FROM channelsReceipt
                     WHERE channel = ? AND epoch = ?
                     """), arguments: [channel.text, try log.text(1)])
         let read = try receipt?.integer(0) ?? 0
         let counted = Unread(
-            count: try receipt?.integer(2) ?? 0, head: try receipt?.integer(3) ?? 0)
+            count: try receipt?.integer(2) ?? 0, head: try receipt?.integer(3) ?? 0,
+            mentions: try receipt?.integer(4) ?? 0)
         let head = try log.integer(3)
         guard head >= counted.head,
             try Coverage(parsing: try log.text(2)).watermark >= head
         else { return read >= counted.head ? Unread(count: 0, head: counted.head) : counted }
         let start = Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0)
-        return Unread(count: try count(after: start, in: try log.integer(0), db), head: head)
+        let id = try log.integer(0)
+        return Unread(
+            count: try count(after: start, in: id, db), head: head,
+            mentions: try count(after: start, in: id, isMentioned: true, db))
     }
 
-    private static func count(after start: Int64, in log: Int64, _ db: Database) throws -> Int64 {
-        let conditions = """
+    private static func count(
+        after start: Int64, in log: Int64, isMentioned: Bool = false, _ db: Database
+    ) throws -> Int64 {
+        var conditions = """
             m.change IS NULL AND m.deleted = 0
             AND (m.sender IS NULL OR m.sender IS NOT (SELECT user FROM channelsDevice))
             """
+        if isMentioned {
+            conditions += """
+                 AND m.mentions IS NOT NULL AND instr(' ' || m.mentions || ' ',
+                    ' ' || (SELECT user FROM channelsDevice) || ' ') > 0
+                """
+        }
         return try Int64.fetchOne(
             db.cachedStatement(
                 sql: """

@@ -71,7 +71,8 @@ struct Blanking {
         guard let arrival else { return }
         try db.cachedStatement(
             sql: """
-                UPDATE channelsMessage SET body = CAST('null' AS BLOB), deleted = 1
+                UPDATE channelsMessage
+                SET body = CAST('null' AS BLOB), deleted = 1, mentions = NULL
                 WHERE arrival = ? AND deleted = 0
                 """
         ).execute(arguments: [arrival])

@@ -25,6 +25,8 @@ extension Channels {
                 },
                 { db in try db.execute(sql: ChannelsTables.third) },
                 { db in try db.execute(sql: ConversationRows.schema) },
+                { db in try db.execute(sql: ConversationRows.second) },
+                { db in try db.execute(sql: ChannelsTables.mentions) },
             ],
             ledger: { db in try ChannelsLedger.sum(db) },
             prune: { db, now in
@@ -192,6 +194,17 @@ enum ChannelsTables {
 
         -- Who the server takes this device for; NULL where it does not ask.
         ALTER TABLE channelsDevice ADD COLUMN user TEXT;
+        """
+
+    static let mentions = """
+        -- The users whom it mentions, separated by spaces, which no name has. All, because it may come before the
+        -- server has said who the user is.
+        ALTER TABLE channelsMessage ADD COLUMN mentions TEXT;
+        CREATE INDEX channelsMessageByMention ON channelsMessage (log, seq) WHERE mentions IS NOT NULL;
+        -- The server's count of what is unread and mentions the user.
+        ALTER TABLE channelsReceipt ADD COLUMN mentions INTEGER NOT NULL DEFAULT 0;
+        -- 1: this device does not follow the channel, and the server's count holds.
+        ALTER TABLE channelsReceipt ADD COLUMN elsewhere INTEGER NOT NULL DEFAULT 0;
         """
 
     static let third = """

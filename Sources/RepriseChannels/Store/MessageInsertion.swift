@@ -23,8 +23,8 @@ struct MessageInsertion {
         statement = try db.cachedStatement(
             sql: """
                 INSERT INTO channelsMessage
-                (arrival, log, seq, prev, id, time, body, sender, change, target, deleted)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (arrival, log, seq, prev, id, time, body, sender, change, target, deleted, mentions)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
     }
 
@@ -96,6 +96,9 @@ struct MessageInsertion {
         }
         sqlite3_bind_int64(row, 11, isDeleted ? 1 : 0)
         let body = isDeleted ? Self.blank : event.body
+        let isMention = event.change == nil && !isDeleted
+        var mentions =
+            isMention ? Mentions(in: body).users.map(\.text).joined(separator: " ") : ""
         var id = event.id.text
         var sender = event.from?.text ?? ""
         // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset
@@ -108,10 +111,16 @@ struct MessageInsertion {
                     if !sender.isEmpty {
                         sqlite3_bind_text(row, 8, sender.baseAddress, Int32(sender.count), nil)
                     }
-                    let code = sqlite3_step(row)
-                    sqlite3_reset(row)
-                    sqlite3_clear_bindings(row)
-                    return code
+                    return mentions.withUTF8 { mentions in
+                        if !mentions.isEmpty {
+                            sqlite3_bind_text(
+                                row, 12, mentions.baseAddress, Int32(mentions.count), nil)
+                        }
+                        let code = sqlite3_step(row)
+                        sqlite3_reset(row)
+                        sqlite3_clear_bindings(row)
+                        return code
+                    }
                 }
             }
         }

@@ -19,7 +19,7 @@ struct ListTests {
         _ = try await device.caughtUp()
         var pages: [[Int64]] = []
         var before: Int64?
-        while true {
+        while pages.count < 10 {
             let page = try await device.general.messages(before: before, limit: 50)
             guard let first = page.first?.seq else { break }
             pages.append(page.compactMap(\.seq))

@@ -168,6 +168,40 @@ private let versions: [(name: String, sql: String)] = [
             WHERE arrival IS NOT NULL;
         """
     ),
+    (
+        "channels/4",
+        """
+        CREATE TABLE channelsConversation (
+            channel TEXT PRIMARY KEY,
+            title TEXT,
+            role TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            members INTEGER NOT NULL,
+            others TEXT,
+            profiles TEXT,
+            muted INTEGER NOT NULL,
+            mutedUntil INTEGER,
+            old INTEGER NOT NULL DEFAULT 0,
+            pending INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE channelsDirectory (
+            one INTEGER PRIMARY KEY CHECK (one = 1),
+            channel TEXT NOT NULL
+        ) STRICT;
+        """
+    ),
+    (
+        "channels/5",
+        """
+        ALTER TABLE channelsConversation ADD COLUMN archived INTEGER;
+
+        CREATE TABLE channelsDraft (
+            channel TEXT PRIMARY KEY,
+            text TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+    ),
 ]
 
 @Suite("Migrations of the channels")
