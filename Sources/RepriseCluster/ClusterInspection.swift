@@ -28,6 +28,8 @@ package struct ClusterInspection: Sendable {
     package var status: JournalStatus
     package var replicas: Int
     package var version: String
+    /// See ``ClusterRules``.
+    package var rules = ClusterRules.first
     package var base: BaseManifest?
     /// Sorted by session.
     package var gateways: [Gateway] = []
@@ -68,6 +70,7 @@ package struct ClusterInspection: Sendable {
         var inspection = ClusterInspection(
             stream: journal.streamName, epoch: journal.epoch, status: status,
             replicas: journal.replicas, version: journal.version)
+        inspection.rules = journal.rules
         inspection.base = try await journal.bases?.newest()
         inspection.skipped = journal.skipped.map(\.sequence).sorted()
         try await inspection.read(journal)

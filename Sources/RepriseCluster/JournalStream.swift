@@ -17,7 +17,7 @@ struct JournalStream: Sendable {
     var live: String { "rp.\(cluster.text).live" }
 
     /// Where gateways tell each other what may be lost.
-    var news: String { "rp.\(cluster.text).news" }
+    func news(_ subject: NewsSubject) -> String { "rp.\(cluster.text).\(subject.rawValue)" }
 
     /// The stream of bases, and its subjects: of all, or of the base at a mark.
     var baseName: String { "RP_\(cluster.text)_BASE" }
@@ -132,6 +132,8 @@ struct JournalStream: Sendable {
         var implicitChannels: Bool
         /// What the data was that the journal began with, if it was moved in.
         var seed: String?
+        /// See ``ClusterRules``.
+        var rules = ClusterRules.newest
         /// See ``ClusterJournal``.
         var skipped: Set<SkippedEntry> = []
         var formerEpochs: Set<Epoch> = []
@@ -153,6 +155,7 @@ struct JournalStream: Sendable {
     static let epochKey = "reprise_epoch"
     static let formerEpochsKey = "reprise_former_epochs"
     static let skippedKey = "reprise_skipped"
+    static let rulesKey = "reprise_rules"
     private static let implicitKey = "reprise_implicit_channels"
     private static let seedKey = "reprise_seed"
 
@@ -194,6 +197,7 @@ struct JournalStream: Sendable {
             metadata: [
                 Self.epochKey: agreement.epoch.text,
                 Self.implicitKey: "\(agreement.implicitChannels)",
+                Self.rulesKey: "\(agreement.rules)",
             ].merging(agreement.seed.map { [Self.seedKey: $0] } ?? [:]) { $1 },
             firstSequence: agreement.seed == nil ? nil : ClusterSeed.mark + 1)
     }
@@ -260,6 +264,7 @@ struct JournalStream: Sendable {
     ) -> Agreement {
         Agreement(
             epoch: epoch, implicitChannels: implicit, seed: metadata[Self.seedKey],
+            rules: metadata[Self.rulesKey].flatMap { Int64($0) } ?? ClusterRules.first,
             skipped: Self.skipped(metadata[Self.skippedKey] ?? ""),
             formerEpochs: Self.epochs(metadata[Self.formerEpochsKey] ?? ""))
     }

@@ -80,6 +80,22 @@ final class NatsConnection: Sendable {
     /// Whether a server is there now.
     var isConnected: Bool { natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED }
 
+    /// Another one after each loss of the connection, before anything comes over the new one; nil
+    /// while no server is there.
+    var number: UInt64? {
+        // The library counts under the lock under which it hands messages on.
+        var statistics: OpaquePointer?
+        guard isConnected, natsStatistics_Create(&statistics) == NATS_OK, let statistics else {
+            return nil
+        }
+        defer { natsStatistics_Destroy(statistics) }
+        var reconnects: UInt64 = 0
+        guard natsConnection_GetStats(connection, statistics) == NATS_OK,
+            natsStatistics_GetCounts(statistics, nil, nil, nil, nil, &reconnects) == NATS_OK
+        else { return nil }
+        return reconnects
+    }
+
     /// The most bytes of a message that the server takes.
     var maxPayload: Int64 { natsConnection_GetMaxPayload(connection) }
 

@@ -51,6 +51,18 @@ extension NatsJournal {
         _ = try await status()
     }
 
+    /// Has the gateways raise the rules to this version's.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`, also without the right.
+    package func raiseRules() async throws {
+        try await update { config in
+            var metadata = config["metadata"] as? [String: Any] ?? [:]
+            metadata[JournalStream.rulesKey] = "\(ClusterRules.newest)"
+            config["metadata"] = metadata
+        }
+        _ = try await status()
+    }
+
     /// Gives a journal that was restored from a backup a new epoch: what was stored after the
     /// backup is gone, and its numbers are used again.
     ///

@@ -28,14 +28,16 @@ package final class NatsJournal: ClusterJournal {
         var sent: [UInt64: [UInt8]] = [:]
         var next: UInt64 = 0
         var reader: AsyncStream<StoredEntry>.Continuation?
-        var hearer: AsyncStream<[UInt8]>.Continuation?
+        var hearers: [NewsSubject: AsyncStream<[UInt8]>.Continuation] = [:]
         var hasRefused = false
         var skipped: Set<SkippedEntry> = []
+        var rules = ClusterRules.first
     }
 
     package let epoch: Epoch
     package let formerEpochs: Set<Epoch>
     package var skipped: Set<SkippedEntry> { state.withLock { $0.skipped } }
+    package var rules: Int64 { state.withLock { $0.rules } }
     /// Whether a channel that nobody made is public.
     package let implicitChannels: Bool
     /// How many servers keep each entry.
@@ -155,7 +157,7 @@ package final class NatsJournal: ClusterJournal {
         self.version = version
         self.logger = logger
         answers = connection.inbox()
-        state.withLock { $0.skipped = agreement.skipped }
+        state.withLock { ($0.skipped, $0.rules) = (agreement.skipped, agreement.rules) }
         try connection.subscribe(to: answers + ".*") { [weak self] in self?.answered($0, at: $1) }
     }
 
@@ -203,7 +205,11 @@ package final class NatsJournal: ClusterJournal {
 
     package func close() async {
         state.withLock { $0.reader.take() }?.finish()
-        state.withLock { $0.hearer.take() }?.finish()
+        let hearers = state.withLock { state in
+            defer { state.hearers = [:] }
+            return state.hearers.values
+        }
+        for hearer in hearers { hearer.finish() }
         await connection.close()
     }
 
@@ -350,7 +356,7 @@ package final class NatsJournal: ClusterJournal {
                     .corrupt, "The journal was restored: it has another epoch.",
                     remedy: "Start this gateway again, with its view removed.")
             }
-            self.state.withLock { $0.skipped = agreement.skipped }
+            self.state.withLock { ($0.skipped, $0.rules) = (agreement.skipped, agreement.rules) }
         }
         let bound = answer.config?.maxBytes ?? -1
         var status = JournalStatus(
@@ -374,14 +380,20 @@ package final class NatsJournal: ClusterJournal {
         return status
     }
 
-    package func say(_ bytes: [UInt8]) { connection.publish(bytes, to: stream.news) }
+    package var connectionNumber: UInt64? { connection.number }
 
-    package func said() -> AsyncStream<[UInt8]> {
+    package func say(_ bytes: [UInt8], on subject: NewsSubject) {
+        connection.publish(bytes, to: stream.news(subject))
+    }
+
+    package func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> {
         let (news, hearer) = AsyncStream.makeStream(
             of: [UInt8].self, bufferingPolicy: .bufferingNewest(Self.waitingNews))
-        state.withLock { $0.hearer = hearer }
+        state.withLock { $0.hearers[subject] = hearer }
         do {
-            try connection.subscribe(to: stream.news) { message, _ in hearer.yield(message.bytes) }
+            try connection.subscribe(to: stream.news(subject)) { message, _ in
+                hearer.yield(message.bytes)
+            }
         } catch {
             logger.warning("other gateways are not heard", metadata: ["error": "\(error)"])
             hearer.finish()

@@ -148,6 +148,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
         let servers: String
         let stream: String
         let epoch: String
+        let rules: Int64
         let natsVersion: String
         let copies: Int
         let first: Int64
@@ -169,6 +170,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             self.servers = servers
             stream = found.stream
             epoch = found.epoch.text
+            rules = found.rules
             natsVersion = found.version
             copies = found.replicas
             first = found.status.first
@@ -213,6 +215,9 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                 "cluster   \(cluster) at \(servers), epoch \(epoch)",
                 "journal   \(stream): entries \(first.grouped) to \(last.grouped), \(size)",
                 "copies    \(copies), by nats-server \(natsVersion)",
+                "rules     \(rules)"
+                    + (rules < ClusterRules.newest
+                        ? "; 'reprise cluster upgrade' raises them to \(ClusterRules.newest)" : ""),
             ]
             for node in nodes {
                 let state =

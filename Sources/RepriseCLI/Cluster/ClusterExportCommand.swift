@@ -59,20 +59,13 @@ struct ClusterExportCommand: AsyncParsableCommand {
 
     func run() async throws {
         #if Cluster
-            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
-            let report: Backup.Report
-            func seal() async throws -> Int64 { try await journal.seal() }
-            do {
+            let report = try await place.withJournal { journal in
+                func seal() async throws -> Int64 { try await journal.seal() }
                 let lines = ProgressLines()
-                report = try await ClusterExport.run(
+                return try await ClusterExport.run(
                     journal, to: data, implicitChannels: journal.implicitChannels,
                     seal: move ? seal : nil
                 ) { lines.tell("\($0.applied.grouped) of \($0.last.grouped) entries are applied") }
-                await journal.close()
-            } catch {
-                await journal.close()
-                throw error
             }
             if json {
                 return try StandardOutput.write(

@@ -50,15 +50,8 @@ struct ClusterRestoredCommand: AsyncParsableCommand {
 
     func run() async throws {
         #if Cluster
-            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
-            var epoch = journal.epoch
-            do {
-                if yes { epoch = try await journal.restored() }
-                await journal.close()
-            } catch {
-                await journal.close()
-                throw error
+            let epoch = try await place.withJournal { journal in
+                yes ? try await journal.restored() : journal.epoch
             }
             if json {
                 try StandardOutput.write(json: Answer(epoch: epoch.text, isNew: yes))

@@ -55,18 +55,12 @@ struct ClusterSkipCommand: AsyncParsableCommand {
 
     func run() async throws {
         #if Cluster
-            let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
-            do {
+            try await place.withJournal { journal in
                 if let trial {
                     try await apply(journal, in: trial)
                 } else {
                     try await skip(journal)
                 }
-                await journal.close()
-            } catch {
-                await journal.close()
-                throw error
             }
         #else
             throw ClusterToolCommand.isMissing
@@ -111,7 +105,9 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             process.executableURL = Bundle.main.executableURL
             process.arguments =
                 Array(CommandLine.arguments.dropFirst()) + ["--trial", folder.path]
-            let (output, errors) = (Pipe(), Pipe())
+            // It ends with this process, whose end of the pipe is then closed.
+            let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+            process.standardInput = input
             process.standardOutput = output
             process.standardError = errors
             try process.run()
@@ -119,6 +115,7 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             let said = output.fileHandleForReading.readDataToEndOfFile()
             let error = errors.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
+            try? input.fileHandleForWriting.close()
             let lines = String(decoding: said, as: UTF8.self).split(separator: "\n")
                 .map(String.init)
             let status = process.terminationStatus
@@ -144,6 +141,13 @@ struct ClusterSkipCommand: AsyncParsableCommand {
         private static let reached = "reached"
 
         private func apply(_ journal: NatsJournal, in folder: String) async throws {
+            let orphaned = Thread {
+                while let bytes = try? FileHandle.standardInput.read(upToCount: 1), !bytes.isEmpty {
+                }
+                try? FileManager.default.removeItem(atPath: folder)
+                Foundation.exit(EXIT_FAILURE)
+            }
+            orphaned.start()
             let reason = try await journal.trial(of: sequence, in: folder) {
                 try? StandardOutput.write(Self.reached)
             }

@@ -5,6 +5,10 @@ import RepriseCommandLine
 import RepriseCore
 import Synchronization
 
+#if Cluster
+    import RepriseCluster
+#endif
+
 /// `reprise cluster`: what an operator of many servers needs.
 struct ClusterToolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,13 +23,33 @@ struct ClusterToolCommand: AsyncParsableCommand {
             """,
         subcommands: [
             ClusterCheckCommand.self, ClusterSeedCommand.self, ClusterExportCommand.self,
-            ClusterSkipCommand.self, ClusterRestoredCommand.self,
+            ClusterSkipCommand.self, ClusterRestoredCommand.self, ClusterUpgradeCommand.self,
         ])
 
     static let isMissing = RepriseError(
         .badConfiguration, "This reprise was built without NATS.",
         remedy: "Build it with `swift build --traits Cluster --product reprise`.")
 }
+
+#if Cluster
+    extension ClusterPlaceOptions {
+        /// Opens the journal for a tool, and closes it however `body` ends.
+        func withJournal<Value>(
+            _ body: (NatsJournal) async throws -> Value
+        ) async throws -> Value {
+            let (nats, cluster) = try ClusterSettings.place(flags, log ?? "")
+            let journal = try await NatsJournal.find(nats, cluster: cluster, logger: .quiet)
+            do {
+                let value = try await body(journal)
+                await journal.close()
+                return value
+            } catch {
+                await journal.close()
+                throw error
+            }
+        }
+    }
+#endif
 
 /// Lines of progress on standard error: the first, and then one a second at most.
 final class ProgressLines: Sendable {

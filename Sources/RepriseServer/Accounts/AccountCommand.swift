@@ -55,6 +55,13 @@ package struct AccountEffects: Hashable, Sendable {
     package var dismissals = 0
     /// Whether directories have something to tell.
     package var isTold = false
+    /// Who hides now, or does not any more.
+    package var hiding: Hiding?
+
+    package struct Hiding: Hashable, Sendable {
+        package var user: UserID
+        package var isHidden: Bool
+    }
 
     package struct Move: Hashable, Sendable {
         package var channel: ChannelName

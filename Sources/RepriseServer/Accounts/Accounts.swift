@@ -19,8 +19,10 @@ package final class Accounts: Sendable {
     package let devices: DeviceRegistry
     package let positions: PositionStore
     package let mutes: MuteStore
+    /// Of a server that tells presence.
+    package let presence: PresenceStore
     package let forms: CatalogueStore
-    /// What users' directories have to tell; nothing in a cluster.
+    /// What users' directories have to tell.
     package let directories: DirectoryStore
     /// In the same database, because one transaction covers a read and the dismissals it queues.
     package let pushQueue: PushQueue
@@ -28,10 +30,12 @@ package final class Accounts: Sendable {
     private let heads: ChannelHeads
     /// Brings a command into the journal of a cluster; nil without one.
     private let submit: CommandSubmission?
+    private let rules: @Sendable () -> Int64
     private let database: AccountsDatabase
     private let clock: any Timekeeper
     private let accessChanged = Mutex<(@Sendable (ChannelName, UserID?) -> Void)?>(nil)
     private let directoryChanged = Mutex<(@Sendable () -> Void)?>(nil)
+    private let hid = Mutex<(@Sendable (UserID, Bool) -> Void)?>(nil)
     private let unreadMoved = Mutex<(@Sendable (UserID, ChannelName) -> Void)?>(nil)
 
     /// Opens the accounts in a folder, or creates them.
@@ -56,15 +60,18 @@ package final class Accounts: Sendable {
     private init(
         _ database: AccountsDatabase, _ implicitChannels: Bool,
         _ clock: any Timekeeper, _ heads: @escaping ChannelHeads,
-        pushes: PushQueue? = nil, submit: CommandSubmission? = nil
+        pushes: PushQueue? = nil, submit: CommandSubmission? = nil,
+        rules: @escaping @Sendable () -> Int64 = { ClusterRules.newest }
     ) {
         self.database = database
         self.clock = clock
         self.heads = heads
         self.submit = submit
+        self.rules = rules
         self.implicitChannels = implicitChannels
         devices = DeviceRegistry(database)
         mutes = MuteStore(database)
+        presence = PresenceStore(database)
         forms = CatalogueStore(database)
         directories = DirectoryStore(database)
         pushQueue = pushes ?? PushQueue(database)
@@ -77,7 +84,8 @@ package final class Accounts: Sendable {
     package convenience init(_ view: ClusterView, submit: @escaping CommandSubmission) {
         self.init(
             view.accounts, view.implicitChannels, SystemTimekeeper(),
-            { try view.log.head(of: $0) }, pushes: view.pushQueue, submit: submit)
+            { try view.log.head(of: $0) }, pushes: view.pushQueue, submit: submit,
+            rules: { view.rules })
     }
 
     /// Tells who observes changes what an entry has changed, whichever gateway wrote it.
@@ -99,8 +107,16 @@ package final class Accounts: Sendable {
         directoryChanged.withLock { $0 = body }
     }
 
-    /// Whether users' directories are told: by a server that is alone.
-    package var tellsDirectories: Bool { submit == nil }
+    /// Calls `body` when a user begins or ceases to hide his presence; it must not block.
+    package func onHid(_ body: @escaping @Sendable (UserID, _ isHidden: Bool) -> Void) {
+        hid.withLock { $0 = body }
+    }
+
+    /// Whether users' directories are told: in a cluster once its rules are raised.
+    package var tellsDirectories: Bool { rules() >= ClusterRules.directories }
+
+    /// Whether changes go into the journal of a cluster.
+    package var isInCluster: Bool { submit != nil }
 
     /// Calls `body` when a user's position or membership in a channel has changed; it must not
     /// block.
@@ -308,6 +324,7 @@ package final class Accounts: Sendable {
         if let unread = effects.unread {
             unreadMoved.withLock { $0 }?(unread.user, unread.channel)
         }
+        if let hiding = effects.hiding { hid.withLock { $0 }?(hiding.user, hiding.isHidden) }
         pushQueue.queuedDismissals(effects.dismissals)
         if effects.isTold { directoryChanged.withLock { $0 }?() }
     }

@@ -11,12 +11,18 @@ import GRDB
 ///   up to which message a device was scanned before that, because it was not connected.
 ///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
 /// - `directory_changes`: who is to be told of which channel, or with '' of all; for the user ''
-///   all members of a channel, or of `@user` those who share one with him; in a view empty.
+///   all members of a channel, or of `@user` those who share one with him.
 ///   `directories`: the users who were told of all. `directory_key` makes ids that nobody guesses.
 /// - `its_log`: the epoch of the log that the positions belong to; no row before the first start
 ///   beside one.
+/// - `archived`: when a user has archived a channel.
+/// - `presence`: who hides his presence, and when others were seen last.
 /// - `mutes`, `quiet_hours`: the users' mutes and quiet hours; a device's own quiet hours precede
-///   those without a device.
+///   those without a device. `mute_mentions`: whether mentions come through a mute, where that is
+///   not as ``Mute/Subject/exceptsMentions``. `push_queue` says of a message whether it mentions
+///   the user.
+/// - `silent_users`: who wants no sound while active on another device; `active_devices`: where
+///   they have read last, and when.
 enum AccountsSchema {
     static func migrator() -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -80,6 +86,47 @@ enum AccountsSchema {
                     WITHOUT ROWID;
                     """)
         }
+        migrator.registerMigration("9 archived") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE archived (
+                      user TEXT NOT NULL,
+                      channel TEXT NOT NULL,
+                      time INTEGER NOT NULL,
+                      PRIMARY KEY (user, channel)
+                    ) WITHOUT ROWID;
+                    """)
+        }
+        migrator.registerMigration("10 mentions", migrate: addMentions)
+        migrator.registerMigration("11 presence") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE presence (user TEXT PRIMARY KEY, hidden INTEGER NOT NULL, seen INTEGER)
+                    WITHOUT ROWID;
+                    """)
+        }
+    }
+
+    @Sendable
+    private static func addMentions(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE mute_mentions (
+                  user TEXT NOT NULL,
+                  kind TEXT NOT NULL,
+                  name TEXT NOT NULL,
+                  excepted INTEGER NOT NULL,
+                  PRIMARY KEY (user, kind, name)
+                ) WITHOUT ROWID;
+                CREATE TABLE silent_users (user TEXT PRIMARY KEY) WITHOUT ROWID;
+                CREATE TABLE active_devices (
+                  user TEXT NOT NULL,
+                  device TEXT NOT NULL,
+                  time INTEGER NOT NULL,
+                  PRIMARY KEY (user, device)
+                ) WITHOUT ROWID;
+                ALTER TABLE push_queue ADD COLUMN mention INTEGER NOT NULL DEFAULT 0;
+                """)
     }
 
     @Sendable

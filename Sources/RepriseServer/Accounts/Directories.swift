@@ -53,7 +53,7 @@ extension AccountsView {
         try db.execute(
             sql: """
                 INSERT OR REPLACE INTO directory_changes (user, channel)
-                SELECT user, channel FROM members WHERE channel = ?
+                SELECT user, channel FROM members WHERE channel = ? ORDER BY user
                 """, arguments: [channel.text])
         return true
     }
@@ -140,15 +140,24 @@ package struct DirectoryStore: Sendable {
 
     /// Has the directories of users told that were never told: of accounts of a former version, or
     /// after a restore.
-    package func begin() async throws {
-        try await database.write { db in
-            try db.execute(
-                sql: """
-                    INSERT OR IGNORE INTO directory_changes (user, channel)
-                    SELECT DISTINCT user, '' FROM members
-                    WHERE user NOT IN (SELECT user FROM directories)
-                    """)
-        }
+    package func begin() async throws { try await database.write { try Self.tellOthers($0) } }
+
+    /// Has all directories told, from an entry of a cluster's journal on; the secret makes their
+    /// ids.
+    static func begin(with secret: [UInt8], _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE directory_key SET key = ?", arguments: [Data(secret)])
+        try db.execute(sql: "DELETE FROM directory_changes; DELETE FROM directories")
+        try tellOthers(db)
+    }
+
+    private static func tellOthers(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO directory_changes (user, channel)
+                SELECT DISTINCT user, '' FROM members
+                WHERE user NOT IN (SELECT user FROM directories) ORDER BY user
+                """)
     }
 
     /// The next changes, in order.
@@ -165,19 +174,6 @@ package struct DirectoryStore: Sendable {
                 return Change(
                     number: row["n"], user: try UserID(row["user"]),
                     channel: channel.isEmpty ? nil : try ChannelName(channel))
-            }
-        }
-    }
-
-    /// They are told; newer ones of the same channel stay.
-    package func told(_ changes: [Change]) async throws {
-        try await database.write { db in
-            for change in changes {
-                try db.execute(
-                    sql: "DELETE FROM directory_changes WHERE n = ?", arguments: [change.number])
-                try db.execute(
-                    sql: "INSERT OR IGNORE INTO directories (user) VALUES (?)",
-                    arguments: [change.user.text])
             }
         }
     }
@@ -216,23 +212,6 @@ package struct DirectoryStore: Sendable {
                     user.text, DirectoryLimits.namedMembers, DirectoryLimits.profileChannels,
                 ]
             ).map { (try UserID($0["user"]), try ChannelName($0["channel"])) }
-        }
-    }
-
-    /// All members are told, unless the channel has changed again.
-    package func told(_ telling: Telling) async throws {
-        try await database.write { db in
-            try db.execute(
-                sql: "DELETE FROM directory_changes WHERE n = ?", arguments: [telling.number])
-        }
-    }
-
-    /// Has all of a user's conversations told.
-    package func tellAll(to user: UserID) async throws {
-        try await database.write { db in
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO directory_changes (user, channel) VALUES (?, '')",
-                arguments: [user.text])
         }
     }
 
@@ -291,6 +270,9 @@ package struct DirectoryStore: Sendable {
             db, sql: "SELECT until FROM mutes WHERE user = ? AND kind = 'channel' AND name = ?",
             arguments: [user.text, channel.text])
         if let mute { (entry.muted, entry.mutedUntil) = (true, mute["until"]) }
+        entry.archived = try Int64.fetchOne(
+            db, sql: "SELECT time FROM archived WHERE user = ? AND channel = ?",
+            arguments: [user.text, channel.text])
         return entry
     }
 }

@@ -38,7 +38,7 @@ package struct DirectoryPublisher: Sendable {
         var tellings = Tellings()
         while !Task.isCancelled {
             do {
-                if !hasBegun { try await accounts.directories.begin() }
+                if !hasBegun, !accounts.isInCluster { try await accounts.directories.begin() }
                 hasBegun = true
                 while try await publishNext() {}
                 let next = try await tellMany(&tellings)
@@ -48,6 +48,8 @@ package struct DirectoryPublisher: Sendable {
                 } else {
                     await changed.wait()
                 }
+            } catch let error as RepriseError where error.code == .closed {
+                return  // The server ends.
             } catch {
                 guard !Task.isCancelled else { return }
                 failures += 1
@@ -97,7 +99,7 @@ package struct DirectoryPublisher: Sendable {
                     rest = rest.dropFirst(DirectoryLimits.entriesPerCommit)
                 }
             }
-            try await accounts.directories.told(telling)
+            try await accounts.perform(NoteTold([telling.number]))
         }
         return next
     }
@@ -122,7 +124,8 @@ package struct DirectoryPublisher: Sendable {
         }
         let single = Array(changes.prefix { $0.channel != nil })
         try await tell(single)
-        try await directories.told(single)
+        try await accounts.perform(
+            NoteTold(single.map(\.number), of: Set(single.map(\.user))))
         for user in Set(single.map(\.user)).sorted(by: { $0.text < $1.text }) {
             try await compact(user)
         }
@@ -146,7 +149,7 @@ package struct DirectoryPublisher: Sendable {
         if begin > 1 {
             _ = try await log.trim(.directory(of: change.user), through: begin - 1)
         }
-        try await directories.told([change])
+        try await accounts.perform(NoteTold([change.number], of: [change.user]))
     }
 
     /// Tells a directory anew that has many entries which later ones have replaced.
@@ -157,7 +160,7 @@ package struct DirectoryPublisher: Sendable {
             count > DirectoryLimits.superseded + 2
                 * (try await accounts.directories.count(of: user))
         else { return }
-        try await accounts.directories.tellAll(to: user)
+        try await accounts.perform(TellAnew(user))
     }
 
     /// Stores an entry for each change.

@@ -56,6 +56,7 @@ package struct MovePosition: AccountCommand {
         if let device, let delivered, min(delivered, head) > 0 {
             try save(delivered: min(delivered, head), to: device, view.db)
         }
+        if let device, position.read > former.read { try view.noteActivity(of: user, on: device) }
         let dismissals = try view.pushes.queueDismissals(
             on: device, after: former.read, position, in: channel, at: view.time, view.db)
         return Outcome(

@@ -13,14 +13,27 @@ package struct Mute: Hashable, Sendable {
     package var subject: Subject
     /// Its end; nil for ever.
     package var until: WallTime?
+    /// Whether messages that mention the user are not muted: by default as
+    /// ``Subject/exceptsMentions``.
+    package var exceptMentions: Bool
 
-    package init(_ subject: Subject, until: WallTime? = nil) {
+    package init(_ subject: Subject, until: WallTime? = nil, exceptMentions: Bool? = nil) {
         self.subject = subject
         self.until = until
+        self.exceptMentions = exceptMentions ?? subject.exceptsMentions
     }
 }
 
 extension Mute.Subject {
+    /// Whether mentions come through where nobody has said otherwise: those in a muted channel, not
+    /// those by a muted user.
+    package var exceptsMentions: Bool {
+        switch self {
+        case .channel: true
+        case .user: false
+        }
+    }
+
     var columns: (kind: String, name: String) {
         switch self {
         case .channel(let channel): ("channel", channel.text)
@@ -33,9 +46,10 @@ extension Mute {
     init(row: Row) throws {
         let kind: String = row["kind"]
         let until: Int64? = row["until"]
+        let excepted: Bool? = row["excepted"]
         self.init(
             kind == "user"
                 ? .user(try UserID(row["name"])) : .channel(try ChannelName(row["name"])),
-            until: until.map { WallTime(milliseconds: $0) })
+            until: until.map { WallTime(milliseconds: $0) }, exceptMentions: excepted)
     }
 }

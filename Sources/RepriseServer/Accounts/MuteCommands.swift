@@ -15,6 +15,13 @@ package struct SetMute: AccountCommand {
         try view.db.execute(
             sql: "DELETE FROM mutes WHERE user = ? AND until <= ?",
             arguments: [user.text, view.time.milliseconds])
+        if view.db.changesCount > 0 {
+            try view.db.execute(
+                sql: """
+                    DELETE FROM mute_mentions WHERE user = ?1
+                    AND (kind, name) NOT IN (SELECT kind, name FROM mutes WHERE user = ?1)
+                    """, arguments: [user.text])
+        }
         let others = try Int.fetchOne(
             view.db,
             sql: "SELECT count(*) FROM mutes WHERE user = ? AND NOT (kind = ? AND name = ?)",
@@ -27,6 +34,13 @@ package struct SetMute: AccountCommand {
                 INSERT INTO mutes (user, kind, name, until) VALUES (?, ?, ?, ?)
                 ON CONFLICT DO UPDATE SET until = excluded.until
                 """, arguments: [user.text, kind, name, mute.until?.milliseconds])
+        try view.db.execute(
+            sql: mute.exceptMentions == mute.subject.exceptsMentions
+                ? "DELETE FROM mute_mentions WHERE user = ? AND kind = ? AND name = ?"
+                : """
+                INSERT OR REPLACE INTO mute_mentions (user, kind, name, excepted)
+                VALUES (?, ?, ?, \(mute.exceptMentions ? 1 : 0))
+                """, arguments: [user.text, kind, name])
         try view.tell(mute.subject, of: user)
     }
 
@@ -46,6 +60,9 @@ package struct RemoveMute: AccountCommand {
         let (kind, name) = subject.columns
         try view.db.execute(
             sql: "DELETE FROM mutes WHERE user = ? AND kind = ? AND name = ?",
+            arguments: [user.text, kind, name])
+        try view.db.execute(
+            sql: "DELETE FROM mute_mentions WHERE user = ? AND kind = ? AND name = ?",
             arguments: [user.text, kind, name])
         try view.tell(subject, of: user)
     }

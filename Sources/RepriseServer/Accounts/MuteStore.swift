@@ -14,10 +14,20 @@ package final class MuteStore: Sendable {
             try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT kind, name, until FROM mutes
+                    SELECT kind, name, until, excepted
+                    FROM mutes LEFT JOIN mute_mentions USING (user, kind, name)
                     WHERE user = ? AND (until IS NULL OR until > ?) ORDER BY kind, name
                     """, arguments: [user.text, time.milliseconds]
             ).map(Mute.init(row:))
+        }
+    }
+
+    /// Whether a user's pushes make no sound while he is active on another device.
+    package func isSilentElsewhere(_ user: UserID) async throws -> Bool {
+        try await database.read { db in
+            try Bool.fetchOne(
+                db, sql: "SELECT EXISTS (SELECT 1 FROM silent_users WHERE user = ?)",
+                arguments: [user.text]) ?? false
         }
     }
 

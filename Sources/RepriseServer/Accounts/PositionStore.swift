@@ -148,6 +148,33 @@ package final class PositionStore: Sendable {
         }
     }
 
+    /// How far a message has come to each device of a user, most recently seen first.
+    package func devices(
+        of user: UserID, for seq: Int64, in channel: ChannelName
+    ) async throws -> [DeviceDelivery] {
+        try await database.read { db in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT d.id, d.platform, d.seen, d.push_token IS NOT NULL,
+                    d.web_endpoint IS NOT NULL, coalesce(dp.delivered, 0), coalesce(dp.pushed, 0)
+                    FROM devices d LEFT JOIN device_positions dp
+                    ON dp.user = d.user AND dp.device = d.id AND dp.channel = ?
+                    WHERE d.user = ? ORDER BY d.seen DESC, d.id
+                    """, arguments: [channel.text, user.text]
+            ).map { row in
+                let (hasToken, hasEndpoint): (Bool, Bool) = (row[3], row[4])
+                let (delivered, pushed): (Int64, Int64) = (row[5], row[6])
+                return DeviceDelivery(
+                    device: try EntryID(row[0]), platform: row[1],
+                    lastSeen: WallTime(milliseconds: row[2]),
+                    services: (hasToken ? [PushService.apns] : [])
+                        + (hasEndpoint ? [.webPush] : []),
+                    isDelivered: delivered >= seq, isPushed: pushed >= seq)
+            }
+        }
+    }
+
     static func position(
         of user: UserID, in channel: ChannelName, _ db: Database
     ) throws -> ServerFrame.Position? {

@@ -100,6 +100,7 @@ package struct RemoveMember: AccountCommand {
             sql: "DELETE FROM members WHERE channel = ? AND user = ?",
             arguments: [channel.text, user.text])
         guard view.db.changesCount > 0 else { return false }
+        try SetArchived.remove(user, channel, view.db)
         try view.db.execute(
             sql: "UPDATE channels SET members = members - 1 WHERE name = ?",
             arguments: [channel.text])

@@ -145,14 +145,16 @@ extension SetMute: JournaledCommand {
     package static let tag: UInt8 = 23
 
     package func write(to writer: inout BinaryWriter) {
-        writer.write(mute.subject)
+        writer.write(mute.subject, isUsual: mute.exceptMentions == mute.subject.exceptsMentions)
         writer.write(mute.until) { $0.write($1) }
         writer.write(user.text)
     }
 
     package init(from reader: inout BinaryReader) throws {
-        let subject = try reader.subject()
-        let mute = Mute(subject, until: try reader.optional { try $0.time() })
+        let (subject, isUsual) = try reader.muted()
+        let mute = Mute(
+            subject, until: try reader.optional { try $0.time() },
+            exceptMentions: subject.exceptsMentions == isUsual)
         self.init(mute, of: try UserID(reader.text()))
     }
 }
@@ -161,12 +163,14 @@ extension RemoveMute: JournaledCommand {
     package static let tag: UInt8 = 24
 
     package func write(to writer: inout BinaryWriter) {
-        writer.write(subject)
+        writer.write(subject, isUsual: true)
         writer.write(user.text)
     }
 
     package init(from reader: inout BinaryReader) throws {
-        self.init(try reader.subject(), of: try UserID(reader.text()))
+        let (subject, isUsual) = try reader.muted()
+        guard isUsual else { throw RepriseError(.malformed, "A mute ends in no other way.") }
+        self.init(subject, of: try UserID(reader.text()))
     }
 }
 
@@ -232,23 +236,26 @@ extension SetCatalogue: JournaledCommand {
 }
 
 extension BinaryWriter {
-    fileprivate mutating func write(_ subject: Mute.Subject) {
+    /// A former version knows mutes that let mentions through as usual, and waits before others.
+    fileprivate mutating func write(_ subject: Mute.Subject, isUsual: Bool) {
         switch subject {
         case .channel(let channel):
-            write(UInt8(0))
+            write(UInt8(isUsual ? 0 : 2))
             write(channel.text)
         case .user(let user):
-            write(UInt8(1))
+            write(UInt8(isUsual ? 1 : 3))
             write(user.text)
         }
     }
 }
 
 extension BinaryReader {
-    fileprivate mutating func subject() throws -> Mute.Subject {
+    fileprivate mutating func muted() throws -> (subject: Mute.Subject, isUsual: Bool) {
         switch try byte() {
-        case 0: .channel(try ChannelName(text()))
-        case 1: .user(try UserID(text()))
+        case 0: (.channel(try ChannelName(text())), true)
+        case 1: (.user(try UserID(text())), true)
+        case 2: (.channel(try ChannelName(text())), false)
+        case 3: (.user(try UserID(text())), false)
         case let other: throw ClusterEntry.unknown("a mute of \(other)")
         }
     }

@@ -176,6 +176,12 @@ package struct AdmissionMachine: Sendable {
         return digest == base.digest
     }
 
+    /// The first sequence whose ``digest(at:)`` is known, as are all behind it up to ``position``.
+    package var remembered: Int64 {
+        let forgotten = position.sequence - Int64(recent.count)
+        return forgotten > 0 ? forgotten + 1 : 0
+    }
+
     /// The digest up to an entry; nil if it is forgotten.
     package func digest(at sequence: Int64) -> JournalDigest? {
         if sequence == 0 { return .zero }

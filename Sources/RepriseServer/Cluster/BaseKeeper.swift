@@ -1,4 +1,3 @@
-import Crypto
 package import Foundation
 import GRDB
 import Logging
@@ -31,12 +30,7 @@ package actor BaseKeeper {
     private let logger: Logger
     private let folder: String
     private let schedule: Schedule
-    /// What gateways said of marks, by their sessions.
-    private var said: [Int64: ViewHash] = [:]
-    /// The session by which this one said something last.
-    private var ownSession: Int64?
-    /// What this view held at the newest mark.
-    private var mine: ViewHash?
+    private var agreement = BaseAgreement()
     /// The view at a mark of this gateway's own, until it is copied: while it is kept, the file's
     /// write-ahead log grows.
     private var kept: ViewMark?
@@ -84,9 +78,8 @@ package actor BaseKeeper {
         do {
             let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
             let own = ViewHash(mark: mark.position.sequence, hash: hash)
-            mine = own
+            agreement.looked(own)
             kept = leases.grant(of: .base) == mark.grant ? mark : nil
-            said = said.filter { $0.value.mark >= own.mark }
             _ = try await submit([.hashed(own)])
         } catch {
             guard !Task.isCancelled else { return }
@@ -96,25 +89,16 @@ package actor BaseKeeper {
     }
 
     private func heard(_ hash: ViewHash, from session: Int64, isOwn: Bool) {
-        if said.count >= ClusterLimits.sessions { said = [:] }
-        said[session] = hash
-        if isOwn { ownSession = session }
+        agreement.heard(hash, from: session, isOwn: isOwn)
         compare()
     }
 
-    /// Once this gateway's own hash is back, so that it counts among the others.
     private func compare() {
-        guard let mine, let ownSession, said[ownSession] == mine else { return }
-        let mark = mine.mark
-        let all = said.values.filter { $0.mark == mark }
-        let equal = all.count { $0.hash == mine.hash }
-        guard equal < all.count else {
-            if !all.isEmpty { difference.withLock { $0 = nil } }
-            return
-        }
+        guard let (mark, equal, all) = agreement.comparison else { return }
+        guard equal < all else { return difference.withLock { $0 = nil } }
         let text =
             "The views of gateways differ at entry \(mark): "
-            + "\(equal) of \(all.count) have what this one has."
+            + "\(equal) of \(all) have what this one has."
         let isNew = difference.withLock { told in
             defer { told = text }
             return told != text
@@ -122,7 +106,7 @@ package actor BaseKeeper {
         guard isNew else { return }
         logger.error(
             "the views of gateways differ: remove that of the one that is alone with its own",
-            metadata: ["entry": "\(mark)", "equal": "\(equal)", "of": "\(all.count)"])
+            metadata: ["entry": "\(mark)", "equal": "\(equal)", "of": "\(all)"])
     }
 
     // MARK: Making one
@@ -201,7 +185,7 @@ package actor BaseKeeper {
     private func copyMarked(by grant: Int64, to file: URL) async throws -> BaseManifest {
         let end = clock.uptime() + schedule.hashWithin
         while clock.uptime() < end {
-            if let mark = kept, mark.grant == grant, let mine,
+            if let mark = kept, mark.grant == grant, let mine = agreement.mine,
                 mine.mark == mark.position.sequence
             {
                 defer { kept = nil }
@@ -216,18 +200,12 @@ package actor BaseKeeper {
     /// Returns once another gateway had the same; or none has said anything in time.
     private func agreed(on hash: ViewHash) async throws {
         let end = clock.uptime() + schedule.hashWithin
-        while true {
-            let all = said.values.filter { $0.mark == hash.mark }
-            guard all.allSatisfy({ $0.hash == hash.hash }) else {
-                throw RepriseError(.corrupt, "The views of gateways differ.")
-            }
-            // One of them is this gateway's own.
-            if all.count > 1 || clock.uptime() >= end { return }
+        while try !agreement.allows(hash, isLate: clock.uptime() >= end) {
             try await clock.sleep(for: .milliseconds(200))
         }
     }
 
-    private static func write(_ snapshot: DatabaseSnapshot, to file: URL) throws {
+    static func write(_ snapshot: DatabaseSnapshot, to file: URL) throws {
         try? FileManager.default.removeItem(at: file)
         do {
             let copy = try DatabaseQueue(path: file.path)
@@ -278,8 +256,7 @@ extension BaseStore {
             try await put(
                 bytes,
                 as: .piece(mark: manifest.position.sequence, number: manifest.pieces.count))
-            manifest.pieces.append(Array(SHA256.hash(data: bytes)))
-            manifest.bytes += Int64(bytes.count)
+            manifest.append(bytes)
             told(manifest.bytes)
         }
         return manifest
@@ -298,9 +275,9 @@ extension BaseStore {
                 remedy: "Look at the data folder's permissions and space.")
         }
         defer { try? handle.close() }
-        for (number, hash) in manifest.pieces.enumerated() {
+        for number in manifest.pieces.indices {
             let name = BasePiece.piece(mark: manifest.position.sequence, number: number)
-            guard let bytes = try await get(name), Array(SHA256.hash(data: bytes)) == hash else {
+            guard let bytes = try await get(name), manifest.hasPiece(bytes, at: number) else {
                 throw RepriseError(
                     .corrupt, "Piece \(number) of the journal's base is not what it was.",
                     remedy: "Start again; if it stays so, restore the journal's base stream.")

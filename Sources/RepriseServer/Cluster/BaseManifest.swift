@@ -1,3 +1,4 @@
+import Crypto
 package import RepriseCore
 
 /// What a base is: the copy of a view at a mark, in pieces.
@@ -21,7 +22,7 @@ package struct BaseManifest: Hashable, Sendable {
     /// The SHA-256 of each piece.
     package var pieces: [[UInt8]] = []
 
-    var encoded: [UInt8] {
+    package var encoded: [UInt8] {
         var writer = BinaryWriter()
         writer.write(Self.format)
         writer.write(rules)
@@ -39,6 +40,19 @@ package struct BaseManifest: Hashable, Sendable {
         (self.position, self.time, self.content) = (position, time, content)
         rules = ClusterEntry.rules
     }
+
+    /// Takes the next piece.
+    package mutating func append(_ piece: [UInt8]) {
+        pieces.append(Self.hash(piece))
+        bytes += Int64(piece.count)
+    }
+
+    /// Whether these are the bytes of a piece.
+    package func hasPiece(_ bytes: [UInt8], at number: Int) -> Bool {
+        Self.hash(bytes) == pieces[number]
+    }
+
+    private static func hash(_ bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.unknownKind` for a later version's, `.malformed`.
     package init(_ bytes: [UInt8]) throws {

@@ -30,6 +30,7 @@ package enum ClusterCommand: Sendable {
     /// A gateway tells people that it cannot apply an entry; it stands outside of sessions, and
     /// every gateway ignores it.
     case stuck(StuckReport)
+    case rules(RaisedRules)
     case account(any JournaledCommand)
 
     package var bytes: [UInt8] {
@@ -75,6 +76,9 @@ package enum ClusterCommand: Sendable {
             writer.write(UInt8(12))
             writer.write(run)
             writer.write(grant) { $0.write($1) }
+        case .rules(let rules):
+            writer.write(UInt8(13))
+            rules.write(to: &writer)
         case .hello(let device):
             writer.write(UInt8(4))
             writer.write(device.user?.text) { $0.write($1) }
@@ -112,6 +116,7 @@ package enum ClusterCommand: Sendable {
         case 12:
             self = .forgetIDs(
                 run: try reader.integer(), grant: try reader.optional { try $0.integer() })
+        case 13: self = .rules(try RaisedRules(from: &reader))
         case let tag:
             guard let type = Self.accountCommands.first(where: { $0.tag == tag }) else {
                 throw ClusterEntry.unknown("a command \(tag)")
@@ -124,7 +129,8 @@ package enum ClusterCommand: Sendable {
     package static let accountCommands: [any JournaledCommand.Type] = [
         SetChannel.self, SetMember.self, RemoveMember.self, MovePosition.self, SetDevice.self,
         RemoveDevice.self, SawDevice.self, SetMute.self, RemoveMute.self, SetQuietHours.self,
-        SetCatalogue.self, SetProfile.self,
+        SetCatalogue.self, SetProfile.self, NoteTold.self, TellAnew.self,
+        SetArchived.self, SetSilentElsewhere.self, SetPresence.self, NoteSeen.self,
     ]
 }
 

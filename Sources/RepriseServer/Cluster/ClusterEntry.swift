@@ -23,7 +23,7 @@ package struct ClusterEntry: Sendable {
     package static let mark = Array("RpJn".utf8)
     /// The layout of an entry.
     package static let format: UInt8 = 1
-    /// The rules by which this version applies commands.
+    /// What an entry's head says; how commands are applied: see ``ClusterRules``.
     package static let rules: Int64 = 1
 
     /// The rules by which its gateway expects it to be applied.

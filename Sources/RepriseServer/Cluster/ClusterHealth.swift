@@ -65,7 +65,7 @@ package final class ClusterHealth: Sendable {
             case .publish: true
             case .account: fill >= ClusterLimits.accountFill
             case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
-                .checked, .stuck, .forgetIDs:
+                .checked, .stuck, .forgetIDs, .rules:
                 false
             }
         }

@@ -25,15 +25,25 @@ package protocol ClusterJournal: Sendable {
     /// - Throws: if nobody can be asked, or no majority is there.
     func status() async throws -> JournalStatus
 
-    /// Tells all gateways something that may be lost; does not block.
-    func say(_ bytes: [UInt8])
+    /// Another one after each loss of the connection to the journal; nil while there is none.
+    ///
+    /// An entry that is heard over a later one may stand behind what the journal has lost since: a
+    /// server's files are replaced while it is off.
+    var connectionNumber: UInt64? { get }
 
-    /// What gateways say from now on, this one too; the oldest of what waits is dropped.
-    func said() -> AsyncStream<[UInt8]>
+    /// Tells all gateways something that may be lost; does not block.
+    func say(_ bytes: [UInt8], on subject: NewsSubject)
+
+    /// What gateways say from now on, this one too; the oldest of what waits is dropped. Called
+    /// once for a subject.
+    func said(on subject: NewsSubject) -> AsyncStream<[UInt8]>
 
     /// The entries that an operator has ordered to be skipped, as far as it is known here: what was
     /// known when the journal was opened, or at the last ``status()``.
     var skipped: Set<SkippedEntry> { get }
+
+    /// The ``ClusterRules`` by which its operator wants it applied, as far as it is known here.
+    var rules: Int64 { get }
 
     /// The epochs that it had before it was restored.
     var formerEpochs: Set<Epoch> { get }
@@ -46,11 +56,21 @@ package protocol ClusterJournal: Sendable {
 }
 
 extension ClusterJournal {
-    package func say(_ bytes: [UInt8]) {}
-    package func said() -> AsyncStream<[UInt8]> { AsyncStream { $0.finish() } }
+    package var connectionNumber: UInt64? { 0 }
+    package func say(_ bytes: [UInt8], on subject: NewsSubject) {}
+    package func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> {
+        AsyncStream { $0.finish() }
+    }
     package var skipped: Set<SkippedEntry> { [] }
+    package var rules: Int64 { ClusterRules.newest }
     package var formerEpochs: Set<Epoch> { [] }
     package var bases: (any BaseStore)? { nil }
+}
+
+/// What gateways tell each other beside the journal; the last part of its subject's name in NATS.
+package enum NewsSubject: String, Hashable, Sendable, CaseIterable {
+    case typing = "news"
+    case presence
 }
 
 /// An entry that counts, and of which every command is refused: one that no gateway can apply.

@@ -15,6 +15,8 @@ package enum ClusterLimits {
     package static let waitingBytes = 64 << 20
     /// The most hellos of one gateway that wait for the journal.
     package static let waitingHellos = 16_384
+    /// How long a read waits for the position that it names, before it asks the journal.
+    package static let positionWait: Duration = .seconds(2)
     /// The most devices whose newest hello is remembered; the connection of one that is forgotten
     /// is ended.
     package static let devices = 1_048_576

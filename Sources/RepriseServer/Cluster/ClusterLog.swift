@@ -166,7 +166,7 @@ package final class ClusterLog: MessageLog {
         try await view.log.unread(of: user, in: channel, after: after)
     }
 
-    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Unread] {
         try await view.log.unread(asked)
     }
 

@@ -23,6 +23,7 @@ package struct ClusterMember: Sendable {
     package let bases: BaseKeeper?
     package let checks: ResultChecks
     private let hellos: WaitingHellos
+    private let position: StateBroadcaster<Int64>
     private let number = Int64.random(in: .min ... .max)
 
     /// Opens the view; closes the journal if it cannot.
@@ -125,7 +126,8 @@ package struct ClusterMember: Sendable {
             view, housekeeping: { leases.grant(of: .housekeeping) }, skipped: skipped,
             submit: submitTimed)
         accounts = Accounts(view, submit: submit)
-        barrier = ReadBarrier(submit: submit)
+        position = StateBroadcaster(view.position.sequence, newest: 1)
+        barrier = ReadBarrier(submit: submit, applied: position)
         hellos = WaitingHellos()
         checks = ResultChecks(name: name, in: path, submit: submit, clock: clock, logger: logger)
         bases = journal.bases.map { store in
@@ -158,7 +160,9 @@ package struct ClusterMember: Sendable {
     package func catchUp(_ logger: Logger) async throws {
         while true {
             do {
-                return try await barrier.pass()
+                try await barrier.pass()
+                // Before anybody is welcomed without what they bring.
+                return await raiseRules()
             } catch let error as RepriseError where error.code == .unavailable {
                 try Task.checkCancellation()
                 if let problem = replica.problem {
@@ -177,20 +181,36 @@ package struct ClusterMember: Sendable {
 
     /// Does the cluster's housekeeping while this gateway has the lease, until cancelled: see
     /// ``ClusterLog/trim(_:now:overrides:)``.
-    package func keepHouse() async {
+    ///
+    /// - Parameter also: what else one gateway does for all; cancelled when the lease is lost.
+    package func keepHouse(_ also: @escaping @Sendable () async -> Void) async {
         await leases.hold(.housekeeping) { _ in
+            await also()
             while (try? await Task.sleep(for: .seconds(3_600))) != nil {}
         }
     }
 
+    /// Raises the rules when the operator wants it, until cancelled.
+    package func keepRules() async {
+        while (try? await Task.sleep(for: .seconds(1))) != nil { await raiseRules() }
+    }
+
+    /// Raises them if this version knows those that are wanted; of several gateways' entries the
+    /// first counts.
+    private func raiseRules() async {
+        let wanted = journal.rules
+        guard wanted > view.rules, wanted <= ClusterRules.newest else { return }
+        _ = try? await submit([.rules(RaisedRules(wanted))])
+    }
+
     /// Tells the other gateways who types here; does not block.
     package func typing(_ told: TypingBoard.Told) {
-        journal.say(TypingNews(told, from: number).bytes)
+        journal.say(TypingNews(told, from: number).bytes, on: .typing)
     }
 
     /// Calls `body` with who types at other gateways, until cancelled.
     package func hearTyping(_ body: @Sendable (TypingBoard.Told) -> Void) async {
-        for await bytes in journal.said() {
+        for await bytes in journal.said(on: .typing) {
             guard let news = TypingNews(bytes), news.sender != number else { continue }
             body(news.told)
         }
@@ -201,6 +221,7 @@ package struct ClusterMember: Sendable {
 
     /// Tells what an entry came to to all who keep watch here; in order, does not block.
     package func applied(_ entry: AppliedEntry, isOwn: Bool) {
+        position.announce(entry.sequence)
         health.applied(entry.sequence, bytes: entry.bytes)
         bases?.applied(entry, isOwn: isOwn)
         checks.applied(entry)

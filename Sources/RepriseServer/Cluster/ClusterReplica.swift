@@ -30,8 +30,11 @@ package actor ClusterReplica {
     /// Whether what was applied in former lives was compared with the journal: nothing is applied
     /// before, since an own entry would be the next also behind another's past.
     private var isVerified: Bool
-    /// When the journal was last seen to hold what is applied here, by the uptime.
-    private var confirmed: Duration
+    /// Up to where all that this gateway remembers was found to be the journal's, in this life.
+    private var compared: Int64 = 0
+    /// When the journal was last seen to hold what is applied here, by the uptime, and over which
+    /// connection.
+    private var confirmed: (at: Duration, over: UInt64?)
     private var reading: Task<Void, Never>?
     private var failure: RepriseError?
     private let counted = Mutex(Figures())
@@ -76,7 +79,7 @@ package actor ClusterReplica {
         self.name = name
         writer = SubmissionMachine(name: name)
         tail = TailMachine(now: clock.uptime())
-        confirmed = clock.uptime()
+        confirmed = (clock.uptime(), nil)
         isVerified = view.position.sequence == 0
     }
 
@@ -193,8 +196,12 @@ package actor ClusterReplica {
     }
 
     private var isConfirmed: Bool {
-        view.position.sequence == 0
-            || clock.uptime() - confirmed < ClusterLimits.confirmedWithin
+        view.position.sequence == 0 || isConfirmed(within: ClusterLimits.confirmedWithin)
+    }
+
+    private func isConfirmed(within time: Duration) -> Bool {
+        guard let over = confirmed.over, over == journal.connectionNumber else { return false }
+        return clock.uptime() - confirmed.at < time
     }
 
     private func follow(_ action: TailMachine.Action?) throws {
@@ -213,8 +220,9 @@ package actor ClusterReplica {
     /// After a while with the last applied one, so that it is compared.
     private func read(after applied: Int64) {
         counted.withLock { $0.reads += 1 }
-        let isFresh = clock.uptime() - confirmed < ClusterLimits.confirmedWithin / 2
+        let isFresh = isConfirmed(within: ClusterLimits.confirmedWithin / 2)
         let sequence = isFresh ? applied : max(applied - 1, 0)
+        let connection = journal.connectionNumber
         reading = Task { [journal] in
             let found = try? await journal.read(after: sequence)
             var first: Int64?
@@ -223,11 +231,14 @@ package actor ClusterReplica {
             }
             guard !Task.isCancelled else { return }
             // A failure is kept; the timer's next look ends ``run(_:onLeftBehind:)``.
-            try? self.wasRead(found?.entries ?? [], last: found?.last, first: first)
+            try? self.wasRead(
+                found?.entries ?? [], last: found?.last, first: first, over: connection)
         }
     }
 
-    private func wasRead(_ entries: [StoredEntry], last: Int64?, first: Int64?) throws {
+    private func wasRead(
+        _ entries: [StoredEntry], last: Int64?, first: Int64?, over connection: UInt64?
+    ) throws {
         if let first, first > view.position.sequence + 1 {
             throw fail(
                 RepriseError(
@@ -236,11 +247,13 @@ package actor ClusterReplica {
                         + "\(view.position.sequence).",
                     remedy: "Start it again: it is made anew from the journal's base."))
         }
-        if let entry = entries.first {
+        if view.position.sequence == 0 {
+            confirmed = (clock.uptime(), connection)
+        } else if let entry = entries.first {
             let isApplied = entry.sequence <= view.position.sequence
             // A base stands for what is before the first one.
             if isApplied ? view.order(of: entry) == .applied : entry.sequence == first {
-                confirmed = clock.uptime()
+                confirmed = (clock.uptime(), connection)
             }
         }
         try heard(entries, isRead: true)
@@ -257,7 +270,7 @@ package actor ClusterReplica {
         do {
             let applied = try view.apply(
                 entries, isVerified: isVerified, skipping: journal.skipped)
-            confirmed = clock.uptime()
+            confirmed.at = clock.uptime()
             for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
                 if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
@@ -324,14 +337,19 @@ package actor ClusterReplica {
         read(after: view.position.sequence)
     }
 
-    /// Compares the newest of what is applied with the journal: either this gateway or the writer
-    /// of the entry has another past; nil at the start.
+    /// Compares what is applied with the journal: either this gateway or the writer of the entry
+    /// has another past; nil at the start, when the newest are enough.
+    ///
+    /// For an entry all is compared that was not yet: behind a fork that this gateway did not
+    /// notice, any number of its own entries may be equal.
     private func verify(_ entry: StoredEntry?) {
         let end = view.position.sequence
+        let newest = entry == nil ? end : compared
+        let start = max(newest - Self.comparedAgain, entry == nil ? 0 : view.remembered)
         reading = Task { [journal, view] in
-            var last = max(end - Self.compared, 0)
+            var last = start
             var isOurs: Bool? = end == 0 ? true : nil
-            while isOurs == nil, !Task.isCancelled,
+            comparing: while isOurs == nil, !Task.isCancelled,
                 let found = try? await journal.read(after: last),
                 let compared = view.compare(found.entries)
             {
@@ -339,20 +357,27 @@ package actor ClusterReplica {
                 switch compared.isEqual {
                 case true?: if last == end { isOurs = true }
                 case false?: isOurs = false
-                // At the start a base stands for it.
-                case nil: isOurs = entry == nil
+                // A base stands for it: whichever at the start, then one of this past alone.
+                case nil where entry == nil: isOurs = true
+                case nil:
+                    guard let bases = journal.bases, let base = try? await bases.newest() else {
+                        break comparing
+                    }
+                    isOurs = base.position == view.position
                 }
             }
             guard !Task.isCancelled else { return }
-            try? self.wasVerified(entry, isOurs: isOurs)
+            try? self.wasVerified(entry, isOurs: isOurs, through: last)
         }
     }
 
-    /// How many entries are compared.
-    private static let compared: Int64 = 32
+    /// How many entries are compared again; at the start, how many are.
+    private static let comparedAgain: Int64 = 32
 
-    /// Tries again after a silence where it is not known: `isOurs` is nil.
-    private func wasVerified(_ entry: StoredEntry?, isOurs: Bool?) throws {
+    /// Tries again after a silence where it is not known (`isOurs` is nil); what is equal up to
+    /// `last` need not be compared again.
+    private func wasVerified(_ entry: StoredEntry?, isOurs: Bool?, through last: Int64) throws {
+        if entry != nil, isOurs != false { compared = max(compared, last) }
         _ = tail.read(last: nil, applied: view.position.sequence, now: clock.uptime())
         guard disputed == entry, let isOurs else { return }
         guard isOurs else {

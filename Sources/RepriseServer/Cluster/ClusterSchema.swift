@@ -10,7 +10,7 @@ import RepriseWire
 /// - `entries`: the newest entries' digests and times.
 /// - `sessions`: see ``AdmissionMachine/Session``.
 /// - `hellos`: the newest hello of each device; without a user its text is empty.
-/// - `leases`: see ``Lease``.
+/// - `leases`: see ``Lease``. `rules`: no row before they are raised, see ``ClusterRules``.
 /// - `pushed_services`, `pushed_channels`, `pushed_messages`: see ``PushProgress``: what has begun,
 ///   up to where nothing waits, and what was pushed beyond that. `push_services`, `push_walks`,
 ///   `push_early` and `push_queue` are the gateway's own while it pushes.
@@ -76,6 +76,15 @@ enum ClusterSchema {
                       device TEXT NOT NULL,
                       PRIMARY KEY (service, channel, seq, user, device)
                     ) WITHOUT ROWID;
+                    """)
+        }
+        migrator.registerMigration("4 rules") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE rules (
+                      one INTEGER PRIMARY KEY CHECK (one = 1),
+                      version INTEGER NOT NULL
+                    );
                     """)
         }
         LogSchema.register(in: &migrator) { epoch }

@@ -1,3 +1,4 @@
+package import Foundation
 import GRDB
 package import RepriseCore
 package import RepriseWire
@@ -39,7 +40,7 @@ package final class ClusterView: Sendable {
             applier = CommandApplier(
                 implicitChannels: configuration.implicitChannels, pushes: pushes,
                 arrivals: try DeviceArrivals(db, limit: Int64(configuration.devices)),
-                leases: try GrantedLeases(db))
+                leases: try GrantedLeases(db), rules: try ClusterRules.inForce(db))
         }
     }
 
@@ -104,6 +105,9 @@ package final class ClusterView: Sendable {
     /// Whether a channel that nobody made is public.
     var implicitChannels: Bool { configuration.implicitChannels }
 
+    /// See ``ClusterRules``.
+    package var rules: Int64 { state.withLock { $0.applier.rules } }
+
     /// The last applied entry.
     package var position: JournalPosition { state.withLock { $0.admission.position } }
 
@@ -121,6 +125,9 @@ package final class ClusterView: Sendable {
     package func digest(at sequence: Int64) -> JournalDigest? {
         state.withLock { $0.admission.digest(at: sequence) }
     }
+
+    /// See ``AdmissionMachine/remembered``.
+    package var remembered: Int64 { state.withLock { $0.admission.remembered } }
 
     /// Compares entries that were read with what is applied, as far as that goes.
     ///
@@ -269,17 +276,30 @@ package final class ClusterView: Sendable {
     package func dump() throws -> [String] {
         try log.stepped.dump()
             + database.readNow { db in
-                try ViewContent.tables.flatMap { table in
+                try ViewContent.tables(db).flatMap { table in
                     try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { "\(table) \($0)" }
                         .sorted()
                 }
             }
     }
 
+    /// See ``ViewContent``.
+    package func contentHash() throws -> [UInt8] {
+        try database.readNow { try ViewContent.hash($0, toTheEnd: true) }
+    }
+
+    /// Copies the view as it is now into a file, as a base is.
+    package func copy(to file: URL) throws {
+        try BaseKeeper.write(database.pool.makeSnapshot(), to: file)
+    }
+
     /// What a user may do in a channel, as far as the journal is applied.
     package func grant(_ who: Principal, in channel: ChannelName) throws -> Grant {
         try database.readNow { db in
             if who.user == nil { return who.isAdmin ? .everything : .nothing }
+            if channel.isDirectory, try ClusterRules.inForce(db) >= ClusterRules.directories {
+                return .inDirectory(channel, who)
+            }
             return try Grant.fetch(
                 who, in: channel, implicitChannels: configuration.implicitChannels, db)
         }
@@ -292,6 +312,13 @@ package final class ClusterView: Sendable {
         try database.readNow { db in
             try PositionStore.all(of: channel, first: first, limit: limit, db)
         }
+    }
+
+    /// What a gateway that begins to push finds of a channel, as far as the journal is applied.
+    package func pushProgress(
+        _ service: PushService, in channel: ChannelName
+    ) throws -> PushProgress {
+        try database.readNow { try PushProgress.found(service, in: channel, $0) }
     }
 
     /// Who has a lease.

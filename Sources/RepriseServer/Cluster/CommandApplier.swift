@@ -23,16 +23,20 @@ struct CommandApplier {
     let pushes: PushQueue
     private var arrivals: DeviceArrivals
     private(set) var leases: GrantedLeases
+    /// See ``ClusterRules``.
+    private(set) var rules: Int64
     /// Of the transactions so far; a change of access ends them.
     private var grants: [GrantKey: Grant] = [:]
 
     init(
-        implicitChannels: Bool, pushes: PushQueue, arrivals: DeviceArrivals, leases: GrantedLeases
+        implicitChannels: Bool, pushes: PushQueue, arrivals: DeviceArrivals, leases: GrantedLeases,
+        rules: Int64
     ) {
         self.implicitChannels = implicitChannels
         self.pushes = pushes
         self.arrivals = arrivals
         self.leases = leases
+        self.rules = rules
     }
 
     mutating func apply(
@@ -91,6 +95,11 @@ struct CommandApplier {
         case .forgetIDs(let run, let grant):
             if let grant, !leases.isCurrent(grant, of: .housekeeping) { return Self.outdated }
             return .forgot(more: try memory.forget(run, db))
+        case .rules(let raised):
+            try raised.apply(db)
+            rules = max(rules, raised.version)
+            grants.removeAll()
+            return .changed((), AccountEffects(isTold: true))
         case .account(let command): return try change(command, at: time, db)
         }
     }
@@ -106,7 +115,8 @@ struct CommandApplier {
     ) throws -> CommandOutcome {
         let view = AccountsView(
             db: db, time: time, implicitChannels: implicitChannels,
-            heads: { try Self.head(of: $0, db) }, pushes: pushes, tellsDirectories: false)
+            heads: { try Self.head(of: $0, db) }, pushes: pushes,
+            tellsDirectories: tellsDirectories)
         do {
             try command.validate()
             var outcome = CommandOutcome.nothing
@@ -121,6 +131,8 @@ struct CommandApplier {
             return .refused(error)
         }
     }
+
+    private var tellsDirectories: Bool { rules >= ClusterRules.directories }
 
     private static func head(of channel: ChannelName, _ db: Database) throws -> Int64 {
         let select = try db.cachedStatement(sql: "SELECT head FROM heads WHERE name = ?")
@@ -145,6 +157,7 @@ struct CommandApplier {
                     NewMessage(message, from: run.who.user, mayChangeOthers: grant.mayManage))
             }
         }
+        memory.notesMentions = rules >= ClusterRules.mentions
         var stored = try memory.append(batch, now: time, db)[...]
         var refused = refusals[...]
         return runs.map { run in
@@ -161,6 +174,7 @@ struct CommandApplier {
         _ who: Principal, in channel: ChannelName, _ db: Database
     ) throws -> Grant {
         if who.user == nil { return who.isAdmin ? .everything : .nothing }
+        if tellsDirectories, channel.isDirectory { return .inDirectory(channel, who) }
         let key = GrantKey(who: who, channel: channel)
         if let grant = grants[key] { return grant }
         if grants.count >= Self.grantLimit { grants.removeAll() }

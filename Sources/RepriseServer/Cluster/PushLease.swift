@@ -7,7 +7,9 @@ package struct PushLease: Sendable {
     private let lease: HeldLease
     private let submit: CommandSubmission
 
-    init(_ service: PushService, _ lease: HeldLease, submit: @escaping CommandSubmission) {
+    package init(
+        _ service: PushService, _ lease: HeldLease, submit: @escaping CommandSubmission
+    ) {
         (self.service, self.lease, self.submit) = (service, lease, submit)
     }
 

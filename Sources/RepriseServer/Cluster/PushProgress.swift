@@ -142,6 +142,32 @@ package struct PushProgress: Hashable, Sendable {
         }
     }
 
+    /// What a gateway that begins to push finds of a channel, without a grant.
+    static func found(
+        _ service: PushService, in channel: ChannelName, _ db: Database
+    ) throws -> PushProgress {
+        let place: StatementArguments = [service.rawValue, channel.text]
+        let through = try Int64.fetchOne(
+            db, sql: "SELECT through FROM pushed_channels WHERE service = ? AND channel = ?",
+            arguments: place)
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT user, device, seq FROM pushed_messages WHERE service = ? AND channel = ?
+                ORDER BY seq, user, device
+                """, arguments: place)
+        var found = PushProgress(service, by: 0)
+        found.done = [Done(channel: channel, through: through ?? 0)]
+        for row in rows {
+            let (user, device): (String, String) = (row[0], row[1])
+            found.marks.append(
+                Mark(
+                    user: try UserID(user), device: try EntryID(device), channel: channel,
+                    seq: row[2]))
+        }
+        return found
+    }
+
     /// Notes where a service begins: at the channels' heads, unless it has begun before.
     static func begin(_ service: PushService, _ db: Database) throws {
         try db.execute(

@@ -30,7 +30,7 @@ actor SkippedCommands {
         switch command {
         case .account, .hello: await has(command.bytes)
         case .nop, .session, .publish, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
-            .checked, .stuck, .forgetIDs:
+            .checked, .stuck, .forgetIDs, .rules:
             false
         }
     }

@@ -27,6 +27,7 @@ enum ViewCopy {
             return try attaching(sources, to: queue) { db in
                 for (name, _) in sources { try copyTables(from: name, except: ownTables, db) }
                 try db.execute(sql: pushProgress)
+                try ClusterRules.set(ClusterRules.newest, db)
                 let newest = try Int64.fetchOne(db, sql: "SELECT max(time) FROM heads") ?? 0
                 let limit = now.advanced(by: ClusterLimits.clockDifference)
                 let time = newest <= limit.milliseconds ? WallTime(milliseconds: newest) : now

@@ -150,6 +150,31 @@ struct BaseTests {
         await one.stop()
     }
 
+    @Test("An entry of another past right behind a base stops nobody who is made from it")
+    func otherPastBehind() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let journal = MemoryJournal(
+            seed: 4, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let store = try #require(shared.bases)
+        let one = try await Self.start(shared, at: folder.path("one"), hashWithin: .seconds(1))
+        try await Self.fill(one.member, 5)
+        try await eventually("a base is made") { try await Self.manifest(store) != nil }
+        await one.stop()
+        // What came after it is lost, and somebody writes who does not know that.
+        let mark = try #require(try await Self.manifest(store)).position.sequence
+        try await store.removeEntries(through: mark)
+        journal.change { $0.goBack(to: mark) }
+        await journal.send(ClusterEntryTests.entry([.nop]).bytes)
+        try await eventually("it is stored") { try await journal.status().last == mark + 1 }
+        let made = try await Self.start(shared, at: folder.path("new"), every: .seconds(3_600))
+        try await Self.fill(made.member, 1)
+        #expect(try made.member.log.head(of: try ChannelName("general")) == 300)
+        await made.stop()
+    }
+
     @Test("Views that differ make no base, say so, and nothing goes")
     func differ() async throws {
         let folder = try TemporaryFolder()
@@ -309,5 +334,23 @@ struct BaseTests {
         try await Self.expectEqual(again.member, one.member)
         await again.stop()
         await one.stop()
+    }
+
+    @Test("A base of a former version, which lacks tables that are empty, has the same content")
+    func former() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        await (try ClusterView.open(at: folder.path, epoch: try Epoch("e"))).close()
+        let file = URL(fileURLWithPath: folder.path + "/view.sqlite")
+        func edit(_ sql: String) throws {
+            let queue = try DatabaseQueue(path: file.path)
+            try queue.write { try $0.execute(sql: sql) }
+            try queue.close()
+        }
+        let content = try await ViewContent.hash(of: file)
+        try edit("INSERT INTO profiles (user, name) VALUES ('ada', 'Ada')")
+        #expect(try await ViewContent.hash(of: file) != content)
+        try edit("DROP TABLE profiles; DROP TABLE archived; DROP TABLE rules")
+        #expect(try await ViewContent.hash(of: file) == content)
     }
 }

@@ -37,7 +37,10 @@ struct ClusterEntryTests {
             SetDevice(id, of: ada, platform: nil, subscription: subscription),
             RemoveDevice(id, of: ada), SawDevice(id, of: ada),
             SetMute(Mute(.channel(channel), until: WallTime(milliseconds: 5)), of: ada),
-            SetMute(Mute(.user(ada)), of: ada), RemoveMute(.channel(channel), of: ada),
+            SetMute(Mute(.user(ada)), of: ada),
+            SetMute(Mute(.channel(channel), exceptMentions: false), of: ada),
+            SetMute(Mute(.user(ada), exceptMentions: true), of: ada),
+            RemoveMute(.channel(channel), of: ada),
             SetQuietHours(
                 try QuietHours(start: 1_320, end: 420, zone: "Europe/Berlin"), of: ada, on: id),
             SetQuietHours(nil, of: ada),
@@ -67,6 +70,7 @@ struct ClusterEntryTests {
             .lease(LeaseRequest(.housekeeping, by: -5, .claim)),
             .lease(LeaseRequest(.apns, by: 5, .renew(grant: 77))),
             .lease(LeaseRequest(.webPush, by: 5, .release(grant: 77))),
+            .rules(RaisedRules(2, secret: Array(1...32))),
             .beginPushing(.webPush, grant: 77), .pushed(progress),
             .pushed(PushProgress(.webPush, by: 77)),
         ]
@@ -74,6 +78,11 @@ struct ClusterEntryTests {
             + conditions.map { .account(SetCatalogue(catalogue, of: channel, if: $0)) }
             + [Profile(name: "Ada", picture: "https://a"), Profile()]
             .map { .account(SetProfile($0, of: ada)) }
+            + [.account(NoteTold([5, 6], of: [ada])), .account(TellAnew(ada))]
+            + [true, false].map { .account(SetArchived(channel, $0, of: ada)) }
+            + [true, false].map { .account(SetSilentElsewhere($0, of: ada)) }
+            + [true, false].map { .account(SetPresence(isHidden: $0, of: ada)) }
+            + [.account(NoteSeen([ada: WallTime(milliseconds: 5)])), .account(NoteSeen([:]))]
     }
 
     static let base = JournalPosition(
@@ -99,13 +108,42 @@ struct ClusterEntryTests {
     func roundTrip() throws {
         let commands = try Self.commands()
         let tags = Set(commands.map { $0.bytes[0] })
-        #expect(tags.count == 12 + ClusterCommand.accountCommands.count, "each is tried")
+        #expect(tags.count == 13 + ClusterCommand.accountCommands.count, "each is tried")
         let bytes = Self.entry(commands).bytes
         let entry = try ClusterEntry(bytes)
         #expect(entry.session == 7 && entry.n == 3 && entry.base == Self.base)
         #expect(entry.clock == WallTime(milliseconds: 1_800_000_000_123))
         #expect(entry.commands.map { "\($0)" } == commands.map { "\($0)" })
         #expect(entry.bytes == bytes)
+    }
+
+    @Test("Who was seen is written in one order, and read in no other")
+    func seen() throws {
+        let (ada, bob) = (try UserID("ada"), try UserID("bob"))
+        let (early, late) = (WallTime(milliseconds: 5), WallTime(milliseconds: 9))
+        func bytes(_ users: [(UserID, WallTime)]) -> [UInt8] {
+            var writer = BinaryWriter()
+            writer.write(Int64(users.count))
+            for (user, time) in users {
+                writer.write(user.text)
+                writer.write(time)
+            }
+            return writer.bytes
+        }
+        func read(_ bytes: [UInt8]) throws -> [UserID: WallTime] {
+            var reader = BinaryReader(bytes)
+            return try NoteSeen(from: &reader).seen
+        }
+        var writer = BinaryWriter()
+        NoteSeen([bob: early, ada: late]).write(to: &writer)
+        #expect(writer.bytes == bytes([(ada, late), (bob, early)]))
+        #expect(try read(writer.bytes) == [ada: late, bob: early])
+        for wrong in [[(bob, early), (ada, late)], [(ada, early), (ada, late)]] {
+            #expect(throws: RepriseError.self) { try read(bytes(wrong)) }
+        }
+        let many = try (0...NoteSeen.users).map { (try UserID("u\(10_000 + $0)"), early) }
+        #expect(throws: RepriseError.self) { try read(bytes(many)) }
+        #expect(try read(bytes(Array(many.dropLast()))).count == NoteSeen.users)
     }
 
     @Test("Tags are unique")

@@ -170,7 +170,7 @@ struct ClusterReplicaTests {
                     }
                     _ = try log.stepped.append(batch, now: admitted.time)
                 case .nop, .session, .hello, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
-                    .checked, .stuck, .forgetIDs:
+                    .checked, .stuck, .forgetIDs, .rules:
                     break
                 }
             }
@@ -556,6 +556,7 @@ struct ClusterReplicaTests {
         private let shared: SharedJournal
         private let isDeaf = Atomic(false)
         private let lost = Atomic(0)
+        private let connections = Atomic<UInt64>(0)
 
         /// How many entries were not heard.
         var missed: Int { lost.load(ordering: .relaxed) }
@@ -564,6 +565,10 @@ struct ClusterReplicaTests {
 
         func hears(_ hears: Bool) { isDeaf.store(!hears, ordering: .relaxed) }
 
+        /// Its connection is another one.
+        func reconnect() { connections.add(1, ordering: .relaxed) }
+
+        var connectionNumber: UInt64? { connections.load(ordering: .relaxed) }
         var epoch: Epoch { shared.epoch }
         func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
         func live() -> AsyncStream<StoredEntry> {
@@ -591,9 +596,9 @@ struct ClusterReplicaTests {
     }
 
     @Test(
-        "After a silence a running gateway compares before it takes its own entry for the next",
-        .limit("cluster.confirmed"))
-    func ownBehindOthers() async throws {
+        "After a silence or a new connection it compares before it takes its own entry for the next",
+        .limit("cluster.confirmed"), arguments: [false, true])
+    func ownBehindOthers(isReconnected: Bool) async throws {
         #expect(ClusterLimits.confirmedWithin == .seconds(2))
         try await Self.run(faults: .none) { store in
             let room = try ChannelName("room")
@@ -623,11 +628,56 @@ struct ClusterReplicaTests {
             }
             try await eventually("none of them is heard") { journal.missed == 3 }
             #expect(store.journal.entries.count == Int(last))
-            clock.advance(by: .seconds(3))
+            if isReconnected { journal.reconnect() } else { clock.advance(by: .seconds(3)) }
             journal.hears(true)
             await expectError(.corrupt) { _ = try await log.append([message(room)]) }
             await expectError(.corrupt) { try await running.value }
             #expect(view.position.sequence == last)
+            await view.close()
+        }
+    }
+
+    @Test("Behind a fork that it did not notice it finds it, whatever it has stored since")
+    func forkFarBack() async throws {
+        try await Self.run(faults: .none) { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 10)
+            try await store.expectEqual()
+            await store.close()
+            // It stands still, so that what was compared once counts as compared a moment ago.
+            let clock = ManualClock()
+            let journal = DeafJournal(store.journal)
+            let view = try ClusterView.open(
+                at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
+            let replica = ClusterReplica(view: view, journal: journal, clock: clock)
+            let log = ClusterLog(view, by: replica)
+            let running = Task { try await replica.run() }
+            let first = Task { try await log.append([message(room)]) }
+            try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
+            _ = try await first.value
+            let last = view.position.sequence
+            journal.hears(false)
+            func sendForeign() {
+                store.journal.change { journal in
+                    journal.send(
+                        ClusterEntryTests.entry([.nop]).bytes, at: SystemTimekeeper().uptime())
+                }
+            }
+            store.journal.change { $0.goBack(to: last - 1) }
+            sendForeign()
+            try await eventually("it is not heard") { journal.missed == 1 }
+            journal.hears(true)
+            // Its own entries are the next ones, to itself alone.
+            for _ in 0..<40 { _ = try await log.append([message(room)]) }
+            #expect(view.position.sequence == last + 40)
+            // Another one's shows that they stand on another past.
+            sendForeign()
+            try await eventually("it is stored") {
+                store.journal.entries.count == Int(last) + 41
+            }
+            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
+            await expectError(.corrupt) { try await running.value }
+            #expect(view.position.sequence == last + 40)
             await view.close()
         }
     }

@@ -6,8 +6,15 @@ import RepriseWire
 import Synchronization
 import Testing
 
+/// Two gateways of one cluster.
+protocol GatewaysUnderTest: LogUnderTestStore {
+    var folder: TemporaryFolder { get }
+    var gateways: [ClusterStore.Gateway] { get }
+    func close() async
+}
+
 /// Two gateways over one faulty journal: what one stores the other must have too.
-final class ClusterStore: LogUnderTestStore {
+final class ClusterStore: GatewaysUnderTest {
     /// A gateway's view, and what brings it on.
     final class Gateway: Sendable {
         let view: ClusterView

@@ -90,7 +90,7 @@ struct ClusterTakeoverTests {
             let tablet = try await second.client(as: "ada")
             let ben = try await second.client(as: "ben")
             for client in [ada, tablet, ben] { try await client.subscribe(general) }
-            journal.say([9, 9])  // what no version says
+            journal.say([9, 9], on: .typing)  // what no version says
             for isTyping in [true, false] {
                 try await ada.send(.typing(general, isTyping: isTyping))
                 let told = try #require(TypingTests.typing(try await ben.nextFrame()))

@@ -14,7 +14,7 @@ final class MemoryJournal: ClusterJournal {
         var maxBytes: Int64?
         var hasLeader = true
         var looks = 0
-        var hearers: [AsyncStream<[UInt8]>.Continuation] = []
+        var hearers: [NewsSubject: [AsyncStream<[UInt8]>.Continuation]] = [:]
     }
 
     let epoch = Epoch.random()
@@ -116,13 +116,13 @@ final class MemoryJournal: ClusterJournal {
         }
     }
 
-    func say(_ bytes: [UInt8]) {
-        for hearer in state.withLock(\.hearers) { hearer.yield(bytes) }
+    func say(_ bytes: [UInt8], on subject: NewsSubject) {
+        for hearer in state.withLock({ $0.hearers[subject] ?? [] }) { hearer.yield(bytes) }
     }
 
-    func said() -> AsyncStream<[UInt8]> {
+    func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> {
         let (news, hearer) = AsyncStream.makeStream(of: [UInt8].self)
-        state.withLock { $0.hearers.append(hearer) }
+        state.withLock { $0.hearers[subject, default: []].append(hearer) }
         return news
     }
 
@@ -180,8 +180,8 @@ struct SharedJournal: ClusterJournal {
     }
     func status() async throws -> JournalStatus { try await journal.status() }
     var bases: (any BaseStore)? { journal.store }
-    func say(_ bytes: [UInt8]) { journal.say(bytes) }
-    func said() -> AsyncStream<[UInt8]> { journal.said() }
+    func say(_ bytes: [UInt8], on subject: NewsSubject) { journal.say(bytes, on: subject) }
+    func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> { journal.said(on: subject) }
     func close() async {}
 }
 

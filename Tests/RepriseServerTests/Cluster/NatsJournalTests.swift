@@ -75,17 +75,21 @@ struct NatsJournalTests {
         try await withServer { server, _ in
             let first = try await open(NatsConfiguration(server.url))
             let second = try await open(NatsConfiguration(server.url))
-            var heard = first.said().makeAsyncIterator()
+            var heard = first.said(on: .typing).makeAsyncIterator()
+            var other = first.said(on: .presence).makeAsyncIterator()
             // A subscription counts once the server has it.
             _ = try await first.status()
-            second.say([1, 2])
-            second.say([3])
+            second.say([1, 2], on: .typing)
+            second.say([7], on: .presence)
+            second.say([3], on: .typing)
             #expect(await heard.next() == [1, 2])
             #expect(await heard.next() == [3])
+            #expect(await other.next() == [7], "each subject has its own")
             #expect(try await second.status().last == 0)
             await first.close()
             await second.close()
             #expect(await heard.next() == nil)
+            #expect(await other.next() == nil)
         }
     }
 

@@ -10,15 +10,19 @@ import Synchronization
 import Testing
 
 /// Two gateways over the journal of a real nats-server: what one stores the other must have too.
-final class NatsStore: LogUnderTestStore {
+final class NatsStore: GatewaysUnderTest {
     let folder: TemporaryFolder
     let server: NatsServer
     private let clock: ManualClock
+    private let configuration: ClusterView.Configuration
     private let stamps = Stamps()
     private let open = Mutex<[(gateway: ClusterStore.Gateway, journal: NatsJournal)]>([])
 
-    init(clock: ManualClock) async throws {
+    init(
+        clock: ManualClock, _ configuration: ClusterView.Configuration = ClusterStore.configuration
+    ) async throws {
         self.clock = clock
+        self.configuration = configuration
         folder = try TemporaryFolder()
         server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
     }
@@ -34,7 +38,7 @@ final class NatsStore: LogUnderTestStore {
             let gateway = try ClusterStore.Gateway(
                 at: folder.path + "/\(index)",
                 journal: RestampedJournal(journal: journal, stamps: stamps, clock: clock),
-                clock: clock, ClusterStore.configuration)
+                clock: clock, configuration)
             open.withLock { $0.append((gateway, journal)) }
         }
     }
@@ -121,6 +125,7 @@ struct RestampedJournal: ClusterJournal {
 
     func status() async throws -> JournalStatus { try await journal.status() }
 
+    var connectionNumber: UInt64? { journal.connectionNumber }
     var skipped: Set<SkippedEntry> { journal.skipped }
 
     func close() async { await journal.close() }

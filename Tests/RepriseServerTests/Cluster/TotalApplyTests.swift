@@ -115,12 +115,14 @@ struct TotalApplyTests {
                     try writer.write([.trim(room, through: number, grant: other)])
                 }
                 try writer.write([
-                    .account(SawDevice(phone, of: ada)),
+                    .account(SawDevice(phone, of: ada)), .account(NoteSeen([ada: time])),
                     .account(SetChannel(room, ChannelSettings(retention: retention), by: owner)),
                     .account(SetMute(Mute(.channel(room), until: time), of: ada)),
                     .trim(room, through: number, grant: nil), .mark(grant: number),
                     .forgetIDs(run: number, grant: nil), .forgetIDs(run: number, grant: number),
                     .hashed(ViewHash(mark: number, hash: Array(1...32))),
+                    .rules(RaisedRules()), .account(NoteTold([number, number])),
+                    .account(TellAnew(ada)),
                     .checked(
                         ResultCheck(first: number, last: number, digest: Array(1...32), name: "")),
                     .stuck(StuckReport(sequence: number, reason: "", name: "")),
@@ -134,6 +136,10 @@ struct TotalApplyTests {
                             [.init(channel: room, id: .random(), body: [49])], by: owner,
                             fence: fence)),
                 ])
+                // Those of a later version would stop it.
+                if number <= ClusterRules.newest {
+                    try writer.write([.rules(RaisedRules(number))])
+                }
             }
         }
     }
@@ -215,6 +221,8 @@ struct TotalApplyTests {
                         .account(SetMember(ada, .owner, in: room, by: who)),
                         .account(RemoveMember(UserID(unchecked: "bob"), from: room, by: who)),
                         .account(RemoveMember(UserID(unchecked: "bob"), from: room, by: who)),
+                        .account(SetArchived(room, of: ada)),
+                        .account(SetArchived(room, false, of: UserID(unchecked: "bob"))),
                         .account(RemoveDevice(phone, of: ada)),
                         .account(RemoveDevice(phone, of: ada)),
                         .account(RemoveMute(.user(ada), of: ada)),

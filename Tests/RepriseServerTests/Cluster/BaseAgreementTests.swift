@@ -1,0 +1,60 @@
+import RepriseCore
+import RepriseServer
+import Testing
+
+@Suite("Whether a base may count")
+struct BaseAgreementTests {
+    private static let mine = ViewHash(mark: 9, hash: [1])
+    private static let other = ViewHash(mark: 9, hash: [2])
+
+    /// This gateway has hashed its view, and that is back from the journal.
+    private static func agreement() -> BaseAgreement {
+        var agreement = BaseAgreement()
+        agreement.looked(mine)
+        agreement.heard(mine, from: 1, isOwn: true)
+        return agreement
+    }
+
+    @Test("it does once another gateway had the same, or none has said anything in time")
+    func agrees() throws {
+        var agreement = Self.agreement()
+        let (alone, late) = (
+            try agreement.allows(Self.mine, isLate: false),
+            try agreement.allows(Self.mine, isLate: true)
+        )
+        #expect(!alone)
+        #expect(late)
+        agreement.heard(Self.mine, from: 2, isOwn: false)
+        let together = try agreement.allows(Self.mine, isLate: false)
+        #expect(together)
+    }
+
+    @Test("it never does while a view differs")
+    func differs() {
+        var agreement = Self.agreement()
+        agreement.heard(Self.mine, from: 2, isOwn: false)
+        agreement.heard(Self.other, from: 3, isOwn: false)
+        let found = agreement
+        for isLate in [false, true] {
+            #expect(throws: RepriseError.self) {
+                _ = try found.allows(Self.mine, isLate: isLate)
+            }
+        }
+        #expect(found.comparison?.equal == 2)
+        #expect(found.comparison?.all == 3)
+    }
+
+    @Test("what was said of another mark does not count")
+    func older() throws {
+        var agreement = Self.agreement()
+        agreement.heard(Self.other, from: 2, isOwn: false)
+        let next = ViewHash(mark: 12, hash: [3])
+        agreement.looked(next)
+        let before = agreement.comparison?.mark
+        #expect(before == nil)
+        agreement.heard(next, from: 1, isOwn: true)
+        let isAllowed = try agreement.allows(next, isLate: false)
+        #expect(!isAllowed)
+        #expect(agreement.comparison?.all == 1)
+    }
+}
