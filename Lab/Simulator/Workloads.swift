@@ -3,9 +3,10 @@ package enum Workloads {
     /// What should hold whatever goes wrong.
     package static let all: [any Workload] = [
         GatesWorkload(), ChannelsWorkload(), ClusterWorkload(), ReceiptsWorkload(),
-        TypingWorkload(), FormsWorkload(), ChainsWorkload(), RemindersWorkload(),
+        TypingWorkload(), FormsWorkload(), FormsWorkload(hasConditions: true), ChainsWorkload(),
+        ChainsWorkload(hasSystem: true), RemindersWorkload(), RemindersWorkload(hasRules: true),
     ]
-    /// The seeds' own algorithms, which should not.
+    /// The case studies' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)
 
     /// The same workloads with machines of ours, which should hold.

@@ -51,7 +51,9 @@ final class ChainsChecker {
 
     /// Rows of chains that the commit in flight writes.
     var touched: Set<Int64> = []
-    private var pictures: [Int64: Picture] = [:]
+    var pictures: [Int64: Picture] = [:]
+    /// When a chain was another one last.
+    private(set) var changes: [String: Duration] = [:]
     private var seqs: [String: Int64] = [:]
     private var scripts: [String: ChainsScript] = [:]
     private var acks: Set<String> = []
@@ -72,6 +74,12 @@ final class ChainsChecker {
     private var failures: [Work: Int] = [:]
     private var commits = 0
     private static let ledgerCommits = 32
+    /// Where long outputs are; nil: there are none.
+    var files: OutputFiles?
+    /// Chains whose rows went bad on the disk.
+    var damaged: Set<String> = []
+    /// Files that were read in full when their row was committed.
+    var known: Set<String> = []
     let simulation: Simulation
     let name: String
 
@@ -172,6 +180,7 @@ final class ChainsChecker {
         try read { transaction in
             let db = try shipping(transaction).db
             try compare(changed, db)
+            try checkFiles(of: changed, all: false, db)
             if looksAtLedger { try checkLedger(transaction) }
         }
     }
@@ -189,6 +198,7 @@ final class ChainsChecker {
         let found = try Int64.fetchAll(
             db.cachedStatement(sql: "SELECT seq FROM chain ORDER BY seq"))
         try compare(Set(found).union(pictures.keys).sorted(), db)
+        try checkFiles(of: found, all: true, db)
         failures = [:]
         for picture in pictures.values {
             for task in picture.tasks {
@@ -202,9 +212,10 @@ final class ChainsChecker {
             violated(.recorded, "\(id) was acknowledged and is nowhere")
         }
         for seq in pictures.keys.sorted() { checkEnd(seq, version) }
+        try checkDamaged(db)
     }
 
-    private static func read(_ seq: Int64, _ db: Database) throws -> Picture? {
+    static func read(_ seq: Int64, _ db: Database) throws -> Picture? {
         let row = try Row.fetchOne(
             db.cachedStatement(
                 sql: "SELECT id, version, name, state, reason FROM chain WHERE seq = ?"),
@@ -240,6 +251,10 @@ final class ChainsChecker {
     }
 
     private func compare(_ former: Picture?, _ new: Picture?) {
+        if let former, damaged.contains(former.id), new == nil || new?.id == former.id {
+            if new == nil { gone.insert(former.id) }
+            return
+        }
         var old = former
         if let former = old, former.id != new?.id {
             // After its retention it leaves, or when somebody removes it.
@@ -252,6 +267,7 @@ final class ChainsChecker {
             old = nil
         }
         guard let new, old != new else { return }
+        changes[new.id] = simulation.now
         simulation.trace(name, "\(new.id) is \(new.state): \(Self.text(new))")
         checkChain(old, new)
         for task in new.tasks { check(task, old?.task(task.name), old, new) }
@@ -432,7 +448,7 @@ final class ChainsChecker {
     }
 
     private func checkEnd(_ seq: Int64, _ version: Int) {
-        guard let picture = pictures[seq] else { return }
+        guard let picture = pictures[seq], !damaged.contains(picture.id) else { return }
         switch picture.state {
         case .succeeded, .failed, .cancelled: return
         case .paused where paused.contains(picture.id): return

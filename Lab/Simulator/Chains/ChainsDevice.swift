@@ -1,3 +1,5 @@
+import Foundation
+import GRDB
 import RepriseChains
 import RepriseCore
 import RepriseJournal
@@ -85,6 +87,11 @@ final class ChainsDevice {
     let centre = ChainsCentre()
     /// Its chains are shown as notifications.
     let notifies: Bool
+    /// Where outputs are that are too long for a row, and how often one is.
+    let files: OutputFiles
+    let longOutputs: Double
+    /// Takes the app to the background; nil: it is always in the foreground.
+    private(set) var system: ChainsSystem?
     private(set) var trouble: Fault.Kind?
     private(set) var conditions = DeviceConditions()
     private(set) var owner: SimulatedChainsApp?
@@ -96,18 +103,29 @@ final class ChainsDevice {
     private var version = 1
     private var isHealed = false
     private var sessionClosedUntil: Duration = .zero
+    /// How many of its chains will go bad yet.
+    private var damages: Int
+    private var decay: SeededRandom
 
-    init(_ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore) {
+    init(
+        _ simulation: Simulation, index: Int, disk: SimulatedDisk, store: any DeviceStore,
+        folder: URL, surroundings: ChainsSurroundings
+    ) {
         self.simulation = simulation
         (self.disk, self.store) = (disk, store)
+        damages = surroundings.damages
+        decay = simulation.random("damage of device \(index)")
+        (files, longOutputs) = (OutputFiles(folder), surroundings.longOutputs)
         process = SimulatedProcess(simulation, name: "device \(index)")
         notifies = ChainsMix(simulation.schedule.seed).choices
         random = simulation.random("versions of \(process.name)")
         checker = ChainsChecker(simulation, name: process.name)
+        if longOutputs > 0 { checker.files = files }
+        if surroundings.grantsTime { system = ChainsSystem(simulation, self) }
         attach(process)
         simulation.whenEnded { [self] in
             for app in apps { app.end() }
-            (apps, owner) = ([], nil)
+            (apps, owner, system) = ([], nil, nil)
         }
     }
 
@@ -119,7 +137,11 @@ final class ChainsDevice {
                 simulation, device: self, process: process, version: version, hasRare: hasRare)
             simulation.trace(process.name, "has version \(version)\(hasRare ? "" : ", not rare")")
             apps.append(app)
+            if process === self.process { system?.launched() }
             app.start()
+        }
+        process.resumed = { [unowned self, unowned process] in
+            if process === self.process { system?.resumed() }
         }
         process.ended = { [unowned self, unowned process] in
             for app in apps where app.process === process {
@@ -138,7 +160,44 @@ final class ChainsDevice {
         for other in apps { other.isFormer = other !== app }
         owner = app
         look(isEnd: false)
+        if damages > 0, isHealed || decay.chance(0.5) { damage(app) }
     }
+
+    /// Rows of a chain that goes on go bad; no process has them in memory.
+    private func damage(_ app: SimulatedChainsApp) {
+        guard let journal = (app.journal?.opened as? OpenJournal)?.stepped else { return }
+        do {
+            try journal.pool.write { db in
+                let rows = try Row.fetchAll(db, sql: Self.goingOn)
+                guard !rows.isEmpty else { return }
+                let row = rows[decay.index(rows.count)]
+                let (seq, id): (Int64, String) = (row[0], row[1])
+                let how = Self.harms[decay.index(Self.harms.count)]
+                try db.execute(sql: how, arguments: [seq])
+                simulation.met(.damage)
+                simulation.trace(process.name, "the rows of \(id) go bad: \(how)")
+                try checker.damage(seq, id, db)
+                damages -= 1
+            }
+        } catch {
+            checker.violated(.recorded, "the journal cannot be written: \(error)")
+        }
+    }
+
+    /// Those that are read again, for a task that should run.
+    private static let goingOn = """
+        SELECT DISTINCT c.seq, c.id FROM chain AS c JOIN chainTask AS t ON t.chain = c.seq
+        JOIN entry AS e ON e.id = t.entry
+        WHERE c.state IN (1, 4, 5) AND (t.state = 1 OR t.undo = 1) AND e.state < 10 ORDER BY c.seq
+        """
+
+    private static let harms = [
+        "UPDATE chain SET input = x'7b22' WHERE seq = ?",
+        "UPDATE chain SET state = 7 WHERE seq = ?",
+        "UPDATE chainTask SET state = 99 WHERE chain = ? AND place = 0",
+        "UPDATE chainTask SET failures = -1 WHERE chain = ? AND place = 0",
+        "DELETE FROM chainTask WHERE chain = ? AND place = 0",
+    ]
 
     func committed(_ app: SimulatedChainsApp) {
         if app.isFormer { checker.violated(.recorded, "a former owner's commit was taken") }
@@ -238,6 +297,8 @@ final class ChainsDevice {
 
     // MARK: Faults
 
+    var hasSecond: Bool { second != nil }
+
     var isSessionClosed: Bool { simulation.now < sessionClosedUntil }
 
     var machine: FaultInjector.Machine {
@@ -303,6 +364,7 @@ final class ChainsDevice {
         second?.kill("ends")
         second = nil
         process.clock.heal()
+        system?.heal()
         offer(DeviceConditions())
         process.kill("is started anew")
         process.start()
@@ -310,11 +372,19 @@ final class ChainsDevice {
 
     /// What chains wait for comes.
     func replies(_ number: Int) {
+        system?.open()
         guard let journal = owner?.journal else { return }
         record(
             NewEntry(
                 id: EntryID(unchecked: "\(process.name.last ?? "0")-reply-\(number)"),
                 kind: ChainsKinds.reply, payload: []), journal)
+    }
+
+    /// What could use the time that was granted has used it; from now on the app is open.
+    func endsWithSlots() {
+        guard let system else { return }
+        checker.checkTimeUsed()
+        system.stay()
     }
 
     func end() {

@@ -9,10 +9,19 @@ import RepriseJournal
 /// The rows of chains have no model, so whatever tier is asked for, the shipping journal is played;
 /// in tier `model` small runs share open ones.
 package struct ChainsWorkload: Workload {
-    package init() {}
+    package let name: String
+    package let summary: String
+    private let hasSystem: Bool
 
-    package let name = "chains"
-    package let summary = "chains of tasks: parallel, waiting, retried, undone, of several versions"
+    /// - Parameter hasSystem: `chains-system`: the same schedules, under a system that grants time.
+    package init(hasSystem: Bool = false) {
+        self.hasSystem = hasSystem
+        name = hasSystem ? "chains-system" : "chains"
+        summary =
+            hasSystem
+            ? "the same chains in the background: granted time, slots; long outputs, damage"
+            : "chains of tasks: parallel, waiting, retried, undone, of several versions"
+    }
 
     /// Within how long everything ends once nothing is wrong any more.
     private static let timeout: Duration = .seconds(3_000)
@@ -39,20 +48,23 @@ package struct ChainsWorkload: Workload {
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
         let mix = ChainsMix(schedule.seed)
+        let surroundings = hasSystem ? ChainsSurroundings(schedule.seed) : .none
         if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map { ChainsMessage($0, schedule, mix, &random) }
         let folder = Self.folder(tier).appendingPathComponent(
-            "reprise-chains-\(schedule.seed)-\(EntryID.random())")
+            "reprise-\(name)-\(schedule.seed)-\(EntryID.random())")
         defer { try? FileManager.default.removeItem(at: folder) }
         let devices = (0..<schedule.devices).map { index in
             let disk = SimulatedDisk(simulation, name: "device \(index)")
+            let folder = folder.appendingPathComponent("\(index)")
             return ChainsDevice(
                 simulation, index: index, disk: disk,
                 store: GRDBStore(
-                    simulation, at: folder.appendingPathComponent("\(index)"), disk: disk,
+                    simulation, at: folder, disk: disk,
                     schemas: [Chains.schema],
-                    stock: tier == .model && !mix.isLarge ? Self.stock : nil))
+                    stock: tier == .model && !mix.isLarge ? Self.stock : nil),
+                folder: folder, surroundings: surroundings)
         }
         play(simulation, devices, messages)
         for device in devices { device.end() }
@@ -86,19 +98,32 @@ package struct ChainsWorkload: Workload {
         simulation.run(until: end)
         injector.heal()
         for device in devices { device.heal() }
-        for number in 0..<20 {
-            simulation.after(.seconds(60) * (number + 1)) {
-                for device in devices where device.checker.someWaitForReply {
-                    device.replies(number)
-                }
-            }
-        }
+        reply(simulation, devices, 0..<20)
         simulation.run(until: simulation.now + Self.timeout)
+        if hasSystem {
+            for device in devices { device.endsWithSlots() }
+            // Where time was short, some wait later.
+            reply(simulation, devices, 21..<41)
+            simulation.run(until: simulation.now + Self.timeout)
+        }
         if schedule.faults.contains(where: { $0.kind == .clockJump || $0.kind == .clockDrift }) {
             simulation.run(until: simulation.now + Self.undetectable)
             for device in devices { device.replies(20) }
             simulation.run(until: simulation.now + Self.timeout)
         }
         for device in devices { device.look(isEnd: true) }
+    }
+
+    /// What chains wait for comes, once a minute.
+    private func reply(
+        _ simulation: Simulation, _ devices: [ChainsDevice], _ numbers: Range<Int>
+    ) {
+        for number in numbers {
+            simulation.after(.seconds(60) * (number - numbers.lowerBound + 1)) {
+                for device in devices where device.checker.someWaitForReply {
+                    device.replies(number)
+                }
+            }
+        }
     }
 }

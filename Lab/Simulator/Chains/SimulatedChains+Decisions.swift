@@ -26,7 +26,10 @@ extension SimulatedChains {
         awaited.formUnion(decision.awaited)
         let chain = decision.chain
         for place in decision.stops { stopForMachine(place, of: chain) }
-        if decision.stopsAll { checker.violated(.recorded, "\(chain.row.id) cannot be read") }
+        // A former owner may miss files that the new one has swept; it can write nothing.
+        if decision.stopsAll, !app.isFormer {
+            checker.violated(.recorded, "\(chain.row.id) cannot be read")
+        }
         guard !decision.isBare else { return delivery.end(decision.ending, nil) }
         var writes = decision.writes
         if mutation == .chainUndoInOrderOfStart { compensateOldest(of: chain, &writes) }
@@ -39,11 +42,12 @@ extension SimulatedChains {
     }
 
     private func outputs(_ need: ChainDecision.Need) throws -> [Int: [UInt8]] {
-        if let recent = need.recent { return [need.place: recent.bytes ?? []] }
+        if let recent = need.recent { return [need.place: try files.read(recent)] }
         if mutation == .chainDecidesBlindly { return [need.place: Array("\"\"".utf8)] }
-        return try journal.read {
+        let found = try journal.read {
             try ChainReading.outputs(need.chain, need.places, shipping($0).db)
-        }.compactMapValues(\.bytes)
+        }
+        return try found.filter { $0 == need.place || $1.file == nil }.mapValues(files.read)
     }
 
     /// The mutation `chainStepBeforeOutcome`.
@@ -83,11 +87,13 @@ extension SimulatedChains {
         }
         switch command.command {
         case .delete, .clear: return remove(command, delivery)
+        // Schedules are not simulated.
+        case .scheduled: return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
         case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
         }
         do {
             let seq = try journal.read { try ChainReading.seq(of: command.chain, shipping($0).db) }
-            guard let seq, let chain = try chain(seq) else {
+            guard let seq, let chain = try chainOrQuarantine(seq, delivery) else {
                 return delivery.end(
                     .failed(DispatchFailure.permanent("No chain has this id.")), nil)
             }
@@ -107,11 +113,44 @@ extension SimulatedChains {
         }
     }
 
+    private func chainOrQuarantine(_ seq: Int64, _ delivery: SimulatedDelivery) throws
+        -> LiveChain?
+    {
+        do {
+            return try chain(seq)
+        } catch let error as ChainRow.Broken {
+            quarantine(seq, error.description, delivery)
+            return nil
+        }
+    }
+
+    /// Its rows cannot be read.
+    func quarantine(_ seq: Int64, _ why: String, _ delivery: SimulatedDelivery) {
+        checker.cannotRead(seq, why)
+        live[seq] = nil
+        for key in running.keys.sorted() where key.chain == seq { stop(key, .machine) }
+        let ending = EntryDelivery.Ending.ended(.dead, reason: "corrupt: \(why)")
+        guard mutation != .chainDamageOverlooked else { return delivery.end(ending, nil) }
+        let notifies = notifications != nil
+        var found: ChainQuarantine.Found?
+        delivery.whenWritten { [weak self] in
+            if let found { self?.notifications?.quarantined(found.id) }
+        }
+        delivery.end(ending) { [checker] transaction in
+            let shipping = try shipping(transaction)
+            found = try ChainQuarantine.write(
+                seq, why: why, retention: .seconds(7 * 86_400), shipping.db, shipping.journal,
+                notifies: { _ in notifies })
+            checker.touched.insert(seq)
+        }
+    }
+
     private func remove(_ command: ChainCommand, _ delivery: SimulatedDelivery) {
         journal.write(
-            { [checker, mutation] transaction in
+            { [checker, mutation] transaction -> [String] in
                 let shipping = try shipping(transaction)
                 let db = shipping.db
+                var names: [String] = []
                 // Whatever leaves: all of them are looked at, before and after.
                 let before = try Row.fetchAll(db, sql: "SELECT seq, id, state FROM chain")
                 if command.command == .delete {
@@ -119,12 +158,15 @@ extension SimulatedChains {
                         try db.execute(
                             sql: "DELETE FROM chain WHERE id = ?", arguments: [command.chain])
                     }
-                    _ = try ChainRemoval.remove(command.chain, db)
+                    if case .removed(let files) = try ChainRemoval.remove(command.chain, db) {
+                        names = files
+                    }
                 } else {
                     let age = Duration.seconds(command.seconds ?? 0)
-                    _ = try ChainRemoval.page(
+                    names = try ChainRemoval.page(
                         after: .min, endedBefore: shipping.journal.now.advanced(by: .zero - age),
-                        db)
+                        db
+                    ).files
                 }
                 for row in before {
                     let (seq, id, state): (Int64, String, Int) = (row[0], row[1], row[2])
@@ -133,10 +175,13 @@ extension SimulatedChains {
                     checker.leaves(id, in: ChainState(rawValue: state) ?? .quarantined)
                 }
                 if mutation == .chainNumberAgain { try db.execute(sql: "DELETE FROM chainNumber") }
+                return names
             },
-            then: { [self] (result: Result<Void, any Error>) in
+            then: { [self] (result: Result<[String], any Error>) in
                 switch result {
-                case .success:
+                case .success(let names):
+                    guard names.isEmpty || process.survives("removing files") else { return }
+                    files.remove(names)
                     delivery.end(.applied, nil)
                     notifications?.removed()
                 case .failure(let error):

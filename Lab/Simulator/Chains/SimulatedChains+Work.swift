@@ -23,6 +23,8 @@ extension SimulatedChains {
             case .decided(let decision): carryOut(decision, delivery)
             case .run: start(payload, of: chain, delivery)
             }
+        } catch let error as ChainRow.Broken {
+            quarantine(payload.chain, error.description, delivery)
         } catch {
             checker.violated(.recorded, "a chain cannot be read: \(error)")
         }
@@ -44,6 +46,12 @@ extension SimulatedChains {
         }
         guard chain.inputs.removeValue(forKey: place) ?? kept?.input != nil else {
             return checker.violated(.recorded, "the input of \(row.name) is missing")
+        }
+        guard isOpen(Chains.budgetReadiness) else {
+            return carryOut(.outOfTime(payload, of: chain, facts), delivery)
+        }
+        if process === app.device.process, !app.isFormer {
+            app.device.system?.begins("\(row.name) of \(chain.row.id)")
         }
         var name = chain.key(of: place, isCompensation: payload.isCompensation)
         if mutation == .chainKeyPerAttempt { name += "/\(attempts)" }
@@ -89,19 +97,22 @@ extension SimulatedChains {
 
     // MARK: Ending
 
-    func finished(_ key: Key, _ result: Result<[UInt8], any Error>) {
+    func finished(_ key: Key, _ result: Result<Output, any Error>) {
         guard let run = running.removeValue(forKey: key) else { return }  // it was given up
+        if mutation == .chainInterruptedEnds, run.stop == .budget, case .failure = result {
+            return run.delivery.end(.ended(.superseded, reason: "There was no time."), nil)
+        }
         guard let chain = live[key.chain] else {
             return run.delivery.end(.ended(.dead, reason: "corrupt"), nil)
         }
         switch result {
-        case .success(let bytes):
+        case .success(let done):
             if mutation == .chainStepAfterAny, !key.isCompensation {
                 endOthers(key.place, of: chain)
             }
             carryOut(
                 .succeeded(
-                    key.payload, of: chain, bytes, StoredOutput(bytes), run.attempt, facts),
+                    key.payload, of: chain, done.bytes, done.stored, run.attempt, facts),
                 run.delivery, isSuccess: true)
         case .failure(let error): failed(key, chain, error, run)
         }

@@ -37,10 +37,16 @@ final class SimulatedChains {
         }
     }
 
+    /// A worker's output, and where it is kept.
+    struct Output {
+        let bytes: [UInt8]
+        let stored: StoredOutput
+    }
+
     enum Event {
         case tasks([SimulatedDelivery])
         case commands([SimulatedDelivery])
-        case finished(Key, Result<[UInt8], any Error>)
+        case finished(Key, Result<Output, any Error>)
         case written(Int64)
         case left(Int64)
         case conditions(DeviceConditions)
@@ -59,7 +65,12 @@ final class SimulatedChains {
     var running: [Key: Running] = [:]
     var conditions = DeviceConditions()
     var awaited: Set<String> = []
+    let files: OutputFiles
+    /// What the lengths of outputs are drawn from.
+    var lengths: SeededRandom
     private(set) var notifications: SimulatedNotifications?
+    /// Nil: the app is always in the foreground.
+    private(set) var time: SimulatedTime?
     private var inbox: Deque<Event> = []
     private var isBusy = true
     /// The process has ended, in the middle of an event perhaps.
@@ -76,19 +87,29 @@ final class SimulatedChains {
         self.app = app
         self.journal = journal
         random = simulation.random("chains of \(app.process.name) \(app.process.life)")
+        lengths = simulation.random("outputs of \(app.process.name) \(app.process.life)")
+        files = app.device.files
         simulation.whenEnded { [self] in end() }
     }
 
     func end() {
         isOver = true
+        time?.end()
         (inbox, live, running) = ([], [:], [:])
     }
 
     func run() {
+        guard app.device.longOutputs == 0 || sweep() else { return }
         conditions = app.device.conditions
         if app.device.notifies {
             notifications = SimulatedNotifications(self)
             notifications?.goOn()
+        }
+        if let system = app.device.system {
+            let time = SimulatedTime(self)
+            self.time = time
+            time.setGate()
+            if process === app.device.process { system.began(time) }
         }
         for kind in [Chains.kind, Chains.commandKind] {
             journal.handleBatches(of: kind) { [unowned self] batch in
@@ -121,6 +142,7 @@ final class SimulatedChains {
     /// What was taken is done.
     private func isDone() {
         isBusy = false
+        if running.isEmpty { time?.ring() }
         pump()
     }
 
@@ -223,7 +245,7 @@ final class SimulatedChains {
             },
             then: { [self] (result: Result<Void, any Error>) in
                 guard case .success = result else { return again() }
-                journal.setReady(Chains.budgetReadiness)
+                if time == nil { journal.setReady(Chains.budgetReadiness) }
                 journal.setReady(Chains.readiness)
                 isDone()
             })
@@ -232,6 +254,9 @@ final class SimulatedChains {
     private func again() {
         simulation.after(.seconds(1), on: process) { [self] in lookAround() }
     }
+
+    /// Also where nobody shows any.
+    var areResultsShown: Bool { notifications?.isQuiet ?? true }
 
     func isOpen(_ readiness: Readiness) -> Bool {
         journal.machine.gate.readiness.contains(readiness)
@@ -247,7 +272,9 @@ final class SimulatedChains {
         }
         guard let (row, tasks) = try journal.read({ try ChainReading.load(seq, shipping($0).db) })
         else { return nil }
-        let chain = LiveChain(row: row, tasks: tasks, plan: Result { try plan(for: row, tasks) })
+        let made = Result { try plan(for: row, tasks) }
+        if case .failure(let error as ChainRow.Broken) = made { throw error }
+        let chain = LiveChain(row: row, tasks: tasks, plan: made)
         if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
         chain.lastUse = uses
         chain.notifies = notifications != nil

@@ -21,6 +21,7 @@ final class SimulatedNotifications {
     private var armed: Duration?
     private var lastProgress: Duration?
 
+    var isQuiet: Bool { notifier.isQuiet }
     private var simulation: Simulation { chains.simulation }
     private var centre: ChainsCentre { chains.app.device.centre }
 
@@ -38,6 +39,14 @@ final class SimulatedNotifications {
         notifier.changed(
             ChainChange(
                 id: ChainID(chain.row.id), definition: chain.row.definition, progress: progress))
+        goOn()
+    }
+
+    func quarantined(_ id: String) {
+        notifier.changed(
+            ChainChange(
+                id: ChainID(id), definition: ChainsScript.definition,
+                progress: ChainProgress(state: .quarantined, done: 0, total: 0)))
         goOn()
     }
 
@@ -77,6 +86,7 @@ final class SimulatedNotifications {
         if chains.mutation == .chainProgressUnbounded { now -= .seconds(1) }
         notifier.ended(outcome, at: now)
         goOn()
+        chains.time?.ring()
     }
 
     /// A call of the system's, which takes its time and fails now and then.

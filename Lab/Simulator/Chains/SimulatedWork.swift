@@ -48,7 +48,9 @@ final class SimulatedWork {
             if hasEffect, !isOver { takeEffect() }
         }
         simulation.after(length, on: chains.process) { [self] in
-            end(failure.map(Result.failure) ?? .success(Array("\"\(task)\"".utf8)))
+            end(
+                failure.map(Result.failure)
+                    ?? .success(chains.output(of: task, isCompensation: key.isCompensation)))
         }
     }
 
@@ -76,7 +78,13 @@ final class SimulatedWork {
         guard !isOver, chains.process.survives("the outcome of \(workKey)") else { return }
         isOver = true
         whenFinished()
-        chains.put(.finished(key, result))
+        let kept: Result<SimulatedChains.Output, any Error> = result.flatMap { bytes in
+            Result { try chains.keep(bytes) }
+        }
+        if case .success(let output) = kept, output.stored.file != nil {
+            guard chains.process.survives("hearing of a file") else { return }
+        }
+        chains.put(.finished(key, kept))
     }
 
     /// Cooperative, if it is of that sort.

@@ -242,9 +242,25 @@ final class ChannelsWorld {
 
     /// After all else, of a cluster whose journal goes back.
     func goBack() {
+        switchOff()
+        cluster?.goBack()
+    }
+
+    /// After all else, of a cluster that makes bases.
+    func keepBases() {
+        switchOff()
+        cluster?.keepBases()
+    }
+
+    /// After all else, of a cluster that pushes.
+    func push() {
+        switchOff()
+        cluster?.push()
+    }
+
+    private func switchOff() {
         server.observer = { _ in }
         for device in devices { device.process.kill("is switched off") }
-        cluster?.goBack()
     }
 
     func check() {

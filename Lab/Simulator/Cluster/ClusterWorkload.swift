@@ -36,7 +36,10 @@ package struct ClusterWorkload: Workload {
             let world = try ChannelsWorld(simulation, tier, cluster: folder)
             ChannelsWorkload.play(world, simulation)
             guard simulation.violation == nil else { return }
-            if ClusterMix(simulation.schedule).goesBack { world.goBack() }
+            let mix = ClusterMix(simulation.schedule)
+            if mix.goesBack { world.goBack() }
+            if mix.hasBases { world.keepBases() }
+            if mix.hasPushes { world.push() }
         } catch {
             simulation.violated(.agreement, "the stores cannot be used: \(error)")
         }

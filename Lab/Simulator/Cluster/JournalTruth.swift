@@ -22,6 +22,10 @@ final class JournalTruth: JournaledStore {
     var observer: (SimulatedServer.Sight) -> Void = { _ in }
     /// Called when somebody's position has moved.
     var moved: (AccountEffects.Move) -> Void = { _ in }
+    /// Called when it is noted what was pushed.
+    var pushed: (PushProgress) -> Void = { _ in }
+    /// Called when the view stands at a mark.
+    var marked: (Int64) -> Void = { _ in }
     private let files: ViewFiles
     private var hasGoneBack = false
     /// Whether a gateway does the housekeeping: then nobody else trims.
@@ -33,6 +37,7 @@ final class JournalTruth: JournaledStore {
         view = try files.open()
         simulation.whenEnded { [self] in
             (membersChanged, observer, moved) = ({ _ in }, { _ in }, { _ in })
+            (pushed, marked) = ({ _ in }, { _ in })
             view.log.stepped.close()
         }
     }
@@ -58,6 +63,7 @@ final class JournalTruth: JournaledStore {
                 for (command, outcome) in zip(entry?.commands ?? [], applied.outcomes) {
                     saw(command, outcome, by: writers[applied.session] ?? -1)
                 }
+                for case .marked in applied.outcomes { marked(applied.sequence) }
             }
         } catch {
             simulation.violated(.agreement, "entry \(stored.sequence) is refused: \(error)")
@@ -106,6 +112,7 @@ final class JournalTruth: JournaledStore {
             changed(command, value)
             if let move = effects.moved { moved(move) }
         case (_, .arrived(let arrival, _)): newest[arrival.device] = arrival.generation
+        case (.pushed(let progress), .nothing): pushed(progress)
         case (_, .trimmed):
             expectHolder(gateway)
             observer(.trimmed)

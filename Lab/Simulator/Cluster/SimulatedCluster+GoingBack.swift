@@ -40,7 +40,7 @@ extension SimulatedCluster {
         if simulation.violation == nil { check() }
     }
 
-    private func forgetDevices() {
+    func forgetDevices() {
         (truth.observer, truth.membersChanged, truth.accounts) = ({ _ in }, { _ in }, nil)
         for server in servers { server.observer = { _ in } }
         receipts?.switchOff()
@@ -85,7 +85,7 @@ extension SimulatedCluster {
         }
     }
 
-    private func expectStored(_ id: EntryID, in channel: ChannelName, by number: Int) {
+    func expectStored(_ id: EntryID, in channel: ChannelName, by number: Int) {
         do {
             guard try !truth.everything(in: channel).events.contains(where: { $0.id == id }) else {
                 return

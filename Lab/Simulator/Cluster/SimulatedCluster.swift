@@ -82,8 +82,11 @@ final class SimulatedCluster {
         truth.accounts = people
         truth.membersChanged = changed
         for server in servers { server.accounts = people }
+        // Directories have something to tell then, which is in every view.
+        let rules = RaisedRules(secret: Array(repeating: 7, count: 32))
         let commands: [ClusterCommand] =
-            channels.compactMap { channel in
+            (people == nil ? [] : [.rules(rules)])
+            + channels.compactMap { channel in
                 people?.channels[channel].map { settings in
                     ClusterCommand.account(
                         SetChannel(channel, settings, by: Principal(user: nil, isAdmin: true)))

@@ -30,12 +30,18 @@ final class SimulatedGateway: JournaledStore {
     private var disputed: StoredEntry?
     /// Whether what was applied in former lives was compared with the journal.
     private var isVerified = true
-    /// When the journal was last seen to hold what is applied here.
-    private var confirmed: Duration = .zero
+    /// When the journal was last seen to hold what is applied here, and over which connection.
+    private var confirmed: (at: Duration, over: UInt64?) = (.zero, nil)
     /// Why it has stopped for good.
     private(set) var stopped: String?
     var receipts: ReceiptsGateway?
     var keeper: Keepers.Keeper?
+    /// Its part in bases, once some are made.
+    var bases: BasesGateway?
+    /// Its part in pushes, once there are some.
+    var pushes: PushesGateway?
+    /// Whether it does not know yet if the journal reaches its view.
+    private(set) var isJoining = false
     /// When it applied each entry.
     private var moments: [Int64: Duration] = [:]
 
@@ -88,14 +94,25 @@ final class SimulatedGateway: JournaledStore {
         writer = SubmissionMachine(nonces: nonces.next)
         tail = TailMachine(now: now)
         (replies, disputed, stopped) = ([:], nil, nil)
-        confirmed = now
-        // It can be wrong only behind a journal that went back.
-        isVerified = !journal.hasGoneBack || view.position.sequence == 0
+        confirmed = (now, nil)
+        isJoining = bases != nil
+        guard let bases else { return beginFollowing() }
+        bases.join { [unowned self] in
+            isJoining = false
+            beginFollowing()
+            bases.begin()
+        }
+    }
+
+    private func beginFollowing() {
+        // It can be wrong only behind a journal that is not what it was.
+        isVerified = !journal.isDoubted || view.position.sequence == 0
         if simulation.mutation == .clusterStartsBlindly { isVerified = true }
         if !isVerified { verify(nil) }
         lookLater()
         receipts?.begin()
         keeper?.begin()
+        pushes?.begin()
     }
 
     var now: Duration { process.clock.uptime() }
@@ -118,6 +135,7 @@ final class SimulatedGateway: JournaledStore {
 
     /// Entries have come, live or read.
     func heard(_ entries: [StoredEntry]) {
+        guard !isJoining else { return }
         for entry in entries where process.state == .running && disputed == nil && isVerified {
             let isNoise = (try? ClusterEntry(entry.bytes)) == nil
             if isNoise, simulation.mutation == .clusterStopsAtNoise {
@@ -134,12 +152,16 @@ final class SimulatedGateway: JournaledStore {
         if process.state == .running { lookLater() }
     }
 
-    /// It can be wrong only behind a journal that went back.
+    /// It can be wrong only behind a journal that is not what it was.
     private var isConfirmed: Bool {
-        !journal.hasGoneBack || view.position.sequence == 0
-            || now - confirmed < ClusterLimits.confirmedWithin
+        !journal.isDoubted || view.position.sequence == 0
+            || isConfirmed(within: ClusterLimits.confirmedWithin)
             || simulation.mutation == .clusterStartsBlindly
             || simulation.mutation == .clusterForgetsPast
+    }
+
+    private func isConfirmed(within time: Duration) -> Bool {
+        confirmed.over == journal.connectionNumber && now - confirmed.at < time
     }
 
     private func lookLater() {
@@ -166,20 +188,42 @@ final class SimulatedGateway: JournaledStore {
         case .wentBack(let sequence):
             stop("entry \(sequence) of the journal is another one")
         case .read(let applied):
-            let isFresh = now - confirmed < ClusterLimits.confirmedWithin / 2
-            let sequence = isFresh || !journal.hasGoneBack ? applied : max(applied - 1, 0)
+            let isFresh = isConfirmed(within: ClusterLimits.confirmedWithin / 2)
+            let sequence = isFresh || !journal.isDoubted ? applied : max(applied - 1, 0)
+            let connection = journal.connectionNumber
             journal.read(after: sequence, for: self) { [unowned self] entries, last in
-                if let entry = entries.first, entry.sequence <= view.position.sequence,
-                    view.order(of: entry) == .applied
-                {
-                    confirmed = now
+                guard let bases = self.bases, let next = entries.first,
+                    next.sequence > sequence + 1
+                else {
+                    return wasRead(entries, last: last, first: nil, over: connection)
                 }
-                heard(entries)
-                guard process.state == .running else { return }
-                follow(tail.read(last: last, applied: view.position.sequence, now: now))
-                lookLater()
+                bases.findBeginning { [unowned self] first in
+                    wasRead(entries, last: last, first: first, over: connection)
+                }
             }
         }
+    }
+
+    /// `first` is the journal's, where it was asked for.
+    private func wasRead(
+        _ entries: [StoredEntry], last: Int64?, first: Int64?, over connection: UInt64
+    ) {
+        if let first, first > view.position.sequence + 1,
+            simulation.mutation != .clusterAwaitsPurged
+        {
+            return fail("stands before the journal's first entry, \(first)")
+        }
+        if let entry = entries.first {
+            let isApplied = entry.sequence <= view.position.sequence
+            // A base stands for what is before the first one.
+            if isApplied ? view.order(of: entry) == .applied : entry.sequence == first {
+                confirmed = (now, connection)
+            }
+        }
+        heard(entries)
+        guard process.state == .running else { return }
+        follow(tail.read(last: last, applied: view.position.sequence, now: now))
+        lookLater()
     }
 
     private func apply(_ entry: StoredEntry, isVerified: Bool = false) {
@@ -187,11 +231,12 @@ final class SimulatedGateway: JournaledStore {
         guard server.disk.commit() == .done else { return fail("cannot write its view") }
         do {
             for applied in try view.apply([entry], isVerified: isVerified) {
-                confirmed = now
+                confirmed.at = now
                 moments[applied.sequence] = simulation.now
                 guard process.survives("telling of entry \(applied.sequence)") else { return }
                 server.life?.applied(applied)
                 receipts?.applied(applied)
+                bases?.applied(applied, isOwn: writer.isOwn(applied.session))
                 settle(applied)
             }
         } catch let fault as AdmissionMachine.Fault {
@@ -210,6 +255,9 @@ final class SimulatedGateway: JournaledStore {
 
     /// Compares what was applied last with the journal: either this gateway or the writer of the
     /// entry has another past; nil at the start.
+    ///
+    /// Its journal goes back by a few entries, so the newest are enough, where `ClusterReplica`
+    /// compares all.
     private func verify(_ entry: StoredEntry?) {
         disputed = entry
         compare(entry, after: max(view.position.sequence - 32, 0))
@@ -227,7 +275,8 @@ final class SimulatedGateway: JournaledStore {
             // Where it is not known it is compared again after a silence.
             if let compared {
                 disputed = nil
-                guard compared.isEqual == true || end == 0 else {
+                // At the start a base stands for what the journal has no more.
+                guard compared.isEqual ?? (entry == nil) || end == 0 else {
                     return stop("the journal is not what was applied up to \(end)")
                 }
                 isVerified = true
@@ -266,7 +315,7 @@ final class SimulatedGateway: JournaledStore {
     }
 
     /// As a service manager does, it starts again a little later.
-    private func fail(_ why: String) {
+    func fail(_ why: String) {
         process.kill(why)
         simulation.after(.seconds(2)) { [unowned self] in process.start() }
     }
@@ -299,8 +348,37 @@ final class SimulatedGateway: JournaledStore {
         try view.grant(who, in: channel)
     }
 
+    /// Copies its view, as a base is.
+    func copyView() throws -> [UInt8] {
+        try files.copying { copy in
+            try view.copy(to: copy)
+            return try Array(Data(contentsOf: copy))
+        }
+    }
+
+    /// Hashes what a copy of a view holds.
+    func hash(of copy: [UInt8]) throws -> [UInt8] {
+        try files.copying { file in
+            try Data(copy).write(to: file)
+            return try ViewContent.hashNow(of: file)
+        }
+    }
+
+    /// Makes its view anew from a base.
+    func install(_ base: [UInt8]) throws {
+        view = try files.copying { file in
+            try Data(base).write(to: file)
+            return try files.install(file, replacing: view)
+        }
+    }
+
+    /// Its view holds something that no other has.
+    func damageView() throws { try files.damage() }
+
     func crash(losingPower: Bool, keepsUnsynced: Bool) throws -> [ServerFrame.Event] {
-        view = try files.reopen(losesView ? .nothing : losingPower ? .database : .all, view)
+        // The snapshot of a mark keeps SQLite from moving all of the write-ahead log into the file.
+        let isGone = losesView || losingPower && bases != nil
+        view = try files.reopen(isGone ? .nothing : losingPower ? .database : .all, view)
         losesView = false
         return []
     }

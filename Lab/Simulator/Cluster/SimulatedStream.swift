@@ -17,10 +17,16 @@ final class SimulatedStream {
     var stored: (StoredEntry) -> Bool = { _ in false }
     /// The places of the entries that count.
     private var counting: [Int] = []
-    /// When each gateway hears the last of what is told.
-    private var arrivals: [Int: Duration] = [:]
+    /// The first entry that it holds: those before it are purged.
+    private(set) var first: Int64 = 1
     /// Whether it has lost entries that it held.
     private(set) var hasGoneBack = false
+    /// Whether bases are made of views.
+    var keepsBases = false
+    /// Whether gateways have to compare what they applied with it, as shipping ones always do.
+    var isDoubted: Bool { hasGoneBack || keepsBases }
+    /// The connection that every gateway has to it: its servers were off when it lost them.
+    var connectionNumber: UInt64 { hasGoneBack ? 1 : 0 }
     private var gateways: [SimulatedGateway] = []
     /// Of each session, the last number; for a wrong journal.
     private var numbers: [Int64: Int64] = [:]
@@ -55,7 +61,8 @@ final class SimulatedStream {
         }
         simulation.after(way) { [self] in
             let end = random.chance(0.1) ? random.index(entries.count + 1) : entries.count
-            let found = entries.prefix(end).dropFirst(Int(sequence)).prefix(1 + random.index(64))
+            let gone = Int(max(sequence, first - 1))
+            let found = entries.prefix(end).dropFirst(gone).prefix(1 + random.index(64))
             let last = Int64(max(end, Int(sequence)))
             simulation.after(way, on: gateway.process) { then(Array(found), last) }
         }
@@ -78,6 +85,16 @@ final class SimulatedStream {
         moments.removeLast(moments.count - Int(sequence))
         counting.removeAll { $0 >= Int(sequence) }
     }
+
+    /// Removes the entries up to this one.
+    func purge(through sequence: Int64) {
+        guard sequence >= first else { return }
+        simulation.trace("journal", "is purged up to \(sequence)")
+        first = sequence + 1
+    }
+
+    /// Whether nobody can commit now: an election is going on.
+    var isLeaderless: Bool { happens(.journalLeaderless) }
 
     /// Somebody else publishes: noise, or a damaged copy of an entry.
     private func forge(_ count: Int) {
@@ -127,8 +144,7 @@ final class SimulatedStream {
     }
 
     private func arrived(_ bytes: [UInt8]) {
-        // Nobody can commit during an election.
-        guard !happens(.journalLeaderless) else { return }
+        guard !isLeaderless else { return }
         store(bytes)
     }
 
@@ -138,16 +154,6 @@ final class SimulatedStream {
         numbers[entry.session, default: 0] += 1
         entry.n = numbers[entry.session, default: 0]
         return entry.bytes
-    }
-
-    /// What one leader tells comes in order.
-    ///
-    /// It matters where numbers are used again: who hears the second of them first cannot know that
-    /// there was another first.
-    private func inOrder(_ way: Duration, to gateway: SimulatedGateway) -> Duration {
-        let arrival = max(arrivals[gateway.number] ?? .zero, simulation.now + way)
-        arrivals[gateway.number] = arrival
-        return arrival - simulation.now
     }
 
     private func store(_ bytes: [UInt8]) {
@@ -160,8 +166,10 @@ final class SimulatedStream {
         if stored(entry) { counting.append(entries.count - 1) }
         for gateway in gateways where gateway.process.state != .dead {
             for way in ways(for: gateway) {
-                let way = hasGoneBack ? inOrder(way, to: gateway) : way
-                simulation.after(way, on: gateway.process) { gateway.heard([entry]) }
+                let connection = connectionNumber
+                simulation.after(way, on: gateway.process) { [self] in
+                    if connection == connectionNumber { gateway.heard([entry]) }
+                }
             }
         }
     }

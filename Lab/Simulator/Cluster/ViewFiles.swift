@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseServer
 import RepriseWire
 
@@ -48,6 +49,35 @@ final class ViewFiles {
         view.log.stepped.close()
         try files.removeItem(at: former)
         return try open()
+    }
+
+    /// Puts a base in place of the view.
+    func install(_ base: URL, replacing view: ClusterView) throws -> ClusterView {
+        let (former, files) = (place, FileManager.default)
+        life += 1
+        try files.createDirectory(at: place, withIntermediateDirectories: true)
+        try files.moveItem(at: base, to: place.appendingPathComponent("view.sqlite"))
+        view.log.stepped.close()
+        try files.removeItem(at: former)
+        return try open()
+    }
+
+    /// Calls `body` with a place for a copy, which is gone afterwards.
+    func copying<Value>(_ body: (URL) throws -> Value) throws -> Value {
+        let copy = folder.appendingPathComponent("base.sqlite")
+        try? FileManager.default.removeItem(at: copy)
+        defer { try? FileManager.default.removeItem(at: copy) }
+        return try body(copy)
+    }
+
+    /// Writes a row into the view that nobody else has.
+    func damage() throws {
+        let file = place.appendingPathComponent("view.sqlite")
+        let queue = try DatabaseQueue(path: file.path)
+        defer { try? queue.close() }
+        try queue.write { db in
+            try db.execute(sql: "INSERT OR IGNORE INTO silent_users (user) VALUES ('nobody')")
+        }
     }
 
     private var place: URL { folder.appendingPathComponent("view-\(life)") }

@@ -153,7 +153,7 @@ final class DeviceLife {
                 connection = state
                 device.connectionChanged(device, state)
             case .enter(let channel, let state): enter(channel, state)
-            case .openSession(let time, _, _): openSession(serverTime: time)
+            case .openSession(let time, _, _, _): openSession(serverTime: time)
             case .closeSession:
                 journal.setNotReady(.session)
                 hangUpOutbox()

@@ -23,6 +23,8 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterStopsAtNoise
     case clusterForgetsPast, clusterStopsForOthers, clusterUnfencedHolder, clusterLeaseFromAnswer
     case clusterStartsBlindly
+    case clusterPurgesEarly, clusterManifestFirst, clusterBaseUnchecked, clusterAwaitsPurged
+    case clusterPushesAgain
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Typing.
@@ -32,10 +34,12 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // Forms.
     case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
     case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents,
-        postponedAtOnce
+        postponedAtOnce, appUnheard
+    case audienceForgotten, pastForgotten, quietForgotten
     // Reminders.
     case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
     case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
+    case endForgotten, exceptionsForgotten
     // Chains.
     case chainStepBeforeOutcome, chainIntentsApart, chainKeyPerAttempt, chainStepAfterAny
     case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
@@ -43,6 +47,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case chainNextForgotten, chainAbandonedCounts
     case chainDecisionApart, chainItemLost, chainDecidesBlindly, chainDeletesOpen
     case chainNumberAgain, chainResultUnshown, chainProgressUnbounded
+    // Chains under a system that grants time.
+    case chainTimeUnheeded, chainSlotUnasked, chainInterruptedEnds
+    case chainFileAfterRow, chainFilesStay, chainSweepTakesNewest, chainDamageOverlooked
 
     /// What the wrong driver does.
     package var text: String {
@@ -100,6 +107,11 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .clusterForgetsPast: "a gateway goes on when the journal has gone back"
         case .clusterStopsForOthers: "a gateway stops for another's past, and does not compare"
         case .clusterStartsBlindly: "after its start or a silence no gateway compares its view"
+        case .clusterPurgesEarly: "the journal is purged before the base is complete"
+        case .clusterManifestFirst: "a base's manifest is written before its pieces"
+        case .clusterBaseUnchecked: "a base counts whatever others say that their views hold"
+        case .clusterAwaitsPurged: "a gateway waits for entries that are purged, and loads no base"
+        case .clusterPushesAgain: "who begins to push asks nobody what others have pushed"
         case .clusterUnfencedHolder: "what the holder of a lease asks for does not carry its grant"
         case .clusterLeaseFromAnswer: "a lease counts from its answer, not from its request"
         case .removalUntold: "connections are not told that a membership has ended"
@@ -118,6 +130,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .keepPageMessagesOfFormerSession: "what a former page said counts for the next"
         case .capsForgotten: "nobody counts how often a form was shown"
         case .postponedAtOnce: "what a page gave back until its time comes to it at once"
+        case .appUnheard: "a form is granted before the app has said that it may be shown"
         case .keepWhatThePageHad: "what a page had when it died is given to no other"
         case .logOutKeepsEvents: "what waits stays when the user logs out"
         case .additionsFirst: "requests are added before others are removed"
@@ -149,6 +162,18 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .chainNumberAgain: "the number of a chain that has left is given again"
         case .chainResultUnshown: "a result counts as shown before it is"
         case .chainProgressUnbounded: "progress is shown as often as it comes"
+        case .chainTimeUnheeded: "the end of the granted time closes no gate"
+        case .chainSlotUnasked: "no slot is requested when the time is over"
+        case .chainInterruptedEnds: "what is interrupted at the end of the time does not go on"
+        case .chainFileAfterRow: "the file of an output is written after the row that names it"
+        case .chainFilesStay: "nobody removes the files that no row names"
+        case .chainSweepTakesNewest: "a file is removed that a row names"
+        case .chainDamageOverlooked: "a chain that cannot be read is left as it is"
+        case .endForgotten: "what has an end, or is counted, goes on"
+        case .exceptionsForgotten: "days that are left out are reminded of"
+        case .audienceForgotten: "nobody asks whom a form is for"
+        case .pastForgotten: "nobody counts the events before a form"
+        case .quietForgotten: "forms are shown in their quiet times"
         case .deletionKeepsBody: "the log keeps the body of what is deleted"
         case .olderConnectionsStay: "a device's older connections go on when it says hello again"
         case .shutdownUnanswered: "a shutdown does not wait for what was accepted"
@@ -175,7 +200,9 @@ extension Mutation {
             .clusterTiesGenerations, .clusterForgetsFences, .clusterDecidesRights,
             .clusterFlagsDiffer, .clusterRenumbers, .clusterReadsEarly, .clusterEchoesEarly,
             .clusterStopsAtNoise, .clusterForgetsPast, .clusterStopsForOthers,
-            .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly:
+            .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly,
+            .clusterPurgesEarly, .clusterManifestFirst, .clusterBaseUnchecked,
+            .clusterAwaitsPurged, .clusterPushesAgain:
             "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
             .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,
@@ -185,12 +212,14 @@ extension Mutation {
         case .echoBeforeDurable, .positionsGoBack: "receipts"
         case .grantAfterRender, .forgetGrant, .openGateAtHandshake, .acknowledgeOnSend,
             .keepPageMessagesOfFormerSession, .capsForgotten, .keepWhatThePageHad,
-            .logOutKeepsEvents, .postponedAtOnce:
+            .logOutKeepsEvents, .postponedAtOnce, .appUnheard:
             "forms"
+        case .audienceForgotten, .pastForgotten, .quietForgotten: "forms-targeting"
         case .additionsFirst, .deliveredStays, .changesMeanwhileForgotten, .pendingRemembered,
             .pausedStays, .endBeforePresented, .presentedAgain, .lookUpOnce, .markApart,
             .answerAgain:
             "reminders"
+        case .endForgotten, .exceptionsForgotten: "reminders-rules"
         case .chainStepBeforeOutcome, .chainIntentsApart, .chainKeyPerAttempt, .chainStepAfterAny,
             .chainFailedForgotten, .chainCancelForgetsRunning, .chainUndoInOrderOfStart,
             .chainDefinitionUnchecked, .chainRetryForgetsFailures, .chainParkedSilently,
@@ -198,6 +227,9 @@ extension Mutation {
             .chainDecidesBlindly, .chainDeletesOpen, .chainNumberAgain, .chainResultUnshown,
             .chainProgressUnbounded:
             "chains"
+        case .chainTimeUnheeded, .chainSlotUnasked, .chainInterruptedEnds, .chainFileAfterRow,
+            .chainFilesStay, .chainSweepTakesNewest, .chainDamageOverlooked:
+            "chains-system"
         }
     }
 }

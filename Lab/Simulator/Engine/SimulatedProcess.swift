@@ -15,6 +15,8 @@ package final class SimulatedProcess {
     package var started: () -> Void = {}
     /// The memory is gone; called at the kill.
     package var ended: () -> Void = {}
+    /// It goes on after a suspension.
+    package var resumed: () -> Void = {}
 
     private let simulation: Simulation
     private var postponed: [() -> Void] = []
@@ -29,7 +31,7 @@ package final class SimulatedProcess {
         self.name = name
         self.clock = clock ?? SimulatedClock(simulation)
         simulation.whenEnded { [self] in
-            (started, ended, kill) = ({}, {}, nil)
+            (started, ended, resumed, kill) = ({}, {}, {}, nil)
             (watchers, postponed) = ([], [])
         }
     }
@@ -99,6 +101,7 @@ package final class SimulatedProcess {
         let late = postponed
         postponed = []
         for work in late { simulation.after(.zero, on: self, work) }
+        resumed()
     }
 
     func postpone(_ work: @escaping () -> Void) { postponed.append(work) }

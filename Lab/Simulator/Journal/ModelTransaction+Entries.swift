@@ -128,6 +128,7 @@ extension ModelTransaction: EntryTransaction {
         if let due { writerState.due(WallTime(milliseconds: due)) }
         if let bound { writerState.due(WallTime(milliseconds: bound)) }
         advance(new.partitionKey)
+        countEvent(new)
         return .accepted
     }
 

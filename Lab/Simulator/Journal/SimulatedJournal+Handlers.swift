@@ -57,7 +57,7 @@ extension SimulatedJournal {
             case .again(let wait, let reason):
                 returned(taken, .retry(after: wait, countsAsFailure: true, reason: reason), job)
             case .postponed(let wait, let reason):
-                returned(taken, .retry(after: wait, countsAsFailure: false, reason: reason), nil)
+                returned(taken, .retry(after: wait, countsAsFailure: false, reason: reason), job)
             }
         }
     }

@@ -36,7 +36,7 @@ extension ReachInput {
         let reason =
             switch self {
             case .forceQuitShare:
-                "No count was found; the seed's \"1-5 %\" names none either."
+                "No count was found; the case study's \"1-5 %\" names none either."
             case .refreshAllowed: "No count was found."
             case .outageMinutes:
                 "No count was found. Baltrunas, Elmokashfi, Kvalbein, Measuring the Reliability of Mobile "

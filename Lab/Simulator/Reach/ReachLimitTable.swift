@@ -3,7 +3,7 @@ package import RepriseCore
 extension LimitTable {
     /// Printed into `docs/limits/tool.md`.
     package static let reach: Self = LimitTable(
-        "tool", "`reprise reach`",
+        "tool", "`reprise-lab reach`",
         "",
         [
             Limit(

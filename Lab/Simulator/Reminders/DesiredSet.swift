@@ -81,13 +81,14 @@ struct DesiredSet {
 
     /// Whether any day is meant, past or not: a schedule without one is refused, and a snooze of
     /// its reminder with it.
-    private func everRings(_ schedule: RepriseReminders.Schedule) -> Bool {
+    private func everRings(_ schedule: RepriseCore.Schedule) -> Bool {
         var (from, end) = (schedule.start, schedule.end)
         switch schedule.days {
         case .once(let day): (from, end) = (max(day, from ?? day), min(day, end ?? day))
         case .every(_, from: let day): from = max(day, from ?? day)
         case .daily, .weekly, .monthly, .yearly: break
         }
+        if let last = counted(schedule) { end = SimulatedCalendar.date(last.day) }
         // Without a first or last day there are more days than can be skipped.
         guard let from, let end else { return true }
         let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
@@ -119,8 +120,10 @@ struct DesiredSet {
             first = max(first, SimulatedCalendar.day(day))
         case .daily, .weekly, .monthly, .yearly: break
         }
+        let last = counted(schedule)
         // Years ahead, if it was made while the calendar was set forward.
-        let end = schedule.end.map(SimulatedCalendar.day) ?? max(today, first) + 800
+        let end =
+            last?.day ?? schedule.end.map(SimulatedCalendar.day) ?? max(today, first) + 800
         var rings: [Ring] = []
         var day = max(today, first)
         while day <= end, rings.count <= limit {
@@ -129,7 +132,9 @@ struct DesiredSet {
                 if case .once(let only) = schedule.days, SimulatedCalendar.day(only) < day { break }
                 continue
             }
-            for time in times {
+            // Not all times of the last day may be counted.
+            let count = day == last?.day ? last?.times ?? 0 : times.count
+            for time in times.prefix(count) {
                 let at = WallTime(milliseconds: (day * 86_400 + time * 60 - offset) * 1_000)
                 guard at > now else { continue }
                 let local = SimulatedCalendar.text(day, minutes: time)
@@ -143,21 +148,49 @@ struct DesiredSet {
         return rings
     }
 
-    private func isMeant(_ days: RepriseReminders.Schedule.Days, _ day: Int64) -> Bool {
+    private func isMeant(_ days: RepriseCore.Schedule.Days, _ day: Int64) -> Bool {
         switch days {
         case .once(let only): return SimulatedCalendar.day(only) == day
         case .daily: return true
         case .weekly(let on):
-            // 1970-01-01 was a Thursday, the fourth.
-            let number = Int(((day + 3) % 7 + 7) % 7) + 1
+            let number = SimulatedCalendar.weekday(day)
             return on.contains { $0.rawValue == number }
         case .every(let interval, let from):
             let since = day - SimulatedCalendar.day(from)
             return since >= 0 && since % Int64(interval) == 0
-        case .monthly, .yearly:
-            // Vectors and the planner's model compare them: other draws would spoil known seeds.
-            preconditionFailure("simulated goals are not reminded of by the month")
+        case .monthly(let on): return on.contains { isMeant($0, day) }
+        case .yearly(let months, let on):
+            return months.contains(SimulatedCalendar.date(day).month)
+                && on.contains { isMeant($0, day) }
         }
+    }
+
+    private func isMeant(_ monthDay: RepriseCore.Schedule.MonthDay, _ day: Int64) -> Bool {
+        let number = SimulatedCalendar.date(day).day
+        switch monthDay {
+        case .day(let wanted):
+            return wanted > 0 ? number == wanted : SimulatedCalendar.fromEnd(day) == -wanted
+        case .dayOrLast(let wanted):
+            return number == wanted || number < wanted && SimulatedCalendar.fromEnd(day) == 1
+        case .nth(let wanted, let weekday):
+            guard SimulatedCalendar.weekday(day) == weekday.rawValue else { return false }
+            return wanted > 0
+                ? (number - 1) / 7 + 1 == wanted
+                : (SimulatedCalendar.fromEnd(day) - 1) / 7 + 1 == -wanted
+        }
+    }
+
+    /// The last day that a count leaves, and how many of its times; nil: nothing is counted.
+    private func counted(_ schedule: RepriseCore.Schedule) -> (day: Int64, times: Int)? {
+        guard var left = schedule.count, let start = schedule.start else { return nil }
+        let times = Set(schedule.times).count
+        let first = SimulatedCalendar.day(start)
+        // A fifth weekday of February comes every 28 years.
+        for day in first..<first + 40_000 where isMeant(schedule.days, day) {
+            if left <= times { return (day, left) }
+            left -= times
+        }
+        return nil
     }
 
     private func isHidden(

@@ -42,7 +42,7 @@ final class RemindersDevice {
         process = SimulatedProcess(simulation, name: name)
         random = simulation.random(name)
         checker = RemindersChecker(simulation, name: name)
-        goals = SimulatedGoals(simulation, clock: process.clock, mix)
+        goals = SimulatedGoals(simulation, name: name, clock: process.clock, mix)
         let places = SimulatedCalendar.places
         centre = SimulatedCentre(
             simulation, clock: process.clock, place: places[random.index(places.count)],

@@ -15,6 +15,8 @@ struct RemindersMix {
     let endless: Double
     /// Reminders that ring on one day alone.
     let once: Double
+    /// Days of months and years, ends, counts and exceptions, drawn from a stream of their own.
+    var hasRules = false
 
     init(_ seed: UInt64) {
         isLarge = Self.isLarge(seed)

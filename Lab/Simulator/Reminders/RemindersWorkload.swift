@@ -6,10 +6,20 @@ import RepriseReminders
 /// Goals that come and go, a notification centre that rings, people who tap: the invariants of
 /// the feature, whatever goes wrong.
 package struct RemindersWorkload: Workload {
-    package init() {}
+    package let name: String
+    package let summary: String
+    private let hasRules: Bool
 
-    package let name = "reminders"
-    package let summary = "reminders that should ring and those pending; taps and actions resolved"
+    /// - Parameter hasRules: `reminders-rules`: the same schedules, with goals that are reminded of
+    ///   by the month and the year.
+    package init(hasRules: Bool = false) {
+        self.hasRules = hasRules
+        name = hasRules ? "reminders-rules" : "reminders"
+        summary =
+            hasRules
+            ? "the same by the month and the year, with ends, counts and exceptions"
+            : "reminders that should ring and those pending; taps and actions resolved"
+    }
 
     /// Within how long taps end once nothing is wrong any more: waits of a store that has failed,
     /// screens.
@@ -35,7 +45,8 @@ package struct RemindersWorkload: Workload {
 
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
-        let mix = RemindersMix(schedule.seed)
+        var mix = RemindersMix(schedule.seed)
+        mix.hasRules = hasRules
         if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map {

@@ -54,6 +54,27 @@ enum SimulatedCalendar {
 
     static func day(_ date: LocalDate) -> Int64 { day(date.year, date.month, date.day) }
 
+    /// 1 is Monday; 1970-01-01 was a Thursday, the fourth.
+    static func weekday(_ day: Int64) -> Int { Int(((day + 3) % 7 + 7) % 7) + 1 }
+
+    /// Its number from the end of its month; 1: the last day.
+    static func fromEnd(_ day: Int64) -> Int {
+        let month = date(day).month
+        var next = day + 1
+        while date(next).month == month { next += 1 }
+        return Int(next - day)
+    }
+
+    /// Four ways to name this day of its month.
+    static func monthDays(_ day: Int64) -> [RepriseCore.Schedule.MonthDay] {
+        let (number, left) = (date(day).day, fromEnd(day))
+        let weekday = Weekday.allCases[weekday(day) - 1]
+        return [
+            .day(number), .day(-left), .nth((number - 1) / 7 + 1, weekday),
+            .nth(-((left - 1) / 7 + 1), weekday),
+        ]
+    }
+
     /// As in `Occurrence.local`.
     static func text(_ day: Int64, minutes: Int64) -> String {
         func padded(_ number: Int, _ width: Int) -> String {

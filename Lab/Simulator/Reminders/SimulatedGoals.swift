@@ -22,9 +22,11 @@ final class SimulatedGoals {
     private let simulation: Simulation
     private let clock: SimulatedClock
     private let mix: RemindersMix
+    private var rules: SeededRandom
 
-    init(_ simulation: Simulation, clock: SimulatedClock, _ mix: RemindersMix) {
+    init(_ simulation: Simulation, name: String, clock: SimulatedClock, _ mix: RemindersMix) {
         self.simulation = simulation
+        rules = simulation.random("rules of \(name)")
         self.clock = clock
         self.mix = mix
     }
@@ -145,6 +147,34 @@ final class SimulatedGoals {
 
     // MARK: Schedules
 
+    /// By the month or the year, on this day and others, to an end or so many times, with
+    /// exceptions.
+    private func rule(
+        _ schedule: RepriseCore.Schedule, from day: Int64
+    ) -> RepriseCore.Schedule {
+        let date = SimulatedCalendar.date(day)
+        var on: Set = [SimulatedCalendar.monthDays(day)[rules.index(4)]]
+        let others: [RepriseCore.Schedule.MonthDay] = [
+            .day(1), .last, .day(31), .dayOrLast(30), .nth(2, .tuesday), .nth(-1, .friday),
+        ]
+        if rules.chance(0.5) { on.insert(others[rules.index(others.count)]) }
+        let isYearly = rules.chance(0.3)
+        var schedule = schedule
+        schedule.days =
+            isYearly
+            ? .yearly(months: [date.month, 1 + rules.index(12)], on: on) : .monthly(on: on)
+        if rules.chance(0.5) {
+            schedule.start = SimulatedCalendar.date(day - Int64(rules.index(40)))
+            (schedule.end, schedule.count) = (nil, 1 + rules.index(isYearly ? 2 : 8))
+        } else {
+            schedule.end = SimulatedCalendar.date(day + [0, 20, 100, 400, 800][rules.index(5)])
+        }
+        for _ in 0..<rules.index(3) {
+            schedule.skipped.insert(SimulatedCalendar.date(day + [0, 1, 7, 31][rules.index(4)]))
+        }
+        return schedule
+    }
+
     private func reminders(_ random: inout SeededRandom) -> [Reminder] {
         (0..<1 + random.index(mix.reminders)).map { index in
             Reminder(
@@ -153,7 +183,7 @@ final class SimulatedGoals {
         }
     }
 
-    private func schedule(_ random: inout SeededRandom) -> RepriseReminders.Schedule {
+    private func schedule(_ random: inout SeededRandom) -> RepriseCore.Schedule {
         let place = SimulatedCalendar.places[random.index(SimulatedCalendar.places.count)]
         let isFixed = random.chance(0.3)
         let offset = isFixed ? place.offset : 0
@@ -164,19 +194,19 @@ final class SimulatedGoals {
             times.append(TimeOfDay(random.index(24), random.index(60)))
         }
         let date = SimulatedCalendar.date(day)
-        let days: RepriseReminders.Schedule.Days =
+        let days: RepriseCore.Schedule.Days =
             switch random.chance(mix.once) ? 0 : 1 + random.index(3) {
             case 0: .once(date)
             case 1...2: random.chance(0.5) ? .daily : .every(days: 1 + random.index(5), from: date)
             default: .weekly(on: [.monday, .saturday, .sunday])
             }
-        var schedule = RepriseReminders.Schedule(
+        var schedule = RepriseCore.Schedule(
             days, at: times, zone: isFixed ? .fixed(place.name) : .device)
         if !random.chance(mix.endless) {
             schedule.end = SimulatedCalendar.date(day + Int64(random.index(6)))
         }
         if random.chance(0.2) { schedule.start = date }
         if random.chance(0.2) { schedule.skipped = [SimulatedCalendar.date(day + 1)] }
-        return schedule
+        return mix.hasRules && rules.chance(0.6) ? rule(schedule, from: day) : schedule
     }
 }

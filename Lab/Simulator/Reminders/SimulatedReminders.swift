@@ -127,7 +127,8 @@ final class SimulatedReminders {
         case .entities(let ids):
             askStore(then) { [self] in
                 let all =
-                    simulation.mutation == .pausedStays ? goals.remindedWithPaused : goals.reminded
+                    simulation.mutation == .pausedStays
+                    ? goals.remindedWithPaused : misread(goals.reminded)
                 return .entities(ids.map { ids in all.filter { ids.contains($0.id) } } ?? all)
             }
         case .look(let routes):
@@ -167,6 +168,25 @@ final class SimulatedReminders {
         case .settings, .pending, .delivered, .removeDelivered, .removePending, .add:
             askSystem(question, then)
         }
+    }
+
+    /// The mutations `endForgotten` and `exceptionsForgotten`.
+    private func misread(_ entities: [RemindedEntity]) -> [RemindedEntity] {
+        let mutation = simulation.mutation
+        guard mutation == .endForgotten || mutation == .exceptionsForgotten else { return entities }
+        var entities = entities
+        for entity in entities.indices {
+            for reminder in entities[entity].reminders.indices {
+                var schedule = entities[entity].reminders[reminder].schedule
+                if mutation == .endForgotten {
+                    (schedule.end, schedule.count) = (nil, nil)
+                } else {
+                    schedule.skipped = []
+                }
+                entities[entity].reminders[reminder].schedule = schedule
+            }
+        }
+        return entities
     }
 
     private func askStore(

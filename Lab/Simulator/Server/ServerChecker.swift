@@ -264,7 +264,8 @@ package final class ServerChecker {
                 expectSent(channel, through: head, connection, "a heartbeat's head")
             }
         case .published(let published): acknowledged(published.id, published.seq)
-        case .welcome, .refused, .error, .authenticated, .positions, .receipt, .typing: break
+        case .welcome, .refused, .error, .authenticated, .positions, .receipt, .typing, .presence:
+            break
         }
     }
 

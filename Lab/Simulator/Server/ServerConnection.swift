@@ -164,7 +164,7 @@ final class ServerConnection {
         case .publish(let publish): request(.publish(publish), in: publish.channel)
         case .subscribe(let requests): requests.forEach { request(.subscribe($0), in: $0.channel) }
         case .unsubscribe(let channels): channels.forEach(leave)
-        case .hello, .receipt, .typing, .authenticate: break
+        case .hello, .receipt, .typing, .presence, .watch, .authenticate: break
         }
     }
 

@@ -38,6 +38,28 @@ struct ClusterTests {
         }
     }
 
+    /// These make bases at their end; in `49` and `75` one view differs meanwhile.
+    @Test(
+        "bases stand for what is purged, and views are made anew of them", .timeLimit(.minutes(2)),
+        arguments: [18, 32, 49, 58, 75] as [UInt64])
+    func bases(seed: UInt64) {
+        let outcome = workload.run(workload.schedule(seed: seed), isTracing: true)
+        #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
+        for what in ["counts", "makes its view anew from the base"] {
+            #expect(outcome.lines.contains { $0.what.contains(what) }, "no base \(what)")
+        }
+    }
+
+    @Test(
+        "nothing is pushed again once that is noted, and nothing is forgotten",
+        arguments: [8, 23, 30] as [UInt64])
+    func pushes(seed: UInt64) {
+        let outcome = workload.run(workload.schedule(seed: seed), isTracing: true)
+        #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
+        let queues = outcome.lines.count { $0.what.contains("pushes from message") }
+        #expect(queues > 1, "nobody takes over")
+    }
+
     /// Each by the first seed that detects it, or by the first that does within a second.
     @Test(
         "a wrong gateway is detected", .timeLimit(.minutes(2)),
@@ -52,11 +74,16 @@ struct ClusterTests {
             (.clusterTiesGenerations, 81),
             (.clusterReadsEarly, 104),
             (.clusterEchoesEarly, 7),
-            (.clusterStartsBlindly, 235),
+            (.clusterStartsBlindly, 76),
             (.clusterForgetsPast, 2),
             (.clusterStopsForOthers, 2),
             (.clusterUnfencedHolder, 284),
             (.clusterLeaseFromAnswer, 446),
+            (.clusterPurgesEarly, 18),
+            (.clusterManifestFirst, 18),
+            (.clusterAwaitsPurged, 18),
+            (.clusterBaseUnchecked, 49),
+            (.clusterPushesAgain, 8),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, by seed: UInt64) {
         let violation = workload.run(workload.schedule(seed: seed), mutation: mutation).violation

@@ -85,7 +85,7 @@ final class ScriptedPeer {
             send([.welcome(welcome)], to: client)
         case .subscribe(let channels): for request in channels { answer(request, to: client) }
         case .unsubscribe: client.isSubscribed = false
-        case .receipt, .typing, .authenticate: break
+        case .receipt, .typing, .presence, .watch, .authenticate: break
         case .publish(let publish):
             published[publish.id, default: 0] += 1
             let seq = store(publish.id, publish.body)

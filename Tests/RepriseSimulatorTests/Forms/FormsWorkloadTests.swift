@@ -69,7 +69,7 @@ struct FormsWorkloadTests {
             (.keepPageMessagesOfFormerSession, .once), (.capsForgotten, .bounded),
             (.keepWhatThePageHad, .alive), (.logOutKeepsEvents, .access),
             (.acknowledgeBeforeCommit, .recorded), (.skipSync, .recorded),
-            (.postponedAtOnce, .released),
+            (.postponedAtOnce, .released), (.appUnheard, .released),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
         var found: [Promise] = []
@@ -93,6 +93,30 @@ struct FormsWorkloadTests {
         .forgetGrant: 115, .keepPageMessagesOfFormerSession: 1_390,
     ]
 
+    /// Audiences, conditions on past events, quiet times.
+    private let targeting = FormsWorkload(hasConditions: true)
+
+    @Test("no seed violates an invariant where forms have audiences, pasts and quiet times")
+    func conditionsHold() {
+        let detection = targeting.detection(seeds: 1..<21)
+        #expect(
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+    }
+
+    @Test(
+        "a driver that forgets a condition is detected",
+        arguments: [
+            (Mutation.audienceForgotten, Promise.access), (.pastForgotten, .released),
+            (.quietForgotten, .released),
+        ])
+    func forgotten(_ mutation: Mutation, _ promise: Promise) {
+        for seed: UInt64 in 1..<101 {
+            let outcome = targeting.run(targeting.schedule(seed: seed), mutation: mutation)
+            if outcome.violation?.promise == promise { return }
+        }
+        Issue.record("\(mutation.text), and nobody noticed")
+    }
+
     @Test("the same schedule is the same run, line by line")
     func repeats() {
         let runs = (0..<2).map { _ in
@@ -108,10 +132,13 @@ struct FormsWorkloadTests {
             "reprise-forms-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<3 {
-            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        for workload in [workload, targeting] {
+            for seed: UInt64 in 1..<3 {
+                let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
+                #expect(
+                    outcome.violation == nil,
+                    "\(workload.name), seed \(seed): \(String(describing: outcome.violation))")
+            }
         }
     }
 }

@@ -51,6 +51,27 @@ struct RemindersWorkloadTests {
         Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
     }
 
+    /// Days of months and years, ends, counts and exceptions.
+    private let rules = RemindersWorkload(hasRules: true)
+
+    @Test("no seed violates an invariant where goals are reminded of by the month and the year")
+    func rulesHold() {
+        let detection = rules.detection(seeds: 1..<21)
+        #expect(
+            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+    }
+
+    @Test(
+        "a driver that misreads a rule is detected",
+        arguments: [Mutation.endForgotten, .exceptionsForgotten])
+    func misread(_ mutation: Mutation) {
+        for seed: UInt64 in 1..<61 {
+            let outcome = rules.run(rules.schedule(seed: seed), mutation: mutation)
+            if outcome.violation?.promise == .accounted { return }
+        }
+        Issue.record("\(mutation.text), and nobody noticed")
+    }
+
     @Test("the same schedule is the same run, line by line")
     func repeats() {
         let runs = (0..<2).map { _ in

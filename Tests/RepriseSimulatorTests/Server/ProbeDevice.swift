@@ -110,7 +110,7 @@ final class ProbeDevice {
             guard let head = heads[channel], !isCatchingUp else { return }
             if !coverage.isComplete(through: head) { ask() }
         case .welcome, .published, .refused, .error, .authenticated, .positions, .receipt,
-            .typing:
+            .typing, .presence:
             break
         }
     }

@@ -1,0 +1,58 @@
+import Foundation
+import RepriseSimulator
+import Testing
+
+@Suite("Chains under a system that grants time")
+struct ChainsSystemTests {
+    private let workload = ChainsWorkload(hasSystem: true)
+
+    @Test(
+        "no seed violates an invariant: the app goes to the background, is frozen and killed there, and has slots; outputs are in files; rows go bad"
+    )
+    func honest() {
+        // In 51033 the row of a task goes, and those behind it have files; in 62367 a former owner
+        // misses a file; in 71636 a fault ends while the system keeps the app frozen.
+        for seed: UInt64 in Array(1..<31) + [51_033, 62_367, 71_636] {
+            let outcome = workload.run(workload.schedule(seed: seed))
+            #expect(
+                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
+        }
+    }
+
+    @Test(
+        "a wrong driver is detected",
+        arguments: [
+            (Mutation.chainTimeUnheeded, Promise.released), (.chainSlotUnasked, .alive),
+            (.chainInterruptedEnds, .alive), (.chainFileAfterRow, .recorded),
+            (.chainFilesStay, .bounded), (.chainSweepTakesNewest, .recorded),
+            (.chainDamageOverlooked, .alive),
+        ])
+    func mutation(_ mutation: Mutation, _ promise: Promise) {
+        var found: [Promise] = []
+        for seed: UInt64 in 1..<81 {
+            let schedule = workload.schedule(seed: seed)
+            guard let violation = workload.run(schedule, mutation: mutation).violation else {
+                continue
+            }
+            found.append(violation.promise)
+            if violation.promise == promise { return }
+        }
+        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+    }
+
+    @Test("a schedule is the one of `chains` with its seed")
+    func schedules() {
+        for seed: UInt64 in 1..<4 {
+            #expect(workload.schedule(seed: seed) == ChainsWorkload().schedule(seed: seed))
+        }
+    }
+
+    @Test("the same schedule is the same run, line by line")
+    func repeats() {
+        let runs = (0..<2).map { _ in
+            workload.run(workload.schedule(seed: 7), isTracing: true).lines
+        }
+        #expect(runs[0] == runs[1])
+        #expect(runs[0].contains { $0.what == "is background" })
+    }
+}
