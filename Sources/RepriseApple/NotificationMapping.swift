@@ -42,7 +42,12 @@
             made.subtitle = content.subtitle
             made.body = content.body
             made.badge = content.badge.map { NSNumber(value: $0) }
-            made.sound = content.sound ? .default : nil
+            if content.sound {
+                made.sound =
+                    content.soundName.map {
+                        UNNotificationSound(named: UNNotificationSoundName($0))
+                    } ?? .default
+            }
             made.threadIdentifier = content.thread
             made.categoryIdentifier = content.category
             if let level = content.interruption?.level { made.interruptionLevel = level }

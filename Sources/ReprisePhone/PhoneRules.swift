@@ -267,6 +267,22 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case doesNotRun
     }
 
+    /// The app's key window, when a scene becomes active.
+    public enum KeyWindow: String, PhoneRuleValue {
+        /// It is there.
+        case atActivation
+        /// The window becomes key later.
+        case afterActivation
+    }
+
+    /// A communication notification in a Focus.
+    public enum CommunicationInFocus: String, PhoneRuleValue {
+        /// In the list, without a banner.
+        case listed
+        /// A banner: it breaks through.
+        case breaksThrough
+    }
+
     /// Beyond 64 pending local notifications.
     public var beyondPendingLimit = BeyondPendingLimit.soonestKept
     /// Pending local notifications, when the device is restarted.
@@ -333,6 +349,10 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var launchBeforeUnlock = LaunchBeforeUnlock.launched
     /// The service extension before the first unlock.
     public var extensionBeforeUnlock = ExtensionBeforeUnlock.runs
+    /// The key window of an app that becomes active.
+    public var keyWindow = KeyWindow.atActivation
+    /// A notification that names whose message it is, in a Focus.
+    public var communicationInFocus = CommunicationInFocus.listed
     /// A removed app that is installed again.
     public var removedApp = RemovedApp.forgotten
     /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to

@@ -11,7 +11,8 @@ struct RemotePushTests {
         let payload = """
             {"aps": {"alert": {"title": "T", "subtitle": "S", "body": "B", "loc-key": "x"},
              "badge": 3, "sound": {"critical": 1, "name": "x.aiff"}, "thread-id": "t",
-             "category": "c", "mutable-content": 1, "interruption-level": "active"}, "id": 7}
+             "category": "c", "mutable-content": 1, "interruption-level": "active",
+             "relevance-score": 0.5}, "id": 7}
             """
         let push = try PhonePush(
             payload: Array(payload.utf8),
@@ -22,9 +23,10 @@ struct RemotePushTests {
         #expect(alert.content.subtitle == "S")
         #expect(alert.content.body == "B")
         #expect(alert.content.badge == 3)
-        #expect(alert.content.sound)
+        #expect(alert.content.sound && alert.content.soundName == "x.aiff")
         #expect(alert.content.thread == "t")
         #expect(alert.content.category == "c")
+        #expect(alert.content.relevance == 0.5)
         #expect(alert.content.info == Array(payload.utf8))
         #expect(push.badge == 3)
         #expect(push.payload == Array(payload.utf8))
@@ -72,6 +74,7 @@ struct RemotePushTests {
             (#"{"aps":{"badge":true}}"#, .malformedPayload, "aps.badge"),
             (#"{"aps":{"badge":1e400}}"#, .malformedPayload, ""),
             (#"{"aps":{"content-available":true}}"#, .malformedPayload, "content-available"),
+            (#"{"aps":{"relevance-score":"1"}}"#, .malformedPayload, "relevance-score"),
             ("\n" + String(repeating: "[", count: 2_000), .malformedPayload, ""),
             ("{\"aps\":{}," + String(repeating: " ", count: 4_090) + "}", .payloadTooLarge, "4096"),
         ] as [(String, PushRefusal.Reason, String)])

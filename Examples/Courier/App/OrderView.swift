@@ -9,7 +9,6 @@ struct OrderView: View {
     let courier: Courier
     let client: RepriseClient
     @State private var proof: ChainID?
-    @State private var text = ""
     @State private var fault = ""
 
     var body: some View {
@@ -34,25 +33,10 @@ struct OrderView: View {
                 }
                 if !fault.isEmpty { Text(fault).foregroundStyle(.red) }
             }
-            Section(chat.typists.isEmpty ? "Chat" : "Chat, somebody types") {
-                ForEach(chat.messages) { message in MessageRow(message: message) }
-                HStack {
-                    TextField("Message", text: $text)
-                    Button("Send") { send() }
-                }
-            }
+            ChatSection(chat: chat)
         }
         .navigationTitle("Order \(delivery.id), \(delivery.order.customer)")
-        .onChange(of: text) { _, now in if !now.isEmpty { chat.channel.typing() } }
         .repriseVisible(chat)
-    }
-
-    private func send() {
-        guard !text.isEmpty else { return }
-        let note = OrderNote(text: text)
-        text = ""
-        // In the journal when it returns; it goes out once, also after a kill.
-        attempt { try await chat.channel.publish(note) }
     }
 
     private func attempt(_ work: @escaping @MainActor () async throws -> Void) {
@@ -61,23 +45,6 @@ struct OrderView: View {
                 try await work()
                 fault = ""
             } catch { fault = error.localizedDescription }
-        }
-    }
-}
-
-private struct MessageRow: View {
-    let message: ListedMessage<OrderNote>
-
-    var body: some View {
-        switch message.content {
-        case .body(let note):
-            VStack(alignment: .leading) {
-                Text(note.text)
-                Text(message.isMine ? "\(message.status)" : message.from?.text ?? "")
-                    .font(.caption).foregroundStyle(.secondary)
-            }
-        case .deleted: Text("Deleted")
-        case .unreadable: Text("Update the app to read this")
         }
     }
 }

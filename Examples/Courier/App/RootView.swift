@@ -2,13 +2,21 @@ import CourierCore
 import RepriseUI
 import SwiftUI
 
-/// The list of orders, or the sign-in; taps, links and forms lead from here to an order.
+/// Where the app leads to.
+enum Place: Codable, Hashable {
+    /// An order, by its number.
+    case order(String)
+    /// A conversation about none, by its channel.
+    case talk(String)
+}
+
+/// The lists of orders and of conversations, or the sign-in; taps, links and forms lead from here.
 struct RootView: View {
     let courier: Courier
     let client: RepriseClient
     @Environment(ClientModel.self) private var model
     @State private var deliveries: [Delivery] = []
-    @State private var path: [String] = []
+    @State private var path: [Place] = []
     @State private var hint = ""
 
     var body: some View {
@@ -20,6 +28,7 @@ struct RootView: View {
                     SignInSection(courier: courier)
                 } else {
                     orders
+                    TalksSection(inbox: client.conversationsModel())
                     DaySection(courier: courier, client: client)
                 }
                 Section("Inspect") {
@@ -36,12 +45,12 @@ struct RootView: View {
                 }
             }
             .navigationTitle(model.isConnected ? "Courier" : "Courier, offline")
-            .navigationDestination(for: String.self) { id in
-                if let delivery = deliveries.first(where: { $0.id == id }) {
-                    OrderView(
-                        delivery: delivery, chat: chat(delivery), courier: courier, client: client)
-                } else {
-                    Text("Order \(id) is not here.")
+            .navigationDestination(for: Place.self) { place in
+                switch place {
+                case .order(let id): order(id)
+                case .talk(let id):
+                    TalkView(
+                        title: title(of: id), chat: client.model(for: courier.chat(in: id, client)))
                 }
             }
         }
@@ -54,11 +63,23 @@ struct RootView: View {
     private var orders: some View {
         Section("Orders, \(client.badgeModel.count) unread") {
             ForEach(deliveries) { delivery in
-                NavigationLink(value: delivery.id) {
+                NavigationLink(value: Place.order(delivery.id)) {
                     OrderRow(delivery: delivery, chat: chat(delivery))
                 }
             }
         }
+    }
+
+    @ViewBuilder private func order(_ id: String) -> some View {
+        if let delivery = deliveries.first(where: { $0.id == id }) {
+            OrderView(delivery: delivery, chat: chat(delivery), courier: courier, client: client)
+        } else {
+            Text("Order \(id) is not here.")
+        }
+    }
+
+    private func title(of talk: String) -> String {
+        client.conversationsModel().conversations.first { $0.id == talk }?.displayName ?? talk
     }
 
     /// The same for every view that asks.
@@ -70,8 +91,9 @@ struct RootView: View {
     private func followReminders() async {
         for await tap in client.reminderTaps {
             switch tap.resolution {
-            case .active(let order, _), .superseded(let order): show(order.id)
-            case .paused(let order): show(order.id, "\(order.title) does not ring any more.")
+            case .active(let order, _), .superseded(let order): show(.order(order.id))
+            case .paused(let order):
+                show(.order(order.id), "\(order.title) does not ring any more.")
             case .deleted, .missing, .malformed: hint = "There is no such order."
             }
             // Until then it would come again, also after a kill.
@@ -82,8 +104,9 @@ struct RootView: View {
     /// A tap on the banner of a message.
     private func followNotices() async {
         for await tap in client.noticeTaps {
-            if let channel = tap.route?.id, let order = Courier.order(ofChannel: channel) {
-                show(order)
+            if let channel = tap.route?.id {
+                if let order = Courier.order(ofChannel: channel) { show(.order(order)) }
+                if Courier.isTalk(channel) { show(.talk(channel)) }
             }
             try? await tap.presented()
         }
@@ -96,9 +119,9 @@ struct RootView: View {
         }
     }
 
-    private func show(_ order: String, _ hint: String = "") {
+    private func show(_ place: Place, _ hint: String = "") {
         self.hint = hint
-        path = [order]
+        path = [place]
     }
 }
 

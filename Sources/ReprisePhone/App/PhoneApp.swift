@@ -107,6 +107,9 @@ public final class PhoneApp: Sendable {
 
     /// Web views in the phone's browser, which end with this process.
     ///
+    /// One is opened once the app has a key window: not in the background, and by the rule
+    /// ``PhoneRules/keyWindow`` of this process's launch.
+    ///
     /// - Parameter screen: the screen that pages see.
     /// - Returns: a host of web views.
     /// - Throws: as ``browser()``.
@@ -115,7 +118,8 @@ public final class PhoneApp: Sendable {
         // A host's name has fewer letters than an app's.
         let host = name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }.prefix(60)
         return ChromiumWebViews(
-            address: try await browser(), app: "a" + String(host), screen: screen)
+            address: try await browser(), app: "a" + String(host), screen: screen,
+            window: { [link] in try await link.windows.key() })
     }
 
     /// Writes an observation of the app into the phone's log, with the time of this call.

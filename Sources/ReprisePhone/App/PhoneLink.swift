@@ -19,6 +19,7 @@ final class PhoneLink: Sendable {
     /// As the adapter of Apple's scheduler keeps them for a process.
     private let registrations = Mutex(BackgroundRegistrations())
     let transferEnds = TransferEnds()
+    let windows: PhoneWindows
     /// The system's orders; read by one task.
     let orders: AsyncStream<(Int, AppOrder)>
     private let connection: LineConnection
@@ -30,6 +31,7 @@ final class PhoneLink: Sendable {
         clocks = PhoneTimekeeper(welcome.clock)
         network = PhonePaths(welcome.network)
         rules = welcome.rules
+        windows = PhoneWindows(welcome.rules.keyWindow)
         device = PhoneConditions(welcome.network, welcome.device, folder: welcome.folder)
         // The phone terminates an app that has half as much before it.
         (orders, told) = AsyncStream.makeStream(

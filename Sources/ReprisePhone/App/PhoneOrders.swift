@@ -1,7 +1,6 @@
 import Foundation
 import RepriseApple
 import RepriseCore
-import Synchronization
 
 /// Performs the system's orders by the app's handlers.
 struct PhoneOrders: Sendable {
@@ -55,8 +54,12 @@ struct PhoneOrders: Sendable {
 
     private func perform(_ order: AppOrder, _ slot: PhoneSlot?) async -> PresentationOptions? {
         switch order {
-        case .foreground: await life.foreground()
+        case .foreground:
+            link.windows.activated()
+            await life.foreground()
+            link.windows.becameKey()
         case .background(let remaining):
+            link.windows.enteredBackground()
             await life.background(granted: BackgroundTime.granted(remaining: remaining))
         case .backgroundExpires: await expire()
         case .memoryPressure: await life.memoryPressure()
@@ -94,46 +97,29 @@ struct PhoneOrders: Sendable {
 
 /// Time that the phone gives for a task.
 final class PhoneSlot: BackgroundSlot {
-    private enum State {
-        case running([CheckedContinuation<Void, Never>])
-        case expired
-    }
-
     let id: String
     private let number: Int
     private let link: PhoneLink
-    private let state = Mutex(State.running([]))
+    private let expiry: AsyncStream<Void>
+    private let expiration: AsyncStream<Void>.Continuation
 
     init(number: Int, id: String, link: PhoneLink) {
         self.number = number
         self.id = id
         self.link = link
+        (expiry, expiration) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    func expired() async {
-        await withCheckedContinuation { waiter in
-            let isOver = state.withLock { state in
-                guard case .running(let waiters) = state else { return true }
-                state = .running(waiters + [waiter])
-                return false
-            }
-            if isOver { waiter.resume() }
-        }
-    }
+    /// Returns to a task that is cancelled, too, as the adapter of Apple's scheduler does.
+    func expired() async { for await _ in expiry {} }
 
     func complete(success: Bool) async {
         expire()  // Nobody waits any longer; the phone passes a second completion over.
         _ = try? await link.ask(.complete(slot: number, success: success))
     }
 
-    func expire() {
-        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            guard case .running(let waiters) = state else { return [] }
-            state = .expired
-            return waiters
-        }
-        for waiter in waiters { waiter.resume() }
-    }
+    func expire() { expiration.finish() }
 }
 
 extension NotificationHandler {

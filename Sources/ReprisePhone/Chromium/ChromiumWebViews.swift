@@ -39,6 +39,7 @@ public actor ChromiumWebViews: WebViewHost {
     private let address: String
     private let app: String
     private let screen: Screen
+    private let window: @Sendable () async throws -> Void
     private var connecting: Task<DevTools, any Error>?
     /// What was opened last, while the app has it.
     private(set) weak var newest: ChromiumWebView?
@@ -50,9 +51,18 @@ public actor ChromiumWebViews: WebViewHost {
     ///   - app: their owner: letters, digits and hyphens, at most 63, as in a host name.
     ///   - screen: the screen that pages see.
     public init(address: String, app: String = "app", screen: Screen = Screen()) {
+        self.init(address: address, app: app, screen: screen, window: {})
+    }
+
+    /// The same in a window: a tab is opened once `window` has returned.
+    package init(
+        address: String, app: String, screen: Screen,
+        window: @escaping @Sendable () async throws -> Void
+    ) {
         self.address = address
         self.app = app
         self.screen = screen
+        self.window = window
     }
 
     /// Opens a tab and loads the page into it.
@@ -64,6 +74,7 @@ public actor ChromiumWebViews: WebViewHost {
     package func openPage(
         _ page: HostedWebPage, within limit: Duration = ChromiumWebView.timeout
     ) async throws -> ChromiumWebView {
+        try await window()
         let view = try await ChromiumWebView.open(
             page, origin: Self.origin(app), screen: screen, devTools: connection(), within: limit)
         newest = view

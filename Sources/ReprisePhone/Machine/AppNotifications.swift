@@ -215,7 +215,7 @@ package struct AppNotifications: Hashable, Sendable, Codable {
         var effects: [Effect] = [.log(.delivered, id)]
         if options.contains(.banner), settings.alerts, settings.authorization == .authorized,
             content.interruption != .passive,
-            !context.isFocused || content.breaksThroughFocus
+            !context.isFocused || content.breaksThroughFocus(context.rules)
         {
             effects.append(.log(.banner, id))
         }
@@ -293,8 +293,9 @@ package struct PendingNotification: Hashable, Sendable, Codable {
 }
 
 extension NotificationContent {
-    fileprivate var breaksThroughFocus: Bool {
+    fileprivate func breaksThroughFocus(_ rules: PhoneRules) -> Bool {
         interruption == .timeSensitive || interruption == .critical
+            || conversation != nil && rules.communicationInFocus == .breaksThrough
     }
 
     /// Its size.

@@ -25,23 +25,31 @@ struct PushPayload: Decodable {
         }
     }
 
-    /// A name, or a dictionary for critical alerts; only its presence counts here.
+    /// A name, or a dictionary for critical alerts.
     private struct Sound: Decodable {
         private enum Key: String, CodingKey { case name }
 
+        /// Nil: the default.
+        let name: String?
+
         init(from decoder: any Decoder) throws {
-            if (try? decoder.singleValueContainer().decode(String.self)) != nil { return }
-            let members = try decoder.container(keyedBy: Key.self)
-            _ = try members.decodeIfPresent(String.self, forKey: .name)
+            var name = try? decoder.singleValueContainer().decode(String.self)
+            if name == nil {
+                name = try decoder.container(keyedBy: Key.self)
+                    .decodeIfPresent(String.self, forKey: .name)
+            }
+            self.name = name == "default" ? nil : name
         }
     }
 
     let alert: Alert?
     let badge: Int?
     let hasSound: Bool
+    let soundName: String?
     let thread: String
     let category: String
     let interruption: NotificationContent.Interruption?
+    let relevance: Double?
     let wakesApp: Bool
     let isMutable: Bool
 
@@ -49,6 +57,7 @@ struct PushPayload: Decodable {
         case alert, badge, sound, category
         case thread = "thread-id"
         case interruption = "interruption-level"
+        case relevance = "relevance-score"
         case wakesApp = "content-available"
         case isMutable = "mutable-content"
     }
@@ -57,11 +66,13 @@ struct PushPayload: Decodable {
         let members = try decoder.container(keyedBy: Key.self)
         alert = try members.decodeIfPresent(Alert.self, forKey: .alert)
         badge = try members.decodeIfPresent(Int.self, forKey: .badge)
-        hasSound = try members.decodeIfPresent(Sound.self, forKey: .sound) != nil
+        let sound = try members.decodeIfPresent(Sound.self, forKey: .sound)
+        (hasSound, soundName) = (sound != nil, sound?.name)
         thread = try members.decodeIfPresent(String.self, forKey: .thread) ?? ""
         category = try members.decodeIfPresent(String.self, forKey: .category) ?? ""
         interruption = try members.decodeIfPresent(
             NotificationContent.Interruption.self, forKey: .interruption)
+        relevance = try members.decodeIfPresent(Double.self, forKey: .relevance)
         wakesApp = try members.decodeIfPresent(Int.self, forKey: .wakesApp) == 1
         isMutable = try members.decodeIfPresent(Int.self, forKey: .isMutable) == 1
         guard badge.map({ $0 >= 0 }) ?? true else {
@@ -76,9 +87,11 @@ struct PushPayload: Decodable {
         content.subtitle = alert?.subtitle ?? ""
         content.badge = badge
         content.sound = hasSound
+        content.soundName = soundName
         content.thread = thread
         content.category = category
         content.interruption = interruption
+        content.relevance = relevance
         return content
     }
 

@@ -25,7 +25,7 @@ public actor PhoneSupervisor {
     /// The life that each token authenticates; once.
     var tokens: [String: Int] = [:]
     var peers: [Int: LineConnection] = [:]
-    var timer: (at: Int64, task: Task<Void, Never>)?
+    var timer: (at: Int64, clock: PhoneClock, task: Task<Void, Never>)?
     var pollers: [Int: (CheckedContinuation<Void, Never>, Task<Void, Never>)] = [:]
     var lastPoller = 0
     var server: (any Channel)?
@@ -187,18 +187,17 @@ public actor PhoneSupervisor {
 
     func armTimer() {
         let now = now()
-        let next = machine.nextDue(from: now)
-        guard timer?.at != next else { return }
+        let (next, clock) = (machine.nextDue(from: now), machine.state.clock)
+        // A clock that was moved comes to the same moment sooner.
+        guard timer?.at != next || timer?.clock != clock else { return }
         timer?.task.cancel()
         timer = next.map { at in
             let wait = Duration.microseconds(max(0, at - now.microseconds))
-            return (
-                at,
-                Task { [weak self] in
-                    guard (try? await Task.sleep(for: wait)) != nil else { return }
-                    await self?.rang()
-                }
-            )
+            let task = Task { [weak self] in
+                guard (try? await Task.sleep(for: wait)) != nil else { return }
+                await self?.rang()
+            }
+            return (at, clock, task)
         }
     }
 

@@ -20,11 +20,11 @@ final class CourierStage: Sendable {
 
     /// Plays a scenario, in which ada is signed in and has order 7, due in ten minutes, or daily.
     ///
-    /// A photo takes `slow` seconds. If she permits notifications the order's stands. Leaves
-    /// nothing behind however it ends.
+    /// A photo takes `slow` seconds. If she permits notifications the order's stands. With
+    /// `hasForms` the server has the office's. Leaves nothing behind however it ends.
     static func play(
         rules: PhoneRules = PhoneRules(), slow: Double = 0, daily: Bool = false,
-        permits: Bool = true,
+        permits: Bool = true, hasForms: Bool = false,
         _ body: (CourierStage) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
@@ -34,10 +34,14 @@ final class CourierStage: Sendable {
         do {
             let stage = try CourierStage(phone, in: folder.url, slow: slow)
             defer { stage.end() }
+            if hasForms { try await stage.pushForms() }
             try await stage.begin(daily: daily, permits: permits)
             try await body(stage)
             try await stage.checkLedger()
         } catch {
+            // Whether the app slept, or was still at it.
+            let log = (try? await phone.log().suffix(40)) ?? []
+            for event in log { print("\(event.at.milliseconds) \(event.what) \(event.detail)") }
             await phone.end()
             throw error
         }
@@ -79,6 +83,8 @@ final class CourierStage: Sendable {
             PhoneAppSpec(
                 id: Self.app, executable: URL.sibling("CourierOnPhone").path,
                 arguments: [url, officeURL],
+                serviceExtension: URL.sibling("CourierOnPhone").path,
+                extensionArguments: ["extension"],
                 backgroundTasks: ["reprise.chains", Self.refresh],
                 readableWhileLocked: ["reprise/early"]))
         try await phone.launch()
@@ -102,7 +108,8 @@ final class CourierStage: Sendable {
     func sleeps() async throws {
         try await phone.home()
         try await phone.expects(.phone(.background))
-        // The client keeps its connection for most of its time.
+        // The client keeps its connection for most of its time. Where it heard of that after the
+        // clock was moved, the system ends it, at its pace: 3 s later, and 3 s until it kills.
         try await phone.advance(by: .seconds(24))
         try await phone.expects(.phone(.suspended))
     }
@@ -161,11 +168,30 @@ final class CourierStage: Sendable {
             "office")
     }
 
+    /// The office's forms are there, and the channel of their answers.
+    private func pushForms() async throws {
+        try await tell(
+            "PUT", "channels/forms-answers", #"{"title":"Answers","visibility":"inbox"}"#, "office")
+        let file = Command.root.appendingPathComponent("Examples/Courier/forms.json").path
+        let said = try await Tool.run("forms", "push", file, "--as", "root", "--server", url)
+        try #require(said.status == 0, "\(said.error)")
+    }
+
     /// Bob writes about the order.
     func writes(_ id: String, _ text: String = "Ring twice") async throws {
         try await tell(
             "POST", "channels/order-7/messages", #"{"id":"\#(id)","body":{"text":"\#(text)"}}"#,
             "bob")
+    }
+
+    /// The office begins a conversation.
+    func talks(_ id: String, _ text: String = "Who takes Sunday?") async throws {
+        try await tell(
+            "PUT", "channels/shift", #"{"title":"The shift","visibility":"private"}"#, "office")
+        try await tell("PUT", "channels/shift/members/ada", "{}", "office")
+        try await tell(
+            "POST", "channels/shift/messages",
+            #"{"id":"\#(id)","body":{"text":"\#(text)","notice":{"sender":"Office"}}}"#, "office")
     }
 
     /// Ada reads on another device.
@@ -178,6 +204,7 @@ final class CourierStage: Sendable {
         var hint = PushHint(kind: .alert, channel: try ChannelName("order-7"), seq: seq, head: seq)
         hint.id = try EntryID(id)
         hint.from = try UserID("bob")
+        hint.sender = "Bob"
         hint.badge = .init(count: badge, asOf: WallTime(milliseconds: 1_800_000_000_000 + seq))
         let json = String(decoding: hint.json, as: UTF8.self)
         try await phone.push(
@@ -194,17 +221,30 @@ final class CourierStage: Sendable {
             #"{"aps":{"content-available":1},"reprise":\#(json)}"#, headers: Phone.silentHeaders)
     }
 
-    /// How often a text stands in the chat, by the server.
-    func count(of text: String) async throws -> Int {
-        try await ask("channels/order-7/messages", "ada").components(separatedBy: text).count - 1
+    /// How often a text stands in a channel, by the server.
+    func count(
+        of text: String, in channel: String = "order-7", by user: String = "ada"
+    ) async throws -> Int {
+        try await ask("channels/\(channel)/messages", user).components(separatedBy: text).count - 1
+    }
+
+    /// What stands in the notification centre.
+    func content(of id: String) async throws -> NotificationContent? {
+        try await phone.app().delivered.first { $0.request.id == id }?.request.content
     }
 
     /// The office's next line that says this.
     func officeSays(_ words: String) async throws -> String {
         let office = office
+        // Its end ends the wait for a line.
+        let limit = Task {
+            try await Task.sleep(for: .seconds(40))
+            _ = office.kill()
+        }
+        defer { limit.cancel() }
         return try await onThread {
             while let line = office.readLine() { if line.contains(words) { return line } }
-            return "the office is gone"
+            throw RepriseError(.timedOut, "The office has not said “\(words)”.")
         }
     }
 

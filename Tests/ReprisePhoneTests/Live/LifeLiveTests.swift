@@ -63,6 +63,18 @@ struct LifeLiveTests {
         }
     }
 
+    @Test("what is due soon after the clock was moved happens soon after")
+    func moved() async throws {
+        try await ProbePhone.play(["--overruns"]) { phone in
+            try await phone.launch()
+            try await phone.expects(.report("foreground"))
+            try await phone.home()
+            try await phone.expects(.report("background"))
+            try await phone.advance(by: .seconds(24))
+            try await phone.expects(.phone(.backgroundExpires))
+        }
+    }
+
     @Test("a force-quit app gets no background launch until the user opens it")
     func forceQuit() async throws {
         let calls = [AppCall.submit(BackgroundRequest(id: "t", kind: .refresh))]

@@ -263,6 +263,17 @@ struct NotificationRuleTests {
         }
     }
 
+    @Test("categories are replaced whole, and stay while the app is dead")
+    func categories() throws {
+        var bench = try PhoneBench()
+        try bench.open()
+        for ids in [["a", "b"], ["c"]] {
+            bench.call(.setCategories(ids.map { NotificationCategory(id: $0) }))
+        }
+        try bench.command(.kill(app: nil))
+        #expect(bench.record()?.notifications.categories.map(\.id) == ["c"])
+    }
+
     @Test("actions and dismissals reach the app as its category says")
     func actions() throws {
         var bench = try PhoneBench()

@@ -206,6 +206,30 @@ struct ReportedRuleTests {
         #expect(bench.happened(.banner).last == "x")
     }
 
+    @Test(
+        "in a Focus a communication notification breaks through, or does not",
+        arguments: PhoneRules.CommunicationInFocus.allCases)
+    func communication(rule: PhoneRules.CommunicationInFocus) throws {
+        var rules = PhoneRules()
+        rules.communicationInFocus = rule
+        var bench = try PhoneBench(rules: rules)
+        try bench.command(.focus(true))
+        var note = request("note")
+        note.content.conversation = NotificationConversation(
+            id: "room", sender: "bob", name: "Bob")
+        note.content.relevance = 0.5
+        for shown in [note, request("other")] {
+            bench.push(
+                PhonePush(
+                    alert: shown, badge: nil, wakesApp: false, isMutable: false,
+                    payload: Array("{}".utf8)))
+        }
+        #expect(bench.delivered == ["note", "other"])
+        #expect(bench.happened(.banner) == (rule == .breaksThrough ? ["note"] : []))
+        let shown = bench.record()?.notifications.delivered.first?.request.content
+        #expect(shown?.conversation == note.content.conversation && shown?.relevance == 0.5)
+    }
+
     @Test("in Low Power Mode no refresh and no discretionary transfer runs; other work does")
     func lowPower() throws {
         var bench = try PhoneBench(tasks: ["r", "p"])

@@ -8,13 +8,17 @@ import RepriseUI
 /// The courier's app on the phone: the core of Examples/Courier as it stands, glue like the app's
 /// own, and a screen that reports instead of being drawn.
 ///
-/// `CourierOnPhone SERVER OFFICE`. It reports: `process` with the launch's reason; `scene` where
-/// the system restored one, with the tap of `configurationForConnecting`; `state`; `orders` with
-/// all; `did` with a deed; `screen` with the order on it; `ledger` in the background.
+/// `CourierOnPhone SERVER OFFICE`. It reports: `process` with the launch's reason; `sceneRestored`
+/// where the system restored one, with the tap of `configurationForConnecting`; `state`; `orders`
+/// with all; `talks` with all; `did` with a deed; `screen` with the order on it; `talk` with the
+/// conversation on it; `webView`; `form` with its title.
+///
+/// `CourierOnPhone extension` is its service extension.
 @main
 enum CourierOnPhone {
     static func main() async {
         do {
+            guard CommandLine.arguments.count == 3 else { return try await CourierExtension.run() }
             try await run(server: CommandLine.arguments[1], office: CommandLine.arguments[2])
         } catch {
             print(error)
@@ -28,7 +32,8 @@ enum CourierOnPhone {
         let courier = Courier(
             in: phone.folder, office: office, transport: phone.transport(over: NIOTransport()),
             notifications: phone.notifications, transfers: phone.transfers)
-        let client = RepriseClient(configuration(of: courier, on: phone, server: server))
+        let browser = CourierBrowser(phone: phone)
+        let client = RepriseClient(configuration(of: courier, browser, on: phone, server: server))
         for id in client.backgroundTasks { try await phone.register(id) }
         if phone.launch.isSceneRestored {
             let tap = phone.launch.configurationResponse
@@ -36,7 +41,8 @@ enum CourierOnPhone {
         }
         // `scene(_:willConnectTo:)`.
         if let response = phone.launch.response { try client.record(response) }
-        let screen = await CourierScreen(phone: phone, courier: courier, client: client)
+        let screen = await CourierScreen(
+            phone: phone, courier: courier, client: client, browser: browser)
         await screen.follow()
         Task {
             do { try await courier.run(beside: client) } catch {
@@ -55,7 +61,7 @@ enum CourierOnPhone {
     }
 
     private static func configuration(
-        of courier: Courier, on phone: PhoneApp, server: String
+        of courier: Courier, _ browser: CourierBrowser, on phone: PhoneApp, server: String
     ) -> RepriseConfiguration {
         var configuration = RepriseConfiguration(server: server)
         configuration.folder = phone.folder.appendingPathComponent("reprise")
@@ -66,7 +72,8 @@ enum CourierOnPhone {
         configuration.deviceStatus = phone.status
         configuration.clock = phone.timekeeper
         configuration.channels.network = phone.network
-        configuration.webViews = PhoneBrowserViews(phone: phone)
+        configuration.webViews = browser
+        configuration.journal.sharedFolder = CourierExtension.sharedFolder(in: phone.folder)
         configuration.tokens = courier.tokens
         configuration.forms = .init()
         configuration.reminders = courier.reminders
@@ -74,14 +81,5 @@ enum CourierOnPhone {
         configuration.chains = courier.chains
         configuration.notices = .init()
         return configuration
-    }
-}
-
-/// The phone's browser, started for the first form.
-private struct PhoneBrowserViews: WebViewHost {
-    let phone: PhoneApp
-
-    func open(_ page: HostedWebPage) async throws -> any HostedWebView {
-        try await phone.webViews().open(page)
     }
 }

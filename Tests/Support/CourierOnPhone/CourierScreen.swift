@@ -20,12 +20,14 @@ final class CourierScreen {
     private let phone: PhoneApp
     private let courier: Courier
     let client: RepriseClient
+    private let browser: CourierBrowser
     // Nobody else keeps it.
     private let scenes: SceneModel
     private let scene = UUID()
     private(set) var isSeen = false
 
-    init(phone: PhoneApp, courier: Courier, client: RepriseClient) {
+    init(phone: PhoneApp, courier: Courier, client: RepriseClient, browser: CourierBrowser) {
+        self.browser = browser
         self.phone = phone
         self.courier = courier
         self.client = client
@@ -59,28 +61,49 @@ final class CourierScreen {
                 await phone.report("orders", shown.joined(separator: ", "))
             }
         }
+        Task { await followTalks() }
         Task { await followReminders() }
         Task { await followNotices() }
+        Task {
+            for await link in client.deepLinks {
+                if let url = URL(string: link.url) { _ = try? client.open(url) }
+            }
+        }
         Task { await obey() }
+    }
+
+    private func followTalks() async {
+        var shown = ""
+        for await all in client.conversations.newest() {
+            let talks = all.filter { Courier.isTalk($0.id) }
+                .map { "\($0.displayName), \($0.unread) unread" }.joined(separator: "; ")
+            guard talks != shown else { continue }
+            shown = talks
+            await phone.report("talks", talks)
+        }
     }
 
     private func followReminders() async {
         for await tap in client.reminderTaps {
+            // Reported once that is durable: then it is not shown again, whatever dies.
+            try? await tap.presented()
             switch tap.resolution {
             case .active(let order, _), .superseded(let order), .paused(let order):
                 await phone.report("screen", order.id)
             case .deleted, .missing, .malformed: await phone.report("screen", "no such order")
             }
-            try? await tap.presented()
         }
     }
 
     private func followNotices() async {
         for await tap in client.noticeTaps {
-            if let channel = tap.route?.id, let order = Courier.order(ofChannel: channel) {
-                await phone.report("screen", order)
-            }
             try? await tap.presented()
+            if let channel = tap.route?.id {
+                if let order = Courier.order(ofChannel: channel) {
+                    await phone.report("screen", order)
+                }
+                if Courier.isTalk(channel) { await phone.report("talk", channel) }
+            }
         }
     }
 
@@ -113,6 +136,14 @@ final class CourierScreen {
             case "signIn": try await courier.signIn(words[1])
             case "permit": try await courier.askPermission()
             case "prove": try await courier.prove(order(words[1]))
+            case "deliver": try await courier.delivered(order(words[1]))
+            case "mute":
+                let chat = courier.chat(about: order(words[1]), client)
+                try await client.notices.mute(channel: ChannelName(chat.name))
+            case "see": await phone.report("form", try await browser.form())
+            case "rate": try await browser.rate(words[1])
+            case "say":
+                try await courier.chat(in: words[1], client).publish(OrderNote(text: words[2]))
             case "note":
                 let chat = courier.chat(about: order(words[1]), client)
                 try await chat.publish(OrderNote(text: words[2]))

@@ -146,6 +146,16 @@ public final class Courier: Sendable {
         client.channel(order.chat, of: OrderNote.self)
     }
 
+    /// What is said in a conversation.
+    public func chat(in conversation: String, _ client: RepriseClient) -> TypedChannel<OrderNote> {
+        client.channel(conversation, of: OrderNote.self)
+    }
+
+    /// Whether a channel is a conversation about no order; `client.conversations` has all.
+    public static func isTalk(_ channel: String) -> Bool {
+        channel != "orders" && order(ofChannel: channel) == nil
+    }
+
     /// The order that a notification of a chat is about.
     public static func order(ofChannel channel: String) -> String? {
         channel.hasPrefix("order-") ? String(channel.dropFirst("order-".count)) : nil

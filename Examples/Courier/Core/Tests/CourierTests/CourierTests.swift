@@ -85,6 +85,11 @@ struct CourierTests {
         await client.close()
     }
 
+    @Test(
+        "A conversation is about an order, or a talk",
+        arguments: [("orders", false), ("order-7", false), ("shift-1", true)])
+    func talk(channel: String, isTalk: Bool) { #expect(Courier.isTalk(channel) == isTalk) }
+
     @Test("The catalogue is one")
     func catalogue() { #expect(FormsCatalogue.problems(in: Self.catalogue).isEmpty) }
 
