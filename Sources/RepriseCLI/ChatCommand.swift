@@ -15,6 +15,7 @@ struct ChatCommand: AsyncParsableCommand {
         abstract: "Chat in a terminal.",
         usage: """
             reprise chat CHANNEL --as USER | --token TOKEN [--server URL]
+                         [--with USER …] [--title TITLE]
                          [--journal DIR] [--patience SECONDS]
             """,
         discussion: """
@@ -24,6 +25,12 @@ struct ChatCommand: AsyncParsableCommand {
             are unread until you press a key. /edit and /delete change your messages;
             /list shows your conversations, /go and /with lead to another one; /help
             lists the commands, Ctrl-D ends.
+
+            --with begins a conversation: a private channel of that name and title, with
+            these users as members. It is recorded first, and made when possible; one
+            that you own already keeps its title, and gets the members. What the server
+            refuses of it is shown with the reason: /retry asks again, /withdraw gives
+            it up. Without a terminal such lines begin with "*".
 
             The server determines the user: one with --dev issues a token for --as USER,
             any other requires --token. Without authentication (neither --dev nor keys)
@@ -45,6 +52,7 @@ struct ChatCommand: AsyncParsableCommand {
               reprise chat general --as ada
               reprise chat general --as bob        in another terminal
               echo "on my way" | reprise chat general --as ada
+              reprise chat team --as ada --with bob --with eve --title "The team"
 
             EXIT CODES
               0 ended; 1 something waits for the server still; 69 no server;
@@ -59,6 +67,12 @@ struct ChatCommand: AsyncParsableCommand {
         help: ArgumentHelp("Where journals are kept, a folder for each user.", valueName: "dir"))
     var journal: String?
     @Option(
+        name: .customLong("with"),
+        help: ArgumentHelp(
+            "A member of the conversation that it begins; once for each.", valueName: "user"))
+    var others: [String] = []
+    @Option(help: "The title of the conversation that it begins.") var title: String?
+    @Option(
         name: .customLong("patience"),
         help: ArgumentHelp(
             "How long the end of the input waits for the server.", valueName: "seconds"))
@@ -68,7 +82,14 @@ struct ChatCommand: AsyncParsableCommand {
         guard timeout >= 0, timeout <= 86_400 else {
             throw ValidationError("--patience is between 0 and 86400 seconds.")
         }
-        do { _ = try ChannelName(channel) } catch let error as RepriseError {
+        guard title == nil || !others.isEmpty else {
+            throw ValidationError("--title is of a conversation that begins: give --with, too.")
+        }
+        do {
+            _ = try ChannelName(channel)
+            try ConversationLimits.check(title: title)
+            for other in others { _ = try UserID(other) }
+        } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
         guard let user = try identity.caller(at: server).user()?.text else {
@@ -90,6 +111,7 @@ struct ChatCommand: AsyncParsableCommand {
         let waiting: Int
         do {
             try await JournalUser.expect(identity.user, in: reprise, at: folder.path)
+            if !others.isEmpty { try await begin(reprise) }
             waiting = try await chat(reprise, as: user)
         } catch {
             await reprise.close()
@@ -99,8 +121,8 @@ struct ChatCommand: AsyncParsableCommand {
         guard waiting == 0 else {
             throw CommandFailure(
                 .incomplete,
-                "\(waiting) messages wait for the server; they are sent at the next start, or "
-                    + "give it longer with --patience.")
+                "\(waiting) messages or changes wait for the server; they are sent at the next "
+                    + "start, or give it longer with --patience.")
         }
     }
 
@@ -119,7 +141,15 @@ struct ChatCommand: AsyncParsableCommand {
         return configuration
     }
 
-    /// - Returns: how many messages the server does not have yet.
+    /// Begins the conversation; what is said in it follows when the server has made it.
+    private func begin(_ reprise: AccountClient) async throws {
+        _ = try await reprise.channels.record(
+            ConversationChange(
+                .make, try ChannelName(channel), title: title,
+                users: try others.map { try UserID($0) }))
+    }
+
+    /// - Returns: how many messages and changes the server does not have yet.
     private func chat(_ reprise: AccountClient, as user: String) async throws -> Int {
         let terminal = RawTerminal()
         defer { terminal?.restore() }
@@ -150,9 +180,9 @@ struct ChatCommand: AsyncParsableCommand {
     private func screen(
         _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal
     ) async throws -> String? {
-        let bell = WakeUp()
+        let changed = Signal()
         let channel = try reprise.channel(name)
-        let room = ChatRoom(channel, of: reprise.channels, user: user, bell: bell)
+        let room = ChatRoom(channel, of: reprise.channels, user: user, changed: changed)
         try await channel.subscribe()
         return try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -160,7 +190,11 @@ struct ChatCommand: AsyncParsableCommand {
                 return false
             }
             group.addTask {
-                try await ChatKeyboard(room: room, terminal: terminal, bell: bell).run()
+                try await room.watchRefusals { await room.show($0) }
+                return false
+            }
+            group.addTask {
+                try await ChatKeyboard(room: room, terminal: terminal, changed: changed).run()
                 return true
             }
             defer { group.cancelAll() }
@@ -169,15 +203,19 @@ struct ChatCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: how many messages the server does not have yet.
+    /// - Returns: how many messages and changes the server does not have yet.
     private func lines(_ reprise: AccountClient, as user: String) async throws -> Int {
         let channel = try reprise.channel(channel)
-        let room = ChatRoom(channel, of: reprise.channels, user: user, bell: WakeUp())
+        let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
         try await lines.listen()
         return try await withThrowingTaskGroup(of: Int?.self) { group in
             group.addTask {
                 await room.follow(reprise.channels.connectionStates)
+                return nil
+            }
+            group.addTask {
+                try await lines.watchRefusals()
                 return nil
             }
             group.addTask { try await lines.run() }

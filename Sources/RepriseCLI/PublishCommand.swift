@@ -12,12 +12,16 @@ struct PublishCommand: AsyncParsableCommand {
         abstract: "Publish messages to a channel.",
         usage: """
             reprise publish CHANNEL [TEXT...] [--file FILE] [--server URL]
-                            [--as USER] [--json-lines] [--json]
-                            [--patience SECONDS] [--quiet]
+                            [--as USER] [--mention USER...] [--json-lines]
+                            [--json] [--patience SECONDS] [--quiet]
             """,
         discussion: """
             A message is one TEXT, or one line of FILE or of standard input. It becomes
             a JSON string; with --json-lines the line is JSON and is sent unchanged.
+
+            With --mention it becomes an object with `text` and `notice.mentions`; a line
+            of JSON must be an object without. A mention of a user who is no member of
+            the channel means nothing.
 
             Returns when the server has stored all of them, in this order, each once.
             Publishing continues after a restart of the server.
@@ -29,6 +33,7 @@ struct PublishCommand: AsyncParsableCommand {
             EXAMPLES
               reprise publish general "Hello" "How are you?"
               reprise publish general --file /usr/share/common-licenses/GPL-3
+              reprise publish general "@grace, look" --mention grace
               tail -f app.log | reprise publish logs
               echo '{"text":"hi"}' | reprise publish general --json-lines
 
@@ -44,6 +49,8 @@ struct PublishCommand: AsyncParsableCommand {
     var file: String?
     @OptionGroup var server: ServerOption
     @OptionGroup var identity: IdentityOption
+    @Option(help: ArgumentHelp("A user whom each message mentions.", valueName: "user"))
+    var mention: [String] = []
     @Flag(help: "A line is JSON, and stays as it is.") var jsonLines = false
     @Flag(help: "Print the summary as JSON.") var json = false
     @Flag(help: "Print the summary alone: no progress, no reasons.") var quiet = false
@@ -57,6 +64,12 @@ struct PublishCommand: AsyncParsableCommand {
         do { _ = try ChannelName(channel) } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
+        do { _ = try mention.map { try UserID($0) } } catch let error as RepriseError {
+            throw ValidationError(error.line)
+        }
+        guard mention.count <= Mentions.limit else {
+            throw ValidationError("A message mentions at most \(Mentions.limit) users.")
+        }
         guard text.isEmpty || file == nil else {
             throw ValidationError("Give messages or --file, not both.")
         }
@@ -66,7 +79,8 @@ struct PublishCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let source = MessageSource(origin: try origin(), isJSON: jsonLines)
+        let source = MessageSource(
+            origin: try origin(), isJSON: jsonLines, mentions: try mention.map { try UserID($0) })
         let queue = PublishQueue(channel: try ChannelName(channel)) { _, _ in }
         let reconnects = Counter()
         let publisher = Publisher(

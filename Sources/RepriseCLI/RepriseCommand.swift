@@ -21,8 +21,8 @@ struct RepriseCommand: AsyncParsableCommand {
             ServeCommand.self, PublishCommand.self, ListenCommand.self, ChatCommand.self,
             LedgerCommand.self, DeadLettersCommand.self, RemindersCommand.self,
             RoutesCommand.self, NoticesCommand.self, ChainsCommand.self, TokenCommand.self,
-            ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, FormsCommand.self,
-            BackupCommand.self, RestoreCommand.self, ClusterToolCommand.self,
+            ChannelsCommand.self, MembersCommand.self, HistoryCommand.self, TraceCommand.self,
+            FormsCommand.self, BackupCommand.self, RestoreCommand.self, ClusterToolCommand.self,
             ReferenceCommand.self,
         ])
 }

@@ -18,7 +18,7 @@ struct ServeCommand: AsyncParsableCommand {
                           [--dev | --keys FILE | --jwks URL] [--audience NAME]
                           [--tls-cert FILE --tls-key FILE] [--origin URL ...]
                           [--connections-per-user COUNT]
-                          [--publishes-per-second COUNT]
+                          [--publishes-per-second COUNT] [--presence]
                           [--keep-messages COUNT] [--keep-days DAYS]
                           [--backups DIR] [--restored]
                           [--apns-key FILE --apns-key-id ID --apns-team ID
@@ -93,6 +93,7 @@ struct ServeCommand: AsyncParsableCommand {
                        REPRISE_CONNECTIONS_PER_ADDRESS  connectionsPerAddress
               --publishes-per-second
                        REPRISE_PUBLISHES_PER_SECOND   publishesPerSecond
+              --presence       REPRISE_PRESENCE       presence
               --apns-key       REPRISE_APNS_KEY       apnsKey
               --apns-key-id    REPRISE_APNS_KEY_ID    apnsKeyId
               --apns-team      REPRISE_APNS_TEAM      apnsTeam
@@ -192,6 +193,8 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "How many messages a user publishes a second. (default: 200)", valueName: "count"))
     var publishesPerSecond: Int?
+    @Flag(help: "Tell members of a channel who of the others is online, idle, and was last seen.")
+    var presence = false
     @OptionGroup(title: "Cluster") var cluster: ClusterOptions
     @OptionGroup(title: "Push") var push: PushOptions
     @Option(help: ArgumentHelp("Read settings from a JSON file.", valueName: "file"))
@@ -213,7 +216,7 @@ struct ServeCommand: AsyncParsableCommand {
                 origins: origin,
                 connectionsPerUser: connectionsPerUser,
                 connectionsPerAddress: connectionsPerAddress,
-                publishesPerSecond: publishesPerSecond,
+                publishesPerSecond: publishesPerSecond, hasPresence: presence ? true : nil,
                 push: push.flags, cluster: cluster.flags, logLevel: logLevel),
             environment: ProcessInfo.processInfo.environment, file: config)
         var logger = Logger(label: "reprise")

@@ -53,6 +53,11 @@ extension LimitTable {
                 "tool.routes", "routes that `reprise routes` prints",
                 "\(verbatim: "20"), `--limit` up to \(RoutesCommand.most)", "the newest"),
             Limit(
+                "tool.trace",
+                "messages of a channel among which `trace` looks for an id at the server",
+                "the newest \(TraceServer.searched)",
+                "an older one is not found, unless the journal knows its sequence"),
+            Limit(
                 "tool.end", "a server's process after SIGTERM", "\(EndingSignals.timeout)",
                 "ended with status 1; nothing acknowledged is lost"),
         ])

@@ -28,7 +28,7 @@ struct BadInputTests {
         "a command line that cannot be understood is a matter of usage",
         arguments: [
             ["publish"], ["publish", "general", "--file", "a", "b"], ["publish", "no good", "x"],
-            ["publish", "-general", "x"],
+            ["publish", "-general", "x"], ["publish", "general", "x", "--mention", "a b"],
             ["publish", "general", "x", "--server", "127.0.0.1:8080"],
             ["publish", "general", "x", "--server", "ftp://127.0.0.1:8080"],
             ["publish", "general", "x", "--patience", "-1"], ["listen", "general"],

@@ -177,6 +177,49 @@ struct ChainsTests {
         #expect(none.status == 64)
     }
 
+    @Test("schedules are listed with their rule, the next time and the last run, in 80 columns")
+    func schedules() async throws {
+        let folder = try TemporaryFolder()
+        let words = ["chains", "schedules", "--journal", folder.url.path]
+        try await Album.open(folder.url) { _, chains in
+            let none = try await Tool.run(words)
+            #expect(none.status == 0 && none.output == "no schedules\n")
+            let night = Schedule(.daily, at: [TimeOfDay(3, 0)])
+            for (name, rule) in [
+                ("nightly", ChainSchedule.calendar(night)),
+                ("often", ChainSchedule.every(.seconds(21_600))),
+            ] {
+                try await chains.schedule(
+                    Album.chain(), input: .init(word: "good"), name: name, runs: rule)
+            }
+        }
+        try await edit(folder) { db in
+            try db.execute(
+                sql: """
+                    UPDATE chainSchedule SET run = '0a57', runState = 11, skipped = 1234
+                    WHERE name = 'often';
+                    UPDATE chainSchedule SET entry = NULL, reason = 'no\u{1b}[2J chain'
+                    WHERE name = 'nightly'
+                    """)
+        }
+        let shown = try await Tool.run(words)
+        #expect(shown.status == 0 && shown.error.isEmpty)
+        for line in shown.lines { #expect(line.columns <= 80, "\(line)") }
+        let nightly = try #require(shown.lines.first { $0.hasPrefix("nightly") })
+        #expect(nightly.contains("daily 03:00") && nightly.contains("parked"))
+        let often = try #require(shown.lines.first { $0.hasPrefix("often") })
+        #expect(often.contains("every 6 h") && often.hasSuffix("failed"))
+        #expect(shown.output.contains("skipped 1,234 times"))
+        #expect(shown.output.contains("no\\u{1b}[2J chain") && !shown.output.contains("\u{1b}"))
+
+        let lines = try await Tool.run(words + ["--json"]).lines
+        let json = try lines.map { try object($0) }
+        #expect(json.map { $0["name"] as? String } == ["nightly", "often"])
+        #expect(json[0]["next"] == nil && json[1]["next"] as? Int != nil)
+        #expect((json[1]["schedule"] as? [String: Any])?["every"] as? Int == 21_600_000)
+        #expect(json[1]["lastRun"] as? String == "0a57" && json[1]["skipped"] as? Int == 1_234)
+    }
+
     @Test(
         "what is of no use, unknown, not unique or no journal is bad input, in one line, and nothing is left"
     )

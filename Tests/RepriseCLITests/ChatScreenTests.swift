@@ -2,6 +2,7 @@ import RepriseChannels
 import RepriseCommandLine
 import RepriseCore
 import RepriseTestSupport
+import RepriseWire
 import Testing
 
 @testable import RepriseCLI
@@ -63,7 +64,35 @@ struct ChatScreenTests {
                 == "general · ada · catching up [#####···············] 50/200 · 1,234 unread · 2 to be sent"
         )
         #expect(lines[5] == "bob, cem are typing …")
+        chat.presence = "2 online"
+        #expect(draw(chat, width: 100).lines[6].hasPrefix("general · 2 online · ada · catching"))
     }
+
+    @Test(
+        "one other is shown with his name, several are counted, and nobody where nothing is known")
+    func presence() {
+        let now = WallTime(milliseconds: 400_000_000)
+        func words(_ users: [UserPresence]) -> String? {
+            ChatRoom.words(Dictionary(uniqueKeysWithValues: users.map { ($0.user, $0) }), at: now)
+        }
+        func gone(_ milliseconds: Int64) -> UserPresence {
+            .init(
+                user: bob, state: .offline,
+                seen: WallTime(milliseconds: now.milliseconds - milliseconds))
+        }
+        #expect(words([]) == nil)
+        #expect(words([.init(user: bob, state: .idle)]) == "bob idle")
+        #expect(words([.init(user: bob, state: .offline)]) == "bob offline")
+        #expect(words([gone(-5)]) == "bob last seen just now")
+        #expect(words([gone(59 * 60_000)]) == "bob last seen 59 min ago")
+        #expect(words([gone(3_600_000)]) == "bob last seen 1 h ago")
+        #expect(words([gone(48 * 3_600_000)]) == "bob last seen 2 days ago")
+        let eve = UserID(unchecked: "eve")
+        #expect(
+            words([.init(user: bob, state: .online), .init(user: eve, state: .idle)]) == "1 online")
+    }
+
+    private let bob = UserID(unchecked: "bob")
 
     @Test(
         "whatever comes, a picture has its height and no line is wider than the screen",
@@ -88,6 +117,7 @@ struct ChatScreenTests {
     func hostile() {
         var chat = ChatSnapshot(channel: "general", user: "ada")
         chat.items = [item(1, "b\u{1b}[2Job", "x\u{1b}]0;t\u{7}\r\nbob  y")]
+        chat.presence = "b\u{1b}[2Job\r\nonline"
         for line in draw(chat, width: 100).lines {
             #expect(!line.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7f })
         }

@@ -112,6 +112,32 @@ struct ChatTests {
         #expect(await bob.end() == 0)
     }
 
+    @Test("where the server tells presence, the line of state and /who say who is there")
+    func presence() async throws {
+        let scene = try await ChatScene(options: ["--dev", "--presence"])
+        for arguments in [
+            ["channels", "general", "--visibility", "private"],
+            ["members", "general", "--add", "ada"], ["members", "general", "--add", "bob"],
+            ["members", "general", "--remove", "root"],
+        ] {
+            let done = try await Tool.run(
+                arguments + ["--as", "root", "--server", scene.server.url])
+            #expect(done.status == 0, "\(done.error)")
+        }
+        let ada = try PseudoTerminal(scene.arguments("ada"))
+        try await ada.wait("bob is not there") { $0.contains { $0.contains("bob offline") } }
+        let bob = try PseudoTerminal(scene.arguments("bob"))
+        try await ada.wait("bob is there") { $0.contains { $0.contains("bob online") } }
+        try await bob.wait("live") { $0.contains { $0.contains("· live") } }
+        ada.type("/who\r")
+        try await ada.wait("and so says /who") { $0.contains { $0.hasPrefix("bob: online") } }
+        bob.type("\u{4}")
+        #expect(await bob.end() == 0)
+        try await ada.wait("bob is gone") { $0.contains { $0.contains("bob last seen just now") } }
+        ada.type("\u{4}")
+        #expect(await ada.end() == 0)
+    }
+
     @Test("what the server refuses is shown with the reason, and can be sent again or withdrawn")
     func refused() async throws {
         let scene = try await ChatScene()
@@ -137,6 +163,54 @@ struct ChatTests {
             return !said.isEmpty
         }
         #expect(said.count == 1 && said.first?.contains("let me in") == true, "\(said)")
+        ada.type("/quit\r")
+        #expect(await ada.end() == 0)
+    }
+
+    @Test("a refused --with and /with say what the server said, and can be asked again or given up")
+    func refusedConversation() async throws {
+        let scene = try await ChatScene()
+        func team(_ changes: String...) async throws {
+            let done = try await Tool.run(
+                changes + ["--as", "root", "--server", scene.server.url])
+            #expect(done.status == 0, "\(done.error)")
+        }
+        try await team("channels", "team", "--visibility", "private")
+        func chat(_ more: String...) -> [String] {
+            ["chat", "team"] + scene.arguments("ada").dropFirst(2) + more
+        }
+        // Without a terminal: a line, though nothing was said.
+        let lines = try await Tool.run(chat("--with", "bob"), input: Data())
+        #expect(lines.status == 0, "\(lines.error)")
+        #expect(lines.output.contains("* This conversation: The server has refused it (403): "))
+        #expect(lines.output.contains("* /retry "), "\(lines.output)")
+
+        let ada = try PseudoTerminal(chat())
+        try await ada.wait("told at a later start, too") {
+            $0.contains { $0.hasPrefix("This conversation: The server has refused it (403): ") }
+        }
+        try await ada.wait("counted") { $0.contains { $0.contains("1 not sent: /dead") } }
+        ada.type("/dead\r")
+        try await ada.wait("listed") { $0.contains { $0.contains("(conversation): The server") } }
+        try await team("members", "team", "--add", "ada", "--role", "owner")
+        ada.type("/retry\r")
+        try await ada.wait("asked again") { $0.contains { $0.hasPrefix("Sent again: ") } }
+        var members = ""
+        try await eventually("bob is a member") {
+            members = try await Tool.run(
+                "members", "team", "--as", "ada", "--server", scene.server.url
+            ).output
+            return members.contains("bob")
+        }
+        try await ada.wait("nothing is refused") { !$0.contains { $0.contains("not sent") } }
+
+        ada.type("/with ada\r")
+        try await ada.wait("there is nobody else") {
+            $0.contains { $0.hasPrefix("This conversation: The server has refused it (400): ") }
+        }
+        ada.type("/withdraw\r")
+        try await ada.wait("given up") { $0.contains { $0.hasPrefix("Withdrawn: ") } }
+        try await ada.wait("not counted") { !$0.contains { $0.contains("not sent") } }
         ada.type("/quit\r")
         #expect(await ada.end() == 0)
     }
@@ -178,10 +252,43 @@ struct ChatTests {
         #expect(await second.end() == 0)
     }
 
+    @Test("a conversation that begins offline has its members and its title; nobody else reads it")
+    func begins() async throws {
+        let folder = try TemporaryFolder()
+        func chat(_ channel: String, _ user: String, _ url: String) -> [String] {
+            ["chat", channel, "--as", user, "--journal", folder.path("j"), "--server", url]
+        }
+        let first = try await Tool.run(
+            chat("team", "ada", "http://127.0.0.1:1") + [
+                "--with", "bob", "--title", "The team", "--patience", "0",
+            ], input: Data("hello\n".utf8))
+        #expect(first.status == 1, "\(first.error)")
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        let ada = try RunningTool(chat("team", "ada", server.url))
+        try await ada.wait("it is sent, and comes back") { $0.contains("1 ada: hello\n") }
+        let bob = try PseudoTerminal(chat("general", "bob", server.url))
+        try await bob.wait("live") { $0.contains { $0.contains("· live") } }
+        bob.type("/go team\r")
+        try await bob.wait("it has a title, and what was said") { rows in
+            rows.contains { $0.hasPrefix("The team · bob · live") } && rows.times("hello") == 1
+        }
+        let eve = try await Tool.run("history", "team", "--as", "eve", "--server", server.url)
+        #expect(eve.status != 0 && eve.output.isEmpty)
+        bob.type("\u{4}")
+        #expect(await bob.end() == 0)
+        ada.closeInput()
+        #expect(await ada.end() == 0)
+    }
+
     @Test(
         "what makes no sense is refused in one line",
         arguments: [
-            ["chat"], ["chat", "general"], ["chat", "..", "--as", "ada"],
+            ["chat"], ["chat", "team", "--as", "ada", "--title", "x"],
+            ["chat", "team", "--as", "ada", "--with", "a b"],
+            [
+                "chat", "team", "--as", "ada", "--with", "bob", "--title",
+                String(repeating: "x", count: 257),
+            ], ["chat", "general"], ["chat", "..", "--as", "ada"],
             ["chat", "general", "--as", "../ada"], ["chat", "general", "--as", "a b"],
             ["chat", "general", "--as", "a", "--token", "x"], ["chat", "general", "--as", ""],
             ["history"], ["history", "general", "--last", "0"],

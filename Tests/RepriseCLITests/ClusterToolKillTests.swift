@@ -34,13 +34,13 @@ struct ClusterToolKillTests {
     ///
     /// - Returns: how often it was killed before it had ended.
     private func kill(
-        _ arguments: [String], after waits: [Int],
+        _ arguments: [String], after waits: [Int], environment: [String: String] = [:],
         once began: (RunningTool) -> Bool = { _ in true },
         then check: (_ status: Int32) async throws -> Void
     ) async throws -> Int {
         var kills = 0
         for wait in waits {
-            let tool = try RunningTool(["cluster"] + arguments)
+            let tool = try RunningTool(["cluster"] + arguments, environment: environment)
             try await eventually("it has begun, or is done") { began(tool) || !tool.isRunning }
             try await Task.sleep(for: .milliseconds(wait))
             tool.signal(SIGKILL)
@@ -133,13 +133,21 @@ struct ClusterToolKillTests {
                 return check.output.contains("stands before entry \(entry)")
             }
             let place = ["skip", entry, "--log", nats.url, "--yes"]
-            let kills = try await kill(place, after: [50, 200, 400, 600, 800]) { status in
+            let work = folder.path("work")
+            try FileManager.default.createDirectory(
+                atPath: work, withIntermediateDirectories: true)
+            let kills = try await kill(
+                place, after: [50, 200, 400, 600, 800], environment: ["TMPDIR": work]
+            ) { status in
                 let check = try await Tool.run("cluster", "check", "--log", nats.url)
                 let isSkipped = check.output.contains("skipped   entry \(entry)")
                 #expect(isSkipped || check.output.contains("stands before entry \(entry)"))
                 #expect(status != 0 || isSkipped)
             }
             #expect(kills > 0)
+            try await eventually("its trial has ended with it, and left nothing") {
+                try FileManager.default.contentsOfDirectory(atPath: work).isEmpty
+            }
             let done = try await Tool.run(["cluster"] + place)
             #expect(done.status == 0 || done.error.contains("is skipped already"), "\(done.error)")
             try await eventually("they go on") {

@@ -266,9 +266,68 @@ struct ClusterToolTests {
         }
     }
 
+    @Test("A cluster of a former version is upgraded by its operator: then it tells directories")
+    func upgraded() async throws {
+        try await NatsServer.run { nats, folder in
+            let options = ["--log", nats.url, "--dev"]
+            let gateway = try await ToolServer(data: folder.path("view"), options: options)
+            try await eventually("it has the rules of this version") {
+                try await tool("cluster", "check", "--log", nats.url).output
+                    .contains("rules     3\n")
+            }
+            let newest = try await tool("cluster", "upgrade", "--log", nats.url)
+            #expect(newest.status == 0 && newest.output.contains("as this version's"), "\(newest)")
+            await end(gateway)
+
+            // A stream's metadata as a former version has made it.
+            let script = """
+                import json, sys
+                sys.path.insert(0, sys.argv[1])
+                from peer import Peer
+                peer = Peer(int(sys.argv[2]), tls=False, host="127.0.0.1")
+                old = json.loads(peer.ask("$JS.API.STREAM.INFO.RP_reprise_JOURNAL", {}))["config"]
+                old.update(name="RP_chat2_JOURNAL", subjects=["rp.chat2.j"],
+                           republish={"src": "rp.chat2.j", "dest": "rp.chat2.live"})
+                del old["metadata"]["reprise_rules"]
+                made = json.loads(peer.ask("$JS.API.STREAM.CREATE.RP_chat2_JOURNAL", old))
+                print(made.get("error"))
+                """
+            let support = Command.root.appending(path: "Tests/Support/cluster").path
+            let made = try await Command.run(
+                Command.python.path, ["-c", script, support, "\(nats.port)"])
+            #expect(made.status == 0 && made.words == "None\n", "\(made)")
+            let place = ["--log", nats.url, "--cluster", "chat2"]
+            let former = try await ToolServer(
+                data: folder.path("former"), options: place + ["--dev"])
+            let token = try await tool("token", "--as", "ada", "--server", former.url).lines[0]
+            let channel = try await Command.run(
+                "curl",
+                [
+                    "-s", "-X", "PUT", "-H", "authorization: Bearer \(token)",
+                    "-H", "content-type: application/json", "-d", #"{"visibility":"private"}"#,
+                    former.url + "/v1/channels/team",
+                ])
+            #expect(channel.words.contains("team"), "\(channel)")
+            let old = try await Tool.run(["cluster", "check"] + place)
+            #expect(old.output.contains("rules     1; 'reprise cluster upgrade'"), "\(old.output)")
+            let before = try await Tool.run(["cluster", "upgrade"] + place)
+            #expect(before.status == 1 && before.output.contains("Nothing is changed"))
+            let done = try await Tool.run(["cluster", "upgrade", "--yes", "--json"] + place)
+            #expect(done.status == 0, "\(done.error)")
+            #expect(done.output == #"{"former":1,"newest":3,"rules":3}"# + "\n", "\(done.output)")
+            // Its gateway follows, and tells what was made before.
+            try await eventually("ada is told", within: .seconds(30)) {
+                let view = folder.path("former") + "/view.sqlite"
+                let heads = "SELECT count(*) FROM heads WHERE name LIKE 'directory:%' AND head = 3"
+                return try await sqlite(view, heads).contains("1")
+            }
+            await end(former)
+        }
+    }
+
     @Test(
         "Every command explains itself in 80 columns, and says what is missing",
-        arguments: ["check", "seed", "export", "skip", "restored"])
+        arguments: ["check", "seed", "export", "skip", "restored", "upgrade"])
     func help(name: String) async throws {
         let help = try await tool("cluster", name, "--help")
         #expect(help.status == 0)

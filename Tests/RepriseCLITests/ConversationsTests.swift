@@ -1,9 +1,11 @@
 import Foundation
 import Reprise
+import RepriseChannels
 import RepriseCommandLine
 import RepriseNIO
 import RepriseTestSupport
 import RepriseTesting
+import RepriseWire
 import Testing
 
 @testable import RepriseCLI
@@ -103,12 +105,23 @@ struct ConversationsTests {
             try await eventually("so is bob") {
                 try await ask("bob", of: server.url, "GET", "v1/profile").contains("Bob")
             }
+            let mention = #"{"text":"@bob","notice":{"mentions":["bob"]}}"#
+            try await ask(
+                "ada", of: server.url, "POST", "v1/channels/team/messages",
+                #"{"id":"\#(EntryID.random().text)","body":\#(mention)}"#)
+            try await eventually("it mentions him") {
+                let team = await list(client).first
+                return team?.unread == 2 && team?.mentions == 1
+            }
+            let told = try await ask("bob", of: server.url, "GET", "v1/channels/team/positions")
+            #expect(told.contains(#""mentions":1"#), "\(told)")
             let channel = client.channel("team", of: Note.self)
             for await messages in channel.messages(newest: 1) where !messages.isEmpty {
                 try await channel.markRead(upTo: messages[0])
                 break
             }
             try await eventually("it is read") { await list(client).first?.unread == 0 }
+            #expect(await list(client).first?.mentions == 0)
             try await ask(
                 "bob", of: server.url, "PUT", "v1/mutes/channels/team", "{}")
             try await eventually("it is muted") { await list(client).first?.isMuted == true }
@@ -154,6 +167,103 @@ struct ConversationsTests {
         }
     }
 
+    @Test(
+        "An archived one is in the other list, until its next message, or for as long as it is muted"
+    )
+    func archived() async throws {
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        func say(_ text: String) async throws {
+            try await ask(
+                "ada", of: server.url, "POST", "v1/channels/team/messages",
+                #"{"id":"\#(EntryID.random().text)","body":{"text":"\#(text)"}}"#)
+        }
+        func archive(_ client: RepriseClient) async -> [Conversation] {
+            for await list in client.conversations.archived() { return list }
+            return []
+        }
+        try await begin("team", at: server.url)
+        try await running(server.url) { client in
+            try await eventually("it is there") { await list(client).first?.last != nil }
+            try await client.conversations.archive("team")
+            let moved = await archive(client)
+            #expect(await list(client).isEmpty, "at once")
+            #expect(moved.map(\.id) == ["team"] && moved.allSatisfy(\.isArchived))
+            try await eventually("the server has it") {
+                let said = try await ask("bob", of: server.url, "GET", directory())
+                return said.contains("archived")
+            }
+            #expect(await archive(client).map(\.id) == ["team"])
+            try await say("back")
+            try await eventually("it is back") { await list(client).map(\.id) == ["team"] }
+            #expect(await archive(client).isEmpty)
+            try await ask("bob", of: server.url, "PUT", "v1/mutes/channels/team", "{}")
+            try await eventually("a muted one stays") {
+                await archive(client).first?.isMuted == true
+            }
+            try await client.conversations.unarchive("team")
+            #expect(await list(client).first?.isArchived == false)
+
+            try await client.conversations.setDraft("I have begun", in: "team")
+            #expect(await list(client).first?.draft == "I have begun")
+            await expectError(.noSuchEntry) {
+                try await client.conversations.setDraft("x", in: "elsewhere")
+            }
+            await expectError(.tooLarge) {
+                try await client.conversations.setDraft(
+                    String(repeating: "x", count: ConversationLimits.draftBytes + 1), in: "team")
+            }
+        }
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+        try await running(server.url) { client in
+            #expect(await list(client).first?.draft == "I have begun", "it is in the journal")
+            try await client.conversations.setDraft("", in: "team")
+            #expect(await list(client).first?.draft == nil)
+        }
+    }
+
+    /// The path of bob's own messages about conversations.
+    private func directory() throws -> String {
+        "v1/channels/\(ChannelName.directory(of: try UserID("bob")))/messages"
+    }
+
+    @Test("In a cluster one gateway tells what came about at any; when it ends another goes on")
+    func cluster() async throws {
+        try await NatsServer.run { nats, folder in
+            let views = [folder.path("view1"), folder.path("view2")]
+            let options = ["--dev", "--log", nats.url]
+            let first = try await ToolServer(data: views[0], options: options)
+            // One takes the other's tokens.
+            let files = FileManager.default
+            try files.createDirectory(atPath: views[1], withIntermediateDirectories: true)
+            try files.copyItem(
+                atPath: views[0] + "/development.key", toPath: views[1] + "/development.key")
+            let second = try await ToolServer(data: views[1], options: options)
+            try await running(first.url) { client in
+                try await eventually("it is connected") {
+                    for await state in client.connectionStates { return state == .connected }
+                    return false
+                }
+                try await begin("team", at: second.url)
+                try await eventually("it is there") {
+                    await list(client).first?.last?.json == #"{"text":"hello"}"#
+                }
+                #expect(await list(client).first?.title == "The team")
+            }
+            // It gives its lease back.
+            first.tool.signal(SIGTERM)
+            #expect(await first.tool.end(within: 10) == 0, "\(first.tool.error)")
+            try await begin("late", at: second.url)
+            try await running(second.url) { client in
+                try await eventually("both are there", within: .seconds(30)) {
+                    await list(client).compactMap(\.last).count == 2
+                }
+            }
+            second.tool.signal(SIGTERM)
+            _ = await second.tool.end(within: 10)
+        }
+    }
+
     @Test("Its first message rings")
     func rings() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
@@ -171,6 +281,8 @@ struct ConversationsTests {
                     phone.delivered.contains { $0.request.content.body == "hello" }
                 }
                 #expect(phone.delivered.count == 1, "nothing rings for the directory")
+                let content = phone.delivered.first?.request.content
+                #expect(content?.title == "The team" && content?.subtitle == "ada")
             })
         server.tool.signal(SIGTERM)
         _ = await server.tool.end(within: 10)
@@ -222,6 +334,52 @@ struct ConversationsTests {
         _ = await server.tool.end(within: 10)
     }
 
+    @Test("A user joins and leaves a public one; the owner of one invites to it and removes")
+    func members() async throws {
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        let url = server.url
+        try await ask(
+            "ada", of: url, "PUT", "v1/channels/town", #"{"visibility":"public","title":"Town"}"#)
+        try await running(url) { client in
+            try await client.conversations.join("town")
+            try await eventually("bob is a member") { await list(client).first?.title == "Town" }
+            try await client.conversations.make("crew", title: "Crew")
+            try await client.conversations.invite("eve", to: "crew")
+            let eve = try UserID("eve")
+            try await eventually("so is eve, of bob's own") {
+                await list(client).first { $0.id == "crew" }?.others == [eve]
+            }
+            #expect(try await ask("eve", of: url, "GET", "v1/channels/crew").contains("Crew"))
+            // Invited again, an owner stays one.
+            let asOwner = #"{"role":"owner"}"#
+            try await ask("bob", of: url, "PUT", "v1/channels/crew/members/eve", asOwner)
+            try await client.conversations.invite("eve", to: "crew")
+            try await client.conversations.invite("bob", to: "crew")
+            try await client.conversations.rename("crew", to: "The crew")
+            try await eventually("all of that is done") {
+                try await ask("eve", of: url, "GET", "v1/channels/crew").contains("The crew")
+            }
+            let crew = try await ask("eve", of: url, "GET", "v1/channels/crew/members")
+            #expect(crew.components(separatedBy: #""role":"owner""#).count == 3, "\(crew)")
+            try await client.conversations.remove("eve", from: "crew")
+            try await eventually("she is removed") {
+                await list(client).first { $0.id == "crew" }?.memberCount == 1
+            }
+            await expectError(.refused) { try await ask("eve", of: url, "GET", "v1/channels/crew") }
+            // A member may not invite; what follows in the channel goes on.
+            try await client.conversations.invite("eve", to: "town")
+            try await client.conversations.leave("town")
+            #expect(await list(client).map(\.id) == ["crew"], "at once")
+            try await eventually("the server has it") {
+                let members = try await ask("ada", of: url, "GET", "v1/channels/town/members")
+                return !members.contains("bob") && !members.contains("eve")
+            }
+            #expect(try await client.ledger().outcomes[.dead] == 1)
+        }
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
     @Test("One whose name another has is refused: it and its messages are dead letters")
     func refused() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
@@ -231,9 +389,24 @@ struct ConversationsTests {
             try await client.conversations.make("team", with: ["eve"])
             try await client.channel("team", of: Note.self).publish(Note(text: "mine"))
             try await eventually("both are dead") { try await client.ledger().outcomes[.dead] == 2 }
+            let dead = try await client.journal.deadLetters()
+            let refused = dead.first { $0.kind == Channels.conversationKind.name }
+            #expect(refused?.reason?.contains("The server has refused it (403)") == true)
             #expect(await list(client).isEmpty)
+            // One of the user's own of that name keeps its settings.
+            try await ask(
+                "bob", of: server.url, "PUT", "v1/channels/mine",
+                #"{"visibility":"public","title":"Mine"}"#)
+            try await client.conversations.make("mine", title: "Other", with: ["ada"])
+            try await eventually("ada is there") {
+                try await ask("ada", of: server.url, "GET", "v1/channels/mine")
+                    .contains(#""role":"member""#)
+            }
+            let mine = try await ask("bob", of: server.url, "GET", "v1/channels/mine")
+            #expect(mine.contains(#""title":"Mine""#) && mine.contains(#""visibility":"public""#))
             // What needs a user's name, or a place for HTTP, says so.
             await expectError(.malformed) { try await client.conversations.direct(with: "a b") }
+            await expectError(.malformed) { try await client.conversations.direct(with: "bob") }
             await expectError(.tooLarge) {
                 try await client.conversations.make(title: String(repeating: "x", count: 257))
             }

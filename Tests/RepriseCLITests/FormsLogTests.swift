@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCommandLine
+import RepriseCore
 import RepriseTestSupport
 import RepriseTesting
 import Testing
@@ -52,6 +53,9 @@ struct FormsLogTests {
             INSERT INTO formsShowing VALUES
                 ('s1', 'e1', 'welcome', \(now + 100), \(now + 200), \(now + 900), 'button'),
                 ('s2', 'e3', 'rating', \(now + 2_100), NULL, NULL, NULL);
+            INSERT INTO formsDecision VALUES
+                ('e3', 'welcome', \(now + 2_050), NULL, 'audience'),
+                ('e2', 'later', \(now + 1_100), \(now + 3_600_000), 'quiet');
             """
 
     @Test("events are listed newest first, with the decision and how each form was closed")
@@ -65,8 +69,9 @@ struct FormsLogTests {
             rows.map { $0.dropFirst().joined(separator: "|") } == [
                 "event|state|decision|forms",
                 #"forms.bad|dead|no \u{1b}[31m|–"#,
-                "opened_push|pending|–|rating granted",
-                "checkout|applied|noMatch|–",
+                "opened_push|pending|–|rating granted; welcome not shown: audience",
+                "checkout|applied|noMatch|later not shown: quiet, until "
+                    + WallTime(milliseconds: Self.now + 3_600_000).dayAndTime,
                 "opened_push|applied|shown welcome|welcome closed: button",
             ])
         let one = try await Tool.run("forms", "log", "--journal", journal, "--limit", "1")
@@ -90,6 +95,10 @@ struct FormsLogTests {
         let showing = try #require((shown["showings"] as? [[String: Any]])?.first)
         #expect(showing["form"] as? String == "welcome" && showing["how"] as? String == "button")
         #expect(showing["dismissed"] as? Int64 == Self.now + 900)
+        let decision = try #require((objects[2]["decisions"] as? [[String: Any]])?.first)
+        #expect(decision["form"] as? String == "later" && decision["reason"] as? String == "quiet")
+        #expect(decision["until"] as? Int64 == Self.now + 3_600_000)
+        #expect((objects[1]["decisions"] as? [[String: Any]])?.first?["until"] is NSNull)
     }
 
     @Test("a journal without events says so, and a folder without a journal ends with 65")

@@ -24,12 +24,12 @@ struct FormsPreviewTests {
 
     /// Runs it on a file until the body ends.
     private static func play(
-        _ body: (_ url: String, _ file: URL) async throws -> Void
+        _ arguments: [String] = [], _ body: (_ url: String, _ file: URL) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
         let file = folder.appending("forms.json")
         try Data(form.utf8).write(to: file)
-        let tool = try RunningTool(["forms", "preview", file.path])
+        let tool = try RunningTool(["forms", "preview", file.path] + arguments)
         try await eventually("it says its address") { tool.output.hasSuffix("/\n") }
         let url = String(tool.output.dropLast(2))
         #expect(url.hasPrefix("http://127.0.0.1:"))
@@ -103,6 +103,25 @@ struct FormsPreviewTests {
         ).text
         #expect(width == "390")
         await devTools.close()
+    }
+
+    @Test("a theme is served as it is now, in dark if that is asked for, and refused if it is none")
+    func theme() async throws {
+        let folder = try TemporaryFolder()
+        let theme = try folder.write(
+            ##"{"corner": 4, "light": {"accent": "#00695c"}}"##, to: "t.json")
+        try await Self.play(["--theme", theme, "--dark"]) { url, _ in
+            let text = try await Self.get(url + "/theme.json").text
+            #expect(text.hasPrefix(#"{"appearance":"dark","#) && text.contains(##""#00695c""##))
+            try Data(#"{"corner": 400}"#.utf8).write(to: URL(filePath: theme))
+            let bad = try await Self.get(url + "/theme.json")
+            #expect(bad.status == 422 && bad.text.contains("40 points"))
+        }
+        let file = try folder.write(Self.form, to: "forms.json")
+        let bad = try await Tool.run("forms", "preview", file, "--theme", theme)
+        #expect(bad.status == 65 && bad.error.contains("40 points"))
+        let none = try await Tool.run("forms", "preview", file, "--theme", folder.path("none"))
+        #expect(none.status == 66)
     }
 
     @Test("a file that is no catalogue is refused with its problems, and one that is not there")

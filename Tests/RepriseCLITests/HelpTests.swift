@@ -10,7 +10,7 @@ struct HelpTests {
         "every command explains itself in 80 columns, with examples and exit codes",
         arguments: [
             [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"],
-            ["channels"], ["members"], ["history"], ["chat"], ["backup"], ["restore"],
+            ["channels"], ["members"], ["history"], ["trace"], ["chat"], ["backup"], ["restore"],
             ["dead-letters"], ["reminders"], ["routes"], ["chains"], ["forms"],
             ["forms", "preview"], ["forms", "log"],
         ])

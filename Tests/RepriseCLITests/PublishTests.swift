@@ -52,6 +52,29 @@ struct PublishTests {
         }
     }
 
+    @Test("with --mention each message is an object that mentions the users")
+    func mentions() async throws {
+        try await withServer { server, folder in
+            let options = ["--mention", "grace", "--mention", "ben", "--server", server.url]
+            let text = try await Tool.run(["publish", "a", "look \"here\""] + options)
+            #expect(text.status == 0, "\(text.error)")
+            let json = try await Tool.run(
+                ["publish", "a", "--json-lines"] + options, input: Data("{\"x\":1}\n".utf8))
+            #expect(json.status == 0, "\(json.error)")
+            let bad = try await Tool.run(
+                ["publish", "a", "--json-lines"] + options, input: Data("[1]\n".utf8))
+            #expect(bad.status == 65 && bad.error.contains("Line 1"), "\(bad.error)")
+            let printed = try await Tool.run(
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete", "--json")
+            let notice = #""notice":{"mentions":["grace","ben"]}"#
+            #expect(
+                printed.output.contains(#""body":{\#(notice),"text":"look \"here\""}"#),
+                "\(printed.output)")
+            #expect(printed.output.contains(#""body":{\#(notice),"x":1}"#), "\(printed.output)")
+        }
+    }
+
     @Test("nothing to publish is not an error")
     func nothing() async throws {
         try await withServer { server, _ in

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RepriseCore
 import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
@@ -44,6 +45,30 @@ struct ServeTests {
         #expect(settings.configuration.limits.httpConnectionsPerAddress == 8)
         #expect(settings.configuration.limits.connectionsPerUser == 10)
         #expect("\(settings.logLevel)" == "error")
+    }
+
+    @Test("presence is off but where it is asked for, and needs users; a cluster has it too")
+    func presence() async throws {
+        func settings(
+            _ flags: ServeSettings.Flags, _ environment: [String: String] = [:]
+        ) async throws -> ServeSettings {
+            try await ServeSettings(flags: flags, environment: environment, file: nil)
+        }
+        #expect(try await !settings(.init(isDevelopment: true)).configuration.presence)
+        let flags = ServeSettings.Flags(isDevelopment: true, hasPresence: true)
+        #expect(try await settings(flags).configuration.presence)
+        let environment = ["REPRISE_PRESENCE": "true", "REPRISE_DEV": "true"]
+        #expect(try await settings(.init(), environment).configuration.presence)
+        let nobody = await #expect(throws: RepriseError.self) {
+            try await settings(.init(hasPresence: true))
+        }
+        #expect(nobody?.code == .badConfiguration)
+        #expect(nobody?.remedy?.contains("--presence") == true)
+        #if Cluster
+            var inCluster = flags
+            inCluster.cluster.log = "nats://127.0.0.1:1"
+            #expect(try await settings(inCluster).configuration.presence)
+        #endif
     }
 
     @Test("without settings it listens on this machine alone")

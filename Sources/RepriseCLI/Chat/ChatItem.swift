@@ -28,8 +28,12 @@ struct ChatSnapshot: Hashable, Sendable {
     /// The channel's own trouble, for people.
     var trouble: String?
     var typists: [String] = []
+    /// Who of the others is there, for people; nil where the server does not tell it.
+    var presence: String?
     /// How many messages of others the person has not read, on whichever device.
     var unread: Int64 = 0
+    /// How many of them mention the person.
+    var mentions: Int64 = 0
     /// The divider is before the first message of others behind this sequence.
     var divider: Int64?
     /// How many messages and changes wait for the server.

@@ -10,8 +10,8 @@ struct ChatKeyboard: Sendable {
 
     let room: ChatRoom
     let terminal: RawTerminal
-    /// Rung by the room, by keys, and by a change of the window's size.
-    let bell: WakeUp
+    /// Raised by the room, by keys, and by a change of the window's size.
+    let changed: Signal
     private let line = TypedLine()
 
     /// Runs until the person ends it, the terminal is gone, or the task is cancelled.
@@ -41,7 +41,7 @@ struct ChatKeyboard: Sendable {
                 case .ignored: break
                 }
             }
-            bell.ring()
+            changed.raise()
         }
     }
 
@@ -52,7 +52,7 @@ struct ChatKeyboard: Sendable {
             let (editor, everything) = await line.shown()
             terminal.show(screen.draw(await room.snapshot, editor), everything: everything)
             try await Task.sleep(for: Self.frame)
-            await bell.wait()
+            await changed.wait()
             try Task.checkCancellation()
         }
     }
@@ -60,7 +60,7 @@ struct ChatKeyboard: Sendable {
     private func resize() async {
         for await _ in await UnixSignalsSequence(trapping: .sigwinch) {
             await line.redraw()
-            bell.ring()
+            changed.raise()
         }
     }
 }

@@ -22,16 +22,30 @@ struct ChatLines: Sendable {
         try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }
     }
 
-    /// Publishes the lines of the standard input until it ends and all of them are with the server.
+    /// Publishes the lines of the standard input until it ends and all is with the server.
     ///
-    /// - Returns: how many are not: they are sent at the next start.
+    /// - Returns: how many messages and changes are not: they are sent at the next start.
     func run() async throws -> Int {
         do { try await publish() } catch is CancellationError {}
         let end = ContinuousClock.now + timeout
-        while try await channel.outbox.waiting() > 0, .now < end, !Task.isCancelled {
+        while try await waiting() > 0, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(10))
         }
-        return try await channel.outbox.waiting()
+        let left = try await waiting()
+        try tell(await room.newRefusals())
+        return left
+    }
+
+    /// Prints what the server refuses of the conversation, until the task is cancelled.
+    func watchRefusals() async throws { try await room.watchRefusals { try tell($0) } }
+
+    /// Messages, and changes of the conversation itself.
+    private func waiting() async throws -> Int {
+        try await channel.outbox.waiting() + room.waitingChanges()
+    }
+
+    private func tell(_ notice: [String]) throws {
+        for line in notice { try printer.print("* " + line.printable) }
     }
 
     private func publish() async throws {
@@ -40,7 +54,7 @@ struct ChatLines: Sendable {
             let text = String(decoding: line, as: UTF8.self)
             guard text.contains(where: { !$0.isWhitespace }) else { continue }
             guard await room.perform(ChatCommandLine(text)) else { break }
-            for notice in await room.snapshot.notice { try printer.print("* " + notice.printable) }
+            try tell(await room.snapshot.notice)
         }
     }
 

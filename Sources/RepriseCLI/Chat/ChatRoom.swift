@@ -8,17 +8,23 @@ import RepriseWire
 actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
+    /// How often it looks whether the server has refused something of the conversation.
+    private static let look = Duration.milliseconds(200)
 
     private let channel: Channel
     private let channels: Channels
     private let user: String
     /// The channel to go on with; nil: the chat ends.
     private(set) var next: String?
-    private let bell: WakeUp
+    let changed: Signal
     var snapshot: ChatSnapshot
+    /// Which of the others are there, as far as the server tells it.
+    var presence: [UserID: UserPresence] = [:]
     /// The others' positions.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
     private var hasHinted = false
+    /// Refused changes of the conversation that were told.
+    private var toldRefusals: Set<EntryID> = []
     private var divider = ChatDivider()
     private var connection = ConnectionState.idle
     private var isLive = false
@@ -27,12 +33,12 @@ actor ChatRoom {
     ///   - channel: the channel.
     ///   - channels: all of them.
     ///   - user: the participant.
-    ///   - bell: rung when the snapshot has changed.
-    init(_ channel: Channel, of channels: Channels, user: String, bell: WakeUp) {
+    ///   - changed: raised when the snapshot has changed.
+    init(_ channel: Channel, of channels: Channels, user: String, changed: Signal) {
         self.channel = channel
         self.channels = channels
         self.user = user
-        self.bell = bell
+        self.changed = changed
         snapshot = ChatSnapshot(channel: channel.name.text, user: user)
     }
 
@@ -57,6 +63,9 @@ actor ChatRoom {
             group.addTask { for await all in conversations { await self.told(all) } }
             group.addTask { for await all in channel.positions { await self.moved(all) } }
             group.addTask {
+                for await presence in channel.presence { await self.presenceChanged(presence) }
+            }
+            group.addTask {
                 for await waiting in channel.waiting { await self.outboxChanged(waiting) }
             }
         }
@@ -68,7 +77,7 @@ actor ChatRoom {
             hasHinted = true
             snapshot.notice = ["This server asks nobody who he is; one with --dev does."]
         }
-        bell.ring()
+        changed.raise()
     }
 
     private func item(_ message: ChannelMessage) -> ChatItem {
@@ -85,27 +94,32 @@ actor ChatRoom {
             snapshot.channel != own.displayName
         else { return }
         snapshot.channel = own.displayName
-        bell.ring()
+        changed.raise()
     }
 
     private func unreadChanged(_ start: UnreadStart) {
         snapshot.unread = start.unread.count
+        snapshot.mentions = start.unread.mentions
         snapshot.divider = divider.moved(by: start)
-        bell.ring()
+        changed.raise()
     }
 
     private func typistsChanged(_ users: [UserID]) {
         snapshot.typists = users.map(\.text)
-        bell.ring()
+        changed.raise()
     }
 
     private func moved(_ positions: [UserID: ServerFrame.Position]) { self.positions = positions }
 
     private func outboxChanged(_ waiting: Int) async {
         snapshot.waiting = waiting
-        // A failed read must not end the chat: it is repeated with the next change.
-        if let letters = try? await channel.outbox.deadLetters() { snapshot.dead = letters.count }
-        bell.ring()
+        await countFailed()
+        changed.raise()
+    }
+
+    /// A failed read must not end the chat: it is repeated with the next change.
+    private func countFailed() async {
+        if let count = try? await failed().count { snapshot.dead = count }
     }
 
     private func connectionChanged(_ state: ConnectionState) {
@@ -117,7 +131,7 @@ actor ChatRoom {
     /// The two states come side by side, in either order.
     private func showConnection() {
         snapshot.connection = snapshot.isConnected && isLive ? "live" : connection.words
-        bell.ring()
+        changed.raise()
     }
 
     private func channelChanged(_ state: ChannelState) {
@@ -170,7 +184,7 @@ actor ChatRoom {
         } catch {
             snapshot.notice = ["\(error)".firstLine]
         }
-        bell.ring()
+        changed.raise()
         return next == nil
     }
 
@@ -188,12 +202,12 @@ actor ChatRoom {
         case .list: return try await list()
         case .go(let name): next = try await find(name)
         case .with(let user): next = try await direct(with: user)
-        case .unread: return ["\(snapshot.unread.grouped) unread."]
+        case .unread:
+            let mentions = snapshot.mentions > 0 ? ", \(snapshot.mentions.grouped) @you" : ""
+            return ["\(snapshot.unread.grouped) unread\(mentions)."]
         case .dead: return try await dead()
-        case .retry(let id):
-            return try await settle(id, "Sent again") { try await $0.retry($1) }
-        case .withdraw(let id):
-            return try await settle(id, "Withdrawn") { try await $0.withdraw($1) }
+        case .retry(let id): return try await settle(id, isAgain: true)
+        case .withdraw(let id): return try await settle(id, isAgain: false)
         case .unknown(let what): return [what]
         case .quit: break
         }
@@ -226,8 +240,9 @@ extension ChatRoom {
         return all.map { one in
             let mark = one.channel == channel.name ? "*" : " "
             let unread = one.unread > 0 ? ", \(Int64(one.unread).grouped) unread" : ""
+            let mentions = one.mentions > 0 ? " (\(one.mentions) @you)" : ""
             let muted = one.isMuted ? ", muted" : ""
-            return "\(mark) \(one.name): \(one.lastLine)\(unread)\(muted)"
+            return "\(mark) \(one.name): \(one.lastLine)\(unread)\(mentions)\(muted)"
         }
     }
 
@@ -269,13 +284,21 @@ extension ChatRoom {
     private var who: [String] {
         let newest = snapshot.items.compactMap(\.seq).max() ?? 0
         let readers = positions.values.sorted { $0.read > $1.read }
-        let known = Set(readers.map(\.user.text))
+        let known = Set(readers.map(\.user.text)).union(presence.keys.map(\.text))
+        let others = presence.values.filter { positions[$0.user] == nil }
+            .sorted { $0.user < $1.user }
         var authors: Set<String> = []
         let writers = snapshot.items.reversed().filter {
             !$0.isMine && !known.contains($0.author) && authors.insert($0.author).inserted
         }
         let lines =
-            readers.map { "\($0.user): \(standing($0, newest))" }
+            readers.map { reader in
+                let there = presenceWords(of: reader.user).map { $0 + ", " } ?? ""
+                return "\(reader.user): \(there)\(standing(reader, newest))"
+            }
+            + others.compactMap { other in
+                presenceWords(of: other.user).map { "\(other.user): \($0)" }
+            }
             + writers.map { "\($0.author): last said something at \($0.time.hourAndMinute)" }
         return Array(lines.prefix(10)).orNobody
     }
@@ -290,7 +313,7 @@ extension ChatRoom {
     }
 
     private func dead() async throws -> [String] {
-        let lines = try await channel.outbox.deadLetters().map { Self.words($0) }
+        let lines = try await failed().map(\.words)
         return lines.isEmpty ? ["Nothing: all was sent, or waits to be."] : Array(lines.suffix(10))
     }
 
@@ -304,18 +327,78 @@ extension ChatRoom {
         return "\(letter.id.text.prefix(8))  \(what): \(letter.reason)"
     }
 
-    /// Does something about a dead letter: the one whose id begins so, or the newest.
-    private func settle(
-        _ prefix: String?, _ done: String, _ body: (Outbox, EntryID) async throws -> Void
-    ) async throws -> [String] {
-        let letters = try await channel.outbox.deadLetters()
-        let found = letters.filter { prefix.map($0.id.text.hasPrefix) ?? true }
-        guard let letter = found.last, prefix == nil || found.count == 1 else {
+    /// Sends again or withdraws what failed: the one whose id begins so, or the newest.
+    private func settle(_ prefix: String?, isAgain: Bool) async throws -> [String] {
+        let found = try await failed().filter { prefix.map($0.id.text.hasPrefix) ?? true }
+        guard let one = found.last, prefix == nil || found.count == 1 else {
             return ["There is no such dead letter, or more than one. /dead lists them."]
         }
-        try await body(channel.outbox, letter.id)
-        if let letters = try? await channel.outbox.deadLetters() { snapshot.dead = letters.count }
-        return ["\(done): \(Self.words(letter))"]
+        switch (one.isMessage, isAgain) {
+        case (true, true): try await channel.outbox.retry(one.id)
+        case (true, false): try await channel.outbox.withdraw(one.id)
+        case (false, true): try await channels.retry(refused: one.id)
+        case (false, false): try await channels.discard(refused: one.id)
+        }
+        toldRefusals.remove(one.id)
+        await countFailed()
+        return ["\(isAgain ? "Sent again" : "Withdrawn"): \(one.words)"]
+    }
+}
+
+/// What the server has refused.
+extension ChatRoom {
+    /// A message that could not be sent, or a change of the conversation that was refused.
+    fileprivate struct Failed: Sendable {
+        let id: EntryID
+        let isMessage: Bool
+        let words: String
+    }
+
+    /// First the changes of the conversation, then the messages.
+    private func failed() async throws -> [Failed] {
+        let changes = try await channels.changes(of: channel.name).refused.map {
+            Failed(
+                id: $0.id, isMessage: false,
+                words: "\($0.id.text.prefix(8))  (conversation): \($0.reason ?? "refused")")
+        }
+        let messages = try await channel.outbox.deadLetters().map {
+            Failed(id: $0.id, isMessage: true, words: Self.words($0))
+        }
+        return changes + messages
+    }
+
+    /// How many changes of the conversation wait for the server.
+    func waitingChanges() async throws -> Int {
+        try await channels.changes(of: channel.name).waiting
+    }
+
+    /// What the server has refused of the conversation and was not told yet, with the remedy.
+    func newRefusals() async throws -> [String] {
+        try await channels.changes(of: channel.name).refused.flatMap { entry -> [String] in
+            guard toldRefusals.insert(entry.id).inserted else { return [] }
+            let id = entry.id.text.prefix(8)
+            return [
+                "This conversation: \(entry.reason ?? "The server has refused it.")",
+                "/retry \(id) asks again, /withdraw \(id) gives it up.",
+            ]
+        }
+    }
+
+    /// Tells what the server refuses of the conversation, until the task is cancelled.
+    func watchRefusals(_ tell: @Sendable ([String]) async throws -> Void) async throws {
+        while !Task.isCancelled {
+            if let lines = try? await newRefusals(), !lines.isEmpty {
+                await countFailed()
+                try await tell(lines)
+            }
+            try? await Task.sleep(for: Self.look)
+        }
+    }
+
+    /// Shows lines below the messages.
+    func show(_ lines: [String]) {
+        snapshot.notice = lines
+        changed.raise()
     }
 }
 

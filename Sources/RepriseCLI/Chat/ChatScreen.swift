@@ -20,7 +20,8 @@ struct ChatScreen: Sendable {
     ///
     /// - Returns: exactly `height` lines, none wider than `width`.
     func draw(_ chat: ChatSnapshot, _ editor: LineEditor) -> Picture {
-        let below = chat.notice.map { paint($0.drawable.fitting(width), .dim) } + [typing(chat)]
+        let notice = chat.notice.flatMap { $0.drawable.wrapped(width) }
+        let below = notice.map { paint($0, .dim) } + [typing(chat)]
         let room = max(height - below.count - 2, 0)
         var lines = Array(messages(chat, atLeast: room).suffix(room))
         lines = Array(repeating: "", count: room - lines.count) + lines + below
@@ -93,7 +94,8 @@ struct ChatScreen: Sendable {
         if chat.dead > 0 { counts.append("\(chat.dead.grouped) not sent: /dead") }
         let standing =
             chat.catchUp.map { "catching up " + Self.bar($0) } ?? chat.trouble ?? chat.connection
-        let head = "\(chat.channel) · \(chat.user) · \(standing)".drawable
+        let parts = [chat.channel, chat.presence, chat.user, standing].compactMap(\.self)
+        let head = parts.joined(separator: " · ").drawable
         // However long the trouble's words are, the counts are seen.
         let tail = counts.map { " · " + $0 }.joined()
         let line = (head.fitting(max(width - tail.columns, 0)) + tail).fitting(width)

@@ -14,9 +14,10 @@ struct FormsLogCommand: AsyncParsableCommand {
         usage: "reprise forms log --journal DIR [--limit N] [--json]",
         discussion: """
             Newest first: the event, its state, the decision (shown FORM, noMatch,
-            suppressed FORM WHY, …: docs/forms.md#events), and the forms that were
-            granted for it, with how each was closed. Safe while another process owns
-            the journal. With --json the events have their properties, too.
+            suppressed FORM WHY, vetoed FORM WHY, …: docs/forms.md#events), and its
+            forms: how each was closed, or why it did not come, and until when it is put
+            off. Safe while another process owns the journal. With --json the events have
+            their properties, too.
 
             EXAMPLES
               reprise forms log --journal ./device
@@ -58,9 +59,15 @@ struct FormsLogCommand: AsyncParsableCommand {
     private static func cells(_ event: FormsLogReading) -> [String] {
         [
             event.recordedAt.dayAndTime, event.event, state(event), event.reason ?? "–",
-            event.showings.isEmpty
-                ? "–" : event.showings.map(text).joined(separator: "; "),
+            event.showings.isEmpty && event.decisions.isEmpty
+                ? "–"
+                : (event.showings.map(text) + event.decisions.map(text)).joined(separator: "; "),
         ]
+    }
+
+    private static func text(_ decision: FormsLogReading.Decision) -> String {
+        let until = decision.until.map { ", until \($0.dayAndTime)" } ?? ""
+        return "\(decision.form) not shown: \(decision.reason)\(until)"
     }
 
     private static func text(_ showing: FormsLogReading.Showing) -> String {
@@ -112,6 +119,25 @@ struct FormsLogCommand: AsyncParsableCommand {
                         }
                         json.key("how")
                         if let how = showing.how { json.string(how) } else { null(&json) }
+                    }
+                }
+            }
+            json.key("decisions")
+            json.array { list in
+                for decision in event.decisions {
+                    list.object { json in
+                        json.key("form")
+                        json.string(decision.form)
+                        json.key("at")
+                        json.integer(decision.at.milliseconds)
+                        json.key("until")
+                        if let until = decision.until {
+                            json.integer(until.milliseconds)
+                        } else {
+                            null(&json)
+                        }
+                        json.key("reason")
+                        json.string(decision.reason)
                     }
                 }
             }

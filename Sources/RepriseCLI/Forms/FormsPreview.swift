@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -11,6 +12,30 @@ import RepriseWire
 /// The page on which forms are tried, and the web view's host that answers them there.
 struct FormsPreview: Sendable {
     let file: CatalogueFile
+    /// A file with a theme; nil: the standard one.
+    let theme: String?
+    let isDark: Bool
+
+    /// The theme as the file has it now.
+    ///
+    /// - Throws: ``CommandFailure`` if it cannot be read, or is none.
+    func readTheme() throws -> FormsTheme {
+        var found = FormsTheme()
+        if let theme {
+            guard let data = FileManager.default.contents(atPath: theme) else {
+                throw CommandFailure(
+                    .noInput,
+                    "The file \(theme) cannot be read. Check its name, and that it may be read.")
+            }
+            do {
+                found = try FormsTheme(json: String(decoding: data, as: UTF8.self))
+            } catch let error as RepriseError {
+                throw CommandFailure(.badInput, "\(theme) is no theme: \(error)")
+            }
+        }
+        if isDark { found.appearance = .dark }
+        return found
+    }
 
     /// Serves on 127.0.0.1 until a signal ends it.
     ///
@@ -48,6 +73,7 @@ struct FormsPreview: Sendable {
         case "/page": return page("/")
         case "/forms.js": return page("/forms.js")
         case "/catalogue.json": return catalogue()
+        case "/theme.json": return themeFile()
         default: return Self.response("text/plain", "There is no such page.", status: .notFound)
         }
     }
@@ -72,6 +98,15 @@ struct FormsPreview: Sendable {
         } catch let failure as FormsCatalogueFailure {
             let lines = failure.problems.map(file.line).joined(separator: "\n")
             return Self.response("text/plain", lines, status: .unprocessableContent)
+        } catch {
+            return Self.response("text/plain", "\(error)", status: .unprocessableContent)
+        }
+    }
+
+    private func themeFile() -> Response {
+        do {
+            let text = String(decoding: try readTheme().json, as: UTF8.self)
+            return Self.response("application/json", text)
         } catch {
             return Self.response("text/plain", "\(error)", status: .unprocessableContent)
         }

@@ -20,8 +20,9 @@ enum FormsPreviewPage {
 
     static let css = """
         :root { color-scheme: light dark; font: 14px system-ui, sans-serif; }
-        body { display: flex; gap: 24px; margin: 24px; }
+        body { display: flex; gap: 24px; margin: 24px; background: Canvas; color: CanvasText; }
         nav { display: flex; flex-direction: column; gap: 8px; }
+        nav a { min-width: 24px; min-height: 24px; }
         [aria-current] { font-weight: bold; }
         iframe { border: 1px solid gray; border-radius: 32px; flex: none; }
         ol { font-family: monospace; white-space: pre-wrap; margin: 0; }
@@ -67,7 +68,10 @@ enum FormsPreviewPage {
           const answers = {
             hello: async () => {
               const now = Date.now();
-              answer({ type: 'welcome', protocol: 2, now, locale: navigator.language });
+              const theme = await fetch('/theme.json');
+              if (!theme.ok) return parent.postMessage(await theme.text(), location.origin);
+              answer({ type: 'welcome', protocol: 2, now, locale: navigator.language,
+                theme: await theme.json() });
               const catalogue = await (await fetch('/catalogue.json')).json();
               const form = catalogue.forms.find((each) => each.id === id);
               if (!form) return parent.postMessage('There is no such form.', location.origin);

@@ -119,10 +119,17 @@ struct ChannelsCommand: AsyncParsableCommand {
 
     private static func cells(_ channel: HTTPMembers) -> [String] {
         [
-            channel.text("channelId") ?? "?", channel.integer("unread").map(\.grouped) ?? "–",
+            channel.text("channelId") ?? "?", unread(channel) ?? "–",
             channel.integer("head").map(\.grouped) ?? "–", channel.text("visibility") ?? "?",
             channel.text("role") ?? "–", channel.text("title") ?? "",
         ]
+    }
+
+    /// With how many mention the user: `12 (3 @you)`.
+    private static func unread(_ channel: HTTPMembers) -> String? {
+        channel.integer("unread").map { count in
+            count.grouped + (channel.integer("mentions").map { " (\($0.grouped) @you)" } ?? "")
+        }
     }
 
     private static func description(_ channel: HTTPMembers) -> String {
@@ -132,7 +139,7 @@ struct ChannelsCommand: AsyncParsableCommand {
             ("role", channel.text("role")), ("head", channel.integer("head")?.grouped),
             ("floor", channel.integer("floor")?.grouped), ("epoch", channel.text("epoch")),
             ("read", channel.integer("read")?.grouped),
-            ("unread", channel.integer("unread")?.grouped),
+            ("unread", unread(channel)),
         ]
         if let retention = channel.raw("retention") {
             lines.append(("keeps", String(decoding: retention, as: UTF8.self)))

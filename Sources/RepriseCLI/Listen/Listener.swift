@@ -25,11 +25,11 @@ struct Listener: Sendable {
     /// - Returns: whether everything was printed.
     /// - Throws: ``BrokenPipe``; ``RepriseError``.
     func run() async throws -> Bool {
-        let closed = WakeUp()
+        let closed = Signal()
         for name in channels {
             try await reprise.channel(name).read(Self.reader) { message in
                 do { try printer.print(message) } catch {
-                    closed.ring()
+                    closed.raise()
                     throw error
                 }
             }

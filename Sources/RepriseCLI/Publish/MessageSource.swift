@@ -1,4 +1,6 @@
 import RepriseCommandLine
+import RepriseCore
+import RepriseWire
 
 /// The bodies to publish, one by one: from the command line, a file or standard input.
 struct MessageSource: AsyncSequence, Sendable {
@@ -12,14 +14,19 @@ struct MessageSource: AsyncSequence, Sendable {
     let origin: Origin
     /// Whether lines are JSON.
     let isJSON: Bool
+    /// The users whom each message mentions.
+    var mentions: [UserID] = []
 
     struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate var texts: [String] = []
         fileprivate var reader: InputLineReader?
         fileprivate let isJSON: Bool
+        fileprivate let mentions: [UserID]
         private var taken = 0
 
-        fileprivate init(isJSON: Bool) { self.isJSON = isJSON }
+        fileprivate init(isJSON: Bool, mentions: [UserID]) {
+            (self.isJSON, self.mentions) = (isJSON, mentions)
+        }
 
         mutating func next() async throws -> [UInt8]? {
             guard let reader else { return try nextText() }
@@ -40,14 +47,22 @@ struct MessageSource: AsyncSequence, Sendable {
         }
 
         private func body(_ line: [UInt8], place: String) throws -> [UInt8] {
-            isJSON
+            let body =
+                isJSON
                 ? try MessageBody.json(line, place: place)
                 : try MessageBody.text(line, place: place)
+            guard !mentions.isEmpty else { return body }
+            do {
+                let object = isJSON ? body : Array(#"{"text":"#.utf8) + body + [UInt8(ascii: "}")]
+                return try MessageBody.json(Mentions.add(mentions, to: object), place: place)
+            } catch let error as RepriseError {
+                throw CommandFailure(.badInput, "\(place): \(error.message)")
+            }
         }
     }
 
     func makeAsyncIterator() -> AsyncIterator {
-        var iterator = AsyncIterator(isJSON: isJSON)
+        var iterator = AsyncIterator(isJSON: isJSON, mentions: mentions)
         switch origin {
         case .texts(let texts): iterator.texts = texts
         case .lines(let reader): iterator.reader = reader

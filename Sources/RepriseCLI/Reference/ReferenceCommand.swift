@@ -23,8 +23,8 @@ struct ReferenceCommand: ParsableCommand {
         .wire, .client, .journal, .channels, .network, .apple, .forms, .formsPage, .catalogues,
         .chains,
         .workers,
-        .schedules, .reminders, .taps, .notices, .noticeSettings, .server, .log, .http, .access,
-        .accounts, .cluster, .push, .tool,
+        .schedules, .reminders, .taps, .notices, .noticeSettings, .server, .presence, .log, .http,
+        .access, .accounts, .cluster, .push, .tool,
     ]
 
     func run() throws {

@@ -26,6 +26,7 @@ struct ServeSettings: Sendable {
         var connectionsPerUser: Int?
         var connectionsPerAddress: Int?
         var publishesPerSecond: Int?
+        var hasPresence: Bool?
         var push = PushFlags()
         var cluster = ClusterFlags()
         var logLevel: String?
@@ -45,6 +46,7 @@ struct ServeSettings: Sendable {
     let connectionsPerUser: Int?
     let connectionsPerAddress: Int?
     let publishesPerSecond: Int?
+    let hasPresence: Bool
     let push: PushConfiguration
     /// Nil if the messages are in `data`.
     let cluster: ClusterSettings?
@@ -78,6 +80,7 @@ struct ServeSettings: Sendable {
         connectionsPerAddress = reader.int(forKey: "connectionsPerAddress")
         publishesPerSecond = reader.int(forKey: "publishesPerSecond")
         origins = reader.stringArray(forKey: "origins", default: [])
+        hasPresence = reader.bool(forKey: "presence", default: false)
         let keys = reader.string(forKey: "keys")
         let jwks = reader.string(forKey: "jwks")
         let certificate = reader.string(forKey: "tlsCert")
@@ -105,6 +108,7 @@ struct ServeSettings: Sendable {
         configuration.tls = tls
         configuration.origins = origins
         configuration.push = push
+        configuration.presence = hasPresence
         if let connectionsPerUser { configuration.limits.connectionsPerUser = connectionsPerUser }
         if let connectionsPerAddress {
             configuration.limits.httpConnectionsPerAddress = connectionsPerAddress
@@ -192,6 +196,7 @@ struct ServeSettings: Sendable {
         "host", "port", "data", "keepMessages", "keepDays", "dev", "logLevel",
         "keys", "jwks", "audience", "tlsCert", "tlsKey", "origins",
         "connectionsPerUser", "connectionsPerAddress", "publishesPerSecond", "backups",
+        "presence",
     ]).union(PushFlags.names).union(ClusterFlags.names)
 
     private static func provider(_ path: String) async throws -> any ConfigProvider {
@@ -235,6 +240,7 @@ extension ServeSettings.Flags {
         }
         if let keepDays { values["keepDays"] = ConfigValue(.int(keepDays), isSecret: false) }
         if let isDevelopment { values["dev"] = ConfigValue(.bool(isDevelopment), isSecret: false) }
+        if let hasPresence { values["presence"] = ConfigValue(.bool(hasPresence), isSecret: false) }
         let texts = [
             "keys": keys, "jwks": jwks, "audience": audience, "tlsCert": tlsCertificate,
             "tlsKey": tlsKey, "backups": backups,

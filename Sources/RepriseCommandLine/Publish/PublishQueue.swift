@@ -56,10 +56,11 @@ package final class PublishQueue: Sendable {
         }
     }
 
-    /// Rung when a message may fit.
-    package let room = WakeUp()
+    /// Raised when a message may fit.
+    package let room = Signal()
     private let state: Mutex<State>
-    private let work = Mutex(WakeUp())
+    /// Raised when there may be work for the writer.
+    private let work = Signal()
     private let onAcknowledged: @Sendable (EntryID, Int64) -> Void
 
     package init(channel: ChannelName, onAcknowledged: @escaping @Sendable (EntryID, Int64) -> Void)
@@ -92,31 +93,28 @@ package final class PublishQueue: Sendable {
             state.window.admit(body)
             return true
         }
-        if isAdmitted { ringForWork() }
+        if isAdmitted { work.raise() }
         return isAdmitted
     }
 
     func endInput() {
         state.withLock { $0.inputEnded = true }
-        ringForWork()
+        work.raise()
     }
 
     // MARK: From the connection
 
     /// Begins a connection.
     ///
-    /// - Returns: rung when work may be available; a bell serves one connection, because it ends
-    ///   with its sleeper.
-    package func connected() -> WakeUp {
-        let bell = WakeUp()
-        work.withLock { $0 = bell }
+    /// - Returns: raised when work may be available.
+    package func connected() -> Signal {
         state.withLock { state in
             state.isConnected = true
             state.pausedUntil = nil
             state.lastNews = .now
         }
-        bell.ring()
-        return bell
+        work.raise()
+        return work
     }
 
     package func disconnected() {
@@ -163,9 +161,7 @@ package final class PublishQueue: Sendable {
             default: break
             }
         }
-        room.ring()
-        ringForWork()
+        room.raise()
+        work.raise()
     }
-
-    private func ringForWork() { work.withLock { $0 }.ring() }
 }

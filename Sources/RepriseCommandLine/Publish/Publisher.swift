@@ -124,13 +124,13 @@ package struct Publisher: Sendable {
         let socket = try await WireConnection.open(
             server, dialer: dialer, token: caller?.token())
         onWelcome()
-        let bell = queue.connected()
+        let work = queue.connected()
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await socket.read { try queue.received($0) } }
                 group.addTask { try await watch() }
                 group.addTask {
-                    try await write(to: socket, bell)
+                    try await write(to: socket, work)
                     throw Finished()
                 }
                 try await group.next()
@@ -146,13 +146,13 @@ package struct Publisher: Sendable {
 
     private struct Finished: Error {}
 
-    private func write(to socket: WireConnection, _ bell: WakeUp) async throws {
+    private func write(to socket: WireConnection, _ work: Signal) async throws {
         while true {
             try Task.checkCancellation()
             switch queue.next() {
             case .send(let frames): try await socket.send(frames)
             case .sleep(let until): try await Task.sleep(until: until, clock: .continuous)
-            case .wait: await bell.wait()
+            case .wait: await work.wait()
             case .done: return
             }
         }
