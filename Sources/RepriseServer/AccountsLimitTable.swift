@@ -72,6 +72,10 @@ extension LimitTable {
         "[push.md](../push.md) describes what is pushed.",
         [
             Limit(
+                "push.activeElsewhere",
+                "who has read on a device is active there, where he wants no sound elsewhere",
+                "\(PushPayloadLimits.activeElsewhere)", "then pushes have a sound again"),
+            Limit(
                 "push.grace", "a connected device receives a message itself before it is pushed",
                 """
                 \(PushLimits.grace), and up to \(PushLimits.slot) to group a channel's messages; \

@@ -19,6 +19,9 @@ extension LimitTable {
                 "\(ClusterLimits.waitingHellos) at each gateway",
                 "closed with `4101`; the device comes back later"),
             Limit(
+                "cluster.position", "a `GET` that waits for its `Reprise-Position`",
+                "\(ClusterLimits.positionWait)", "it asks the journal, as one without"),
+            Limit(
                 "cluster.devices", "devices whose newest hello is remembered",
                 "\(ClusterLimits.devices)",
                 "the one that came least recently is closed with `4104`, and says hello again"),

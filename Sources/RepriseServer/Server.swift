@@ -48,8 +48,11 @@ public struct Server: Service {
     /// Opens the journal of the cluster that this server is in; nil if it is alone.
     private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
     private let schedule: BaseKeeper.Schedule
+    private let exchange: PresenceExchange.Settings
     private let entrances = RunningAccess()
     private let admission: Admission?
+    /// Replaces the configured one; for tests.
+    private let givenAuthenticator: (any Authenticating)?
     /// Replace the configured providers; for tests.
     private let givenProviders: [any PushProvider]?
 
@@ -91,14 +94,16 @@ public struct Server: Service {
 
     /// Makes a server whose log `openLog` opens.
     ///
-    /// `onReady` gives tests the gateway. `admission` is nil where access is open.
+    /// `onReady` gives tests the gateway. `admission` replaces authenticator and accounts; where
+    /// both it and `authenticator` are nil, the configuration says who may come in.
     package init(
         configuration: ServerConfiguration, logger: Logger,
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
         openLog: @escaping @Sendable () throws -> any MessageLog,
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
         schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil,
-        providers: [any PushProvider]? = nil
+        authenticator: (any Authenticating)? = nil, providers: [any PushProvider]? = nil,
+        exchange: PresenceExchange.Settings = PresenceExchange.Settings()
     ) {
         self.configuration = configuration
         self.logger = logger
@@ -106,7 +111,9 @@ public struct Server: Service {
         self.openLog = openLog
         self.openJournal = openJournal
         self.schedule = schedule
+        self.exchange = exchange
         self.admission = admission
+        givenAuthenticator = authenticator
         givenProviders = providers
     }
 
@@ -143,7 +150,9 @@ public struct Server: Service {
         }
         let admission =
             self.admission
-            ?? accessControl.authenticator.map { Admission(authenticator: $0, accounts: accounts) }
+            ?? (givenAuthenticator ?? accessControl.authenticator).map {
+                Admission(authenticator: $0, accounts: accounts)
+            }
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let devices = ConnectedDevices()
@@ -158,14 +167,20 @@ public struct Server: Service {
             pushing.committed($0)
         }
         let committer = Committer(
-            log: log, clock: storage.cluster == nil ? nil : clock,
+            log: log, clock: storage.cluster == nil ? nil : clock, logger: logger,
             // In a cluster the events come with the journal, those of others too.
             onCommit: { if storage.cluster == nil { onCommit($0) } },
             onFailure: { hub.storingFailed(in: $0) })
+        let presence =
+            configuration.presence && admission != nil
+            ? PresenceService(
+                accounts: accounts, cluster: storage.cluster, exchange: exchange,
+                metrics: metrics, clock: clock, logger: logger)
+            : nil
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
-            admission: admission, devices: devices, cluster: storage.cluster, metrics: metrics,
-            clock: clock, logger: logger, descriptors: descriptors)
+            admission: admission, devices: devices, cluster: storage.cluster, presence: presence,
+            metrics: metrics, clock: clock, logger: logger, descriptors: descriptors)
         let result = await withTaskGroup(of: Part.self) { parts in
             if let cluster = storage.cluster {
                 parts.addTask {
@@ -194,10 +209,13 @@ public struct Server: Service {
                     await Self.result {
                         guard try await hasCaughtUp(storage.cluster) else { return }
                         try await serve(on: group, gateway, log, accounts, accessControl, pushing)
+                        // A gateway stores nothing once it does not follow its journal.
+                        await presence?.end()
                     })
             }
             return await ended(&parts, committer, pushing)
         }
+        await presence?.write()
         await storage.close()
         try result.get()
     }
@@ -258,11 +276,12 @@ public struct Server: Service {
     ) async throws {
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
-        async let _: Void? = gateway.cluster?.keepHouse()
+        async let _: Void? = gateway.cluster?.keepRules()
         async let _: Void? = gateway.cluster?.bases?.run()
         async let _: Void? = gateway.cluster?.hearTyping { gateway.hub.typing($0) }
+        async let _: Void? = gateway.presence?.hear()
         async let _: Void? = gateway.cluster?.watchJournal()
-        async let _: Void = tellDirectories(of: accounts, gateway, log)
+        async let _: Void = keepDirectories(of: accounts, gateway, log)
         async let _: Void = Housekeeping(
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
@@ -273,14 +292,19 @@ public struct Server: Service {
         }
     }
 
-    private func tellDirectories(
+    /// Has the users' directories told by one gateway at a time, with the cluster's housekeeping.
+    private func keepDirectories(
         of accounts: Accounts, _ gateway: Gateway, _ log: any MessageLog
     ) async {
-        guard accounts.tellsDirectories, gateway.asksWho else { return }
-        await DirectoryPublisher(
+        let publisher = DirectoryPublisher(
             accounts: accounts, log: log, committer: gateway.committer, clock: gateway.clock,
-            logger: logger
-        ).run()
+            logger: logger)
+        let tells = gateway.asksWho
+        if let cluster = gateway.cluster {
+            await cluster.keepHouse { if tells { await publisher.run() } }
+        } else if tells {
+            await publisher.run()
+        }
     }
 
     /// Reloads keys and certificate without closing connections; an unusable file is logged and the
@@ -351,6 +375,7 @@ public struct Server: Service {
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }
         services.webPushKey = pushing.webPushKey
+        services.presence = gateway.presence
         services.endpoints = EndpointGuard(
             allowsPrivate: configuration.push.webPush?.allowsPrivate ?? false)
         services.backup = configuration.backups.map { folder in

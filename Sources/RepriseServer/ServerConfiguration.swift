@@ -40,6 +40,10 @@ public struct ServerConfiguration: Hashable, Sendable {
     public var origins: [String] = []
     /// The push services for devices that are not connected.
     public var push = PushConfiguration()
+    /// Whether members of a channel are told who of the others is there, as far as they ask.
+    ///
+    /// It needs users: see `docs/channels.md`. In a cluster all gateways need the same.
+    public var presence = false
     private var makesChannels: Bool?
 
     /// Whether a channel that nobody made is public.
@@ -74,6 +78,12 @@ extension ServerConfiguration {
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with a remedy.
     public func check() throws {
         try checkAccess()
+        guard !presence || access != .open else {
+            throw RepriseError(
+                .badConfiguration, "Presence is of users, and this server asks nobody who he is.",
+                remedy: "Give it keys (--keys FILE or --jwks URL) or --dev, "
+                    + "or leave out --presence.")
+        }
         if case .tokens(.jwks(let url)) = access { _ = try KeySetURL(url) }
         _ = try BrowserRules(origins: origins, asksNobody: false)
         try push.check()

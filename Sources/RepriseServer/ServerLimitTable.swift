@@ -4,6 +4,7 @@ import RepriseWire
 private let serverLimits = ServerLimits()
 private let committerLimits = Committer.Limits()
 private let httpLimits = HTTPLimits()
+private let exchange = PresenceExchange.Settings()
 private let logConfiguration = SQLiteMessageLog.Configuration()
 
 extension LimitTable {
@@ -130,6 +131,57 @@ extension LimitTable {
                 "server.closeFrame", "a peer's close frame waits for earlier answers",
                 "half of the shutdown: \(serverLimits.shutdown / 2)",
                 "the connection is closed; accepted messages are stored"),
+        ])
+
+    /// Printed into `docs/limits/accounts.md`.
+    package static let presence: Self = LimitTable(
+        "accounts", "Presence",
+        "Of a server that tells it: `--presence`.",
+        [
+            Limit(
+                "presence.members", "members of a channel all of whose presence is told",
+                "\(WireLimits.watchedUsers)",
+                "`presence` with `tooManyMembers`: a device names the users whom it shows"),
+            Limit(
+                "presence.changes", "frames of changes to a connection",
+                "one in \(WireLimits.presence)", "the next one has the newest of each user"),
+            Limit(
+                "presence.users", "users in a frame", "\(WireLimits.presentUsers)",
+                "the others come in another frame"),
+            Limit(
+                "presence.looks", "looks into the accounts for a connection",
+                "one in \(WireLimits.presence), one at a time; after a failure again",
+                "a watch that came meanwhile is answered then"),
+            Limit(
+                "presence.grace", "a watched user without a connection",
+                "\(PresenceBoard.Settings().grace)", "`offline`"),
+            Limit(
+                "presence.seen", "when users were seen last",
+                """
+                written at most once in \(PresenceBoard.Settings().betweenWrites) for all, and at \
+                the end of the server
+                """,
+                "after a crash it may be as much earlier"),
+            Limit(
+                "presence.said", "messages about presence to the other gateways of a cluster",
+                """
+                one in \(exchange.interval), in parts of \(PresenceNews.users) users; all is asked \
+                and told again every \(exchange.renewal)
+                """,
+                "the next one has the newest of each user"),
+            Limit(
+                "presence.lease", "what another gateway has asked or told",
+                "\(exchange.lease) since it was heard, looked at every \(exchange.renewal)",
+                "forgotten: the user is `offline`, unless a third gateway tells of him"),
+            Limit(
+                "presence.asked", "watched users for whom a gateway asks the others",
+                "\(exchange.asked)", "of more it knows its own connections alone"),
+            Limit(
+                "presence.wanted", "users for whom a gateway is asked by all others",
+                "\(exchange.wanted)", "it tells nothing of more"),
+            Limit(
+                "presence.gateways", "gateways that tell of one user", "\(exchange.gateways)",
+                "what more of them tell of him is ignored"),
         ])
 
     /// Printed into `docs/limits/server.md`.

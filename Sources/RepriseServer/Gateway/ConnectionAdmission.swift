@@ -7,17 +7,29 @@ struct ConnectionAdmission {
     private var device: ConnectingDevice?
     /// The user among whose connections it counts.
     private var user: UserID?
+    /// Whether it has said that it is idle.
+    private var isIdle = false
 
     /// Counts it as a connection of its user, within the limit.
     mutating func admit(_ user: UserID, by gateway: Gateway) -> Bool {
         guard gateway.admits(user) else { return false }
         self.user = user
+        gateway.presence?.connected(user)
         return true
     }
 
     /// It counts no more among its user's connections.
     mutating func release(at gateway: Gateway) {
-        if let user = user.take() { gateway.left(user) }
+        guard let user = user.take() else { return }
+        gateway.left(user)
+        gateway.presence?.left(user, wasIdle: isIdle)
+    }
+
+    /// Its device is in use, or idle.
+    mutating func reported(isIdle: Bool, to presence: PresenceService) {
+        guard let user, isIdle != self.isIdle else { return }
+        self.isIdle = isIdle
+        presence.reported(user, isIdle: isIdle)
     }
 
     /// Enters it among its device's connections.

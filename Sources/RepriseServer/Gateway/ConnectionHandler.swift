@@ -77,6 +77,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         loopHub.remove(self)
         leaveSeat()
         admission.end(place, at: gateway)
+        gateway.presence?.ended(id)
         log(.debug, "disconnected")
     }
 
@@ -237,7 +238,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         goOn()
     }
 
-    private var place: Gateway.Place { .init(id: id, shard: loopHub.shard) }
+    var place: Gateway.Place { .init(id: id, shard: loopHub.shard) }
 
     /// Counts it as a connection of its user, within the limit.
     private func admit() -> Bool {
@@ -250,6 +251,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         loopHub.identified(self, as: user)
         if let device = machine.device { gateway.sawDevice(device, of: user) }
         return true
+    }
+
+    /// The device is in use, or idle.
+    func reported(isIdle: Bool, to presence: PresenceService) {
+        admission.reported(isIdle: isIdle, to: presence)
     }
 
     private func receiveWaiting() {
@@ -285,7 +291,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 .init(
                     version: ClientFrame.Hello.currentVersion, time: gateway.clock.wall(),
                     heartbeat: gateway.limits.heartbeat, server: "reprise", session: session,
-                    directory: session.flatMap { gateway.directory(of: $0.user) })))
+                    directory: session.flatMap { gateway.directory(of: $0.user) },
+                    hasPresence: session != nil && gateway.presence != nil)))
         lookLater()
     }
 
@@ -323,6 +330,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         retryAfter: Duration? = nil
     ) {
         gateway.metrics.refused("publish", code)
+        log(
+            .debug, "A message is refused.",
+            [
+                "message": message.id.text, "channel": message.channel.text,
+                "user": principal.user?.text, "code": "\(code)", "reason": text,
+            ])
         send(
             .refused(
                 .init(
@@ -335,6 +348,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if isWritable {
             readAgain()
             subscriptions.readWhatWasMissed()
+            requests.tellMissedPresence()
         } else {
             gateway.metrics.demotions.increment()
             log(.debug, "too much is unsent")
@@ -485,8 +499,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    func log(_ level: Logger.Level, _ what: Logger.Message, _ metadata: Logger.Metadata = [:]) {
-        gateway.logger.log(
-            level: level, what, metadata: metadata.merging(["connection": "\(id)"]) { $1 })
+    /// Logs a line of this connection; `values` is not called while the level is off.
+    ///
+    /// The log's output escapes them.
+    func log(
+        _ level: Logger.Level, _ what: Logger.Message,
+        _ values: @autoclosure () -> [String: String?] = [:]
+    ) {
+        let logger = gateway.logger
+        guard logger.logLevel <= level else { return }
+        var metadata: Logger.Metadata = ["connection": "\(id)"]
+        for (key, value) in values() {
+            if let value { metadata[key] = .string(value) }
+        }
+        logger.log(level: level, what, metadata: metadata)
     }
 }

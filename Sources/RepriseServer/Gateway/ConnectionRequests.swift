@@ -15,6 +15,7 @@ final class ConnectionRequests {
     private var publishes: [NewMessage] = []
     /// What they carry in a cluster.
     var fence: FencingToken?
+    private var owesPresence = false
 
     init(of connection: ConnectionHandler) {
         self.connection = connection
@@ -49,6 +50,10 @@ final class ConnectionRequests {
         case .unsubscribe(let channels): channels.forEach(leave)
         case .receipt(let receipt): request(.receipt(receipt), in: receipt.channel)
         case .typing(let channel, let isTyping): request(.typing(isTyping), in: channel)
+        case .presence(let state):
+            guard let presence = gateway.presence else { return refusePresence() }
+            connection.reported(isIdle: state == .idle, to: presence)
+        case .watch(let wanted): watch(wanted)
         case .hello, .authenticate: break  // the machine has answered with more than accept
         }
     }
@@ -281,6 +286,37 @@ final class ConnectionRequests {
             !subscription.machine.isHeld
         else { return }
         loopHub.typed(isTyping, by: user, at: connection.id, in: channel)
+    }
+
+    // MARK: Presence
+
+    private func watch(_ wanted: [ClientFrame.Watch]) {
+        guard let presence = gateway.presence, let user = connection.principal.user else {
+            return refusePresence()
+        }
+        presence.watched(wanted, by: connection.place, of: user)
+    }
+
+    /// Sends presence of others; not under backpressure, when it would be stale.
+    func told(_ frame: ByteBuffer) {
+        guard connection.machine.isOpen else { return }
+        if connection.isWritable { connection.send(frame) } else { owesPresence = true }
+    }
+
+    /// The backlog is drained: what was not sent meanwhile is looked at again.
+    func tellMissedPresence() {
+        guard owesPresence else { return }
+        owesPresence = false
+        gateway.presence?.missed(by: connection.id)
+    }
+
+    private func refusePresence() {
+        gateway.metrics.refused("presence", .notOffered)
+        connection.send(
+            .refused(
+                .init(
+                    channel: nil, id: nil, code: .notOffered,
+                    message: "This server does not tell presence.")))
     }
 
     /// Without a channel, because that would end a subscription.

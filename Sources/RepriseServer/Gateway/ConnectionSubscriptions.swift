@@ -85,11 +85,23 @@ final class ConnectionSubscriptions {
         case .send:
             connection.send(run.bytes)
             loopHub.eventsSent += run.count
+            if gateway.logsEvents { log(run, after: run.prev) }
         case .sendAfter(let sequence):
             connection.send(run.bytes(after: sequence))
             loopHub.eventsSent += run.count(after: sequence)
+            if gateway.logsEvents { log(run, after: sequence) }
         case .skip: readIfWanted(subscription)
         }
+    }
+
+    private func log(_ run: LiveRun, after sequence: Int64) {
+        connection.log(
+            .trace, "Events are sent.",
+            [
+                "channel": run.channel.text, "user": connection.principal.user?.text,
+                "device": connection.machine.device?.text, "after": "\(sequence)",
+                "through": "\(run.seq)",
+            ])
     }
 
     // MARK: Catch-up
@@ -146,6 +158,7 @@ final class ConnectionSubscriptions {
         if step.sendsPage {
             sendPage(answer.page)
             gateway.metrics.caughtUpEvents.increment(by: answer.eventCount)
+            subscription.catchUp?.events += answer.eventCount
         }
         perform(step.actions, for: subscription, answer.positions)
         settle(subscription)

@@ -26,10 +26,14 @@ package final class Gateway: Sendable {
     /// What the device has seen anywhere is here once its hello is.
     package let cluster: ClusterMember?
     package let metrics: ServerMetrics
+    /// Tells users of others; nil where that is not offered.
+    let presence: PresenceService?
     /// The publish rate limits of users, over all transports.
     package let limiter: RateLimiter
     let clock: any Timekeeper
     let logger: Logger
+    /// Whether each live event is logged: asked for each subscriber of it.
+    let logsEvents: Bool
     package let committer: Committer
     let reader: LogReader
     let httpConnections: HTTPConnections
@@ -55,6 +59,7 @@ package final class Gateway: Sendable {
     ///     without the other: an authenticated user without accounts would be allowed everything.
     ///   - devices: where connections are entered.
     ///   - cluster: nil if this server is alone.
+    ///   - presence: nil where it is not offered.
     ///   - metrics: the counters.
     ///   - clock: the time.
     ///   - logger: receives connection ids and reasons.
@@ -62,7 +67,7 @@ package final class Gateway: Sendable {
     package init(
         limits: ServerLimits, hub: Hub, log: any MessageLog, committer: Committer,
         admission: Admission? = nil, devices: ConnectedDevices = ConnectedDevices(),
-        cluster: ClusterMember? = nil,
+        cluster: ClusterMember? = nil, presence: PresenceService? = nil,
         metrics: ServerMetrics = ServerMetrics(), clock: any Timekeeper, logger: Logger,
         descriptors: Int? = nil
     ) {
@@ -74,10 +79,12 @@ package final class Gateway: Sendable {
         self.accounts = accounts
         self.devices = devices
         self.cluster = cluster
+        self.presence = presence
         self.metrics = metrics
         self.log = log
         self.clock = clock
         self.logger = logger
+        logsEvents = logger.logLevel <= .trace
         httpConnections = HTTPConnections(
             .init(limits, descriptors: descriptors),
             warning: ThrottledWarning(logger: logger, clock: clock))
@@ -93,7 +100,10 @@ package final class Gateway: Sendable {
             notReading: limits.notReading, closeHandshake: limits.closeHandshake,
             draining: limits.shutdown / 2, publishesInFlight: limits.publishesInFlight)
         watch()
-        accounts?.onAccessChanged { hub.accessChanged($0, $1) }
+        accounts?.onAccessChanged { channel, user in
+            hub.accessChanged(channel, user)
+            presence?.membersChanged(in: channel)
+        }
     }
 
     /// The number of WebSocket connections.
@@ -296,6 +306,12 @@ package final class Gateway: Sendable {
     /// Notifies those who may see where a user now stands: by the receipt of a connection, which
     /// has its answer by that, or for 0 by other means.
     package func tell(_ moved: AccountEffects.Move, by id: UInt64 = 0) async throws {
+        logger.tell(
+            .debug, "A position has moved.",
+            [
+                "channel": moved.channel.text, "user": moved.position.user.text,
+                "read": "\(moved.position.read)", "delivered": "\(moved.position.delivered)",
+            ])
         guard let accounts else { return }
         let members = try await accounts.memberCount(of: moved.channel)
         hub.moved(

@@ -11,6 +11,19 @@ extension HTTPRoutes {
             try Response(try await services.accounts.profile(of: try call.me()))
         }
         on(.put, "/v1/profile", in: router) { try await setProfile($0) }
+        on(.get, "/v1/presence", in: router) { call in
+            let user = try call.me()
+            return try Response(["hidden": try await presenceService().hides(user)])
+        }
+        on(.put, "/v1/presence", in: router) { try await setPresence($0) }
+        for (method, isArchived) in [(HTTPRequest.Method.put, true), (.delete, false)] {
+            on(method, "/v1/archive/:channel", in: router) { call in
+                let command = SetArchived(
+                    try call.channel(), isArchived, of: try call.me())
+                try await services.accounts.perform(command)
+                return Response(status: .noContent)
+            }
+        }
         on(.get, "/v1/devices", in: router) { try await devices($0) }
         on(.put, "/v1/devices/:device", in: router) { try await setDevice($0) }
         on(.delete, "/v1/devices/:device", in: router) { call in
@@ -30,6 +43,27 @@ extension HTTPRoutes {
             try await services.accounts.perform(SetProfile(profile, of: user))
             return try Response(profile)
         }
+    }
+
+    private func setPresence(_ call: HTTPRouteCall) async throws -> Response {
+        let user = try call.me()
+        return try await withObject(call, check: { _ = try presenceService() }) { object in
+            guard object.optional("hidden") != nil else {
+                throw RepriseError(.malformed, "hidden is missing.")
+            }
+            return try object.bool("hidden")
+        } _: { (isHidden: Bool) in
+            try await presenceService().hide(user, isHidden)
+            return try Response(["hidden": isHidden])
+        }
+    }
+
+    private func presenceService() throws -> PresenceService {
+        guard let presence = services.presence else {
+            throw HTTPFailure(
+                .notFound, "notConfigured", "The server was started without --presence.")
+        }
+        return presence
     }
 
     private func devices(_ call: HTTPRouteCall) async throws -> Response {

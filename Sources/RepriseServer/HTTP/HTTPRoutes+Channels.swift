@@ -31,12 +31,13 @@ extension HTTPRoutes {
     private func channel(_ call: HTTPRouteCall) async throws -> Response {
         let name = try call.channel()
         _ = try await readingGrant(call, in: name)
-        // A channel that nobody made exists if it may be read: as a public one.
+        // A channel that nobody made exists if it may be read: as a public one, or a directory.
         let record =
             try await services.accounts.channel(name)
             ?? ChannelRecord(
-                name: name, settings: ChannelSettings(), maker: nil,
-                made: WallTime(milliseconds: 0))
+                name: name,
+                settings: ChannelSettings(visibility: name.isDirectory ? .private : .public),
+                maker: nil, made: WallTime(milliseconds: 0))
         return try await response(record, to: call.who)
     }
 
@@ -77,7 +78,10 @@ extension HTTPRoutes {
         (answer.read, answer.delivered) = (position?.read ?? 0, position?.delivered ?? 0)
         let unread = try await unread(
             of: user, in: record.name, grant, read: position?.read ?? 0)
-        if let unread { (answer.unread, answer.head) = (unread.count, unread.head) }
+        if let unread {
+            (answer.unread, answer.head) = (unread.count, unread.head)
+            answer.mentions = unread.mentionsOrNil
+        }
         return answer
     }
 }
@@ -108,6 +112,7 @@ private struct ChannelAnswer: Encodable {
     var read: Int64?
     var delivered: Int64?
     var unread: Int64?
+    var mentions: Int64?
 
     init(_ record: ChannelRecord, _ state: LogChannelState) {
         channelId = record.name.text

@@ -60,15 +60,18 @@ extension HTTPRoutes {
     private func setMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
-        return try await withObject(call, empty: .member) {
+        return try await withObject(call, empty: .some(nil)) {
             // Before the body is read; what holds is decided when it is written.
             let joining = SetMember(user, .member, in: channel, by: call.who)
             _ = try await grant(call, in: channel, with: joining.isAllowed)
         } read: {
-            try $0.word("role") ?? .member
-        } _: { (role: Member.Role) in
+            try $0.word("role")
+        } _: { (asked: Member.Role?) in
+            // An invitation that names no role takes none from an owner.
+            var role = asked
+            if role == nil { role = try await services.accounts.member(user, in: channel)?.role }
             let set = try await services.accounts.perform(
-                SetMember(user, role, in: channel, by: call.who))
+                SetMember(user, role ?? .member, in: channel, by: call.who))
             return try Response(MemberAnswer(set.member), status: set.isNew ? .created : .ok)
         }
     }

@@ -7,6 +7,7 @@ import RepriseWire
 extension HTTPRoutes {
     private static let channelMute: RouterPath = "/v1/mutes/channels/:channel"
     private static let userMute: RouterPath = "/v1/mutes/users/:user"
+    private static let elsewhere: RouterPath = "/v1/mutes/elsewhere"
     private static let hours: RouterPath = "/v1/quiet-hours"
 
     func addNotices<Context: RequestContext>(to router: Router<Context>) {
@@ -17,6 +18,11 @@ extension HTTPRoutes {
             try await unmute($0, .channel(try $0.channel()))
         }
         on(.delete, Self.userMute, in: router) { try await unmute($0, .user(try $0.user())) }
+        on(.put, Self.elsewhere, in: router) { try await setSilentElsewhere($0) }
+        on(.delete, Self.elsewhere, in: router) { call in
+            try await services.accounts.perform(SetSilentElsewhere(false, of: try call.me()))
+            return Response(status: .noContent)
+        }
         on(.get, Self.hours, in: router) { try await quietHours($0) }
         on(.put, Self.hours, in: router) { try await setQuietHours($0) }
         on(.delete, Self.hours, in: router) { try await removeQuietHours($0) }
@@ -26,21 +32,41 @@ extension HTTPRoutes {
         on(.get, "/v1/channels/:channel/deliveries/:seq", in: router) {
             try await deliveries($0)
         }
+        on(.get, "/v1/channels/:channel/deliveries/:seq/devices", in: router) {
+            try await deviceDeliveries($0)
+        }
     }
 
     // MARK: Mutes
 
     private func mutes(_ call: HTTPRouteCall) async throws -> Response {
-        let mutes = try await services.accounts.mutes.all(
-            of: try call.me(), at: services.clock.wall())
-        return try Response(["mutes": mutes.map(MuteAnswer.init)])
+        let user = try call.me()
+        let store = services.accounts.mutes
+        let mutes = try await store.all(of: user, at: services.clock.wall())
+        return try Response(
+            MutesAnswer(
+                mutes: mutes.map(MuteAnswer.init),
+                elsewhere: try await store.isSilentElsewhere(user) ? true : nil))
+    }
+
+    private func setSilentElsewhere(_ call: HTTPRouteCall) async throws -> Response {
+        let user = try call.me()
+        return try await withObject(call, read: { _ in true }) { isSilent in
+            try await services.accounts.perform(SetSilentElsewhere(isSilent, of: user))
+            return try Response(["elsewhere": isSilent])
+        }
     }
 
     private func mute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
         let user = try call.me()
         return try await withObject(call) { object in
             let until = try object.number("until", in: 0...WireLimits.greatestSequence)
-            return Mute(subject, until: until.map { WallTime(milliseconds: $0) })
+            let exceptMentions = try object.optional("exceptMentions").map { _ in
+                try object.bool("exceptMentions")
+            }
+            return Mute(
+                subject, until: until.map { WallTime(milliseconds: $0) },
+                exceptMentions: exceptMentions)
         } _: { mute in
             try await services.accounts.perform(SetMute(mute, of: user))
             return try Response(MuteAnswer(mute))
@@ -88,15 +114,10 @@ extension HTTPRoutes {
 
     private func deliveries(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
-        guard let seq = call.parameters.get("seq").flatMap({ Int64($0) }),
-            (1...WireLimits.greatestSequence).contains(seq)
-        else { throw RepriseError(.malformed, "A sequence is a whole number from 1.") }
+        let seq = try call.seq()
         let limit = try call.limit(limits.membersDefault, atMost: limits.membersMost)
         let after = try call.after { try UserID($0) }
-        let grant = try await readingGrant(call, in: channel)
-        guard seq > grant.joined, seq <= (try await services.log.state(of: channel).head) else {
-            throw HTTPFailure(RefusalCode.noSuchMessage, "There is no such message.")
-        }
+        try await expect(seq, in: channel, for: call)
         // One more than the page, to know whether another follows.
         let found = try await services.accounts.positions.deliveries(
             of: seq, in: channel, after: after, limit: limit + 1)
@@ -104,6 +125,42 @@ extension HTTPRoutes {
             DeliveriesAnswer(
                 seq: seq, members: found.prefix(limit).map(DeliveriesAnswer.Recipient.init),
                 next: found.count > limit ? found[limit - 1].user.text : nil))
+    }
+
+    /// The caller's own devices, also for a message of another user.
+    private func deviceDeliveries(_ call: HTTPRouteCall) async throws -> Response {
+        let channel = try call.channel()
+        let seq = try call.seq()
+        let user = try call.me()
+        try await expect(seq, in: channel, for: call)
+        let accounts = services.accounts
+        let devices = try await accounts.positions.devices(of: user, for: seq, in: channel)
+        let waiting = try await accounts.pushQueue.waiting(for: seq, in: channel, of: user)
+        return try Response(
+            DeviceDeliveriesAnswer(
+                seq: seq,
+                devices: devices.map { device in
+                    .init(device, waiting?.filter { $0.device == device.device })
+                }))
+    }
+
+    /// Refuses a sequence that the caller may not see, or that is not there.
+    private func expect(
+        _ seq: Int64, in channel: ChannelName, for call: HTTPRouteCall
+    ) async throws {
+        let grant = try await readingGrant(call, in: channel)
+        guard seq > grant.joined, seq <= (try await services.log.state(of: channel).head) else {
+            throw HTTPFailure(RefusalCode.noSuchMessage, "There is no such message.")
+        }
+    }
+}
+
+extension HTTPRouteCall {
+    fileprivate func seq() throws -> Int64 {
+        guard let seq = parameters.get("seq").flatMap({ Int64($0) }),
+            (1...WireLimits.greatestSequence).contains(seq)
+        else { throw RepriseError(.malformed, "A sequence is a whole number from 1.") }
+        return seq
     }
 }
 
@@ -127,10 +184,58 @@ private struct DeliveriesAnswer: Encodable {
     let next: String?
 }
 
+private struct DeviceDeliveriesAnswer: Encodable {
+    struct Device: Encodable {
+        let device: String
+        let platform: String?
+        let seen: Int64
+        let services: [String]
+        let delivered: Bool
+        let pushed: Bool
+        /// Nil where this server does not know.
+        let waiting: [Waiting]?
+
+        init(_ delivery: DeviceDelivery, _ pushes: [WaitingPush]?) {
+            device = delivery.device.text
+            platform = delivery.platform
+            seen = delivery.lastSeen.milliseconds
+            services = delivery.services.map(\.rawValue)
+            delivered = delivery.isDelivered
+            pushed = delivery.isPushed
+            waiting = pushes?.map(Waiting.init)
+        }
+    }
+
+    struct Waiting: Encodable {
+        let service: String
+        let attempts: Int
+        let due: Int64
+        let expires: Int64
+
+        init(_ push: WaitingPush) {
+            service = push.service.rawValue
+            attempts = push.attempts
+            due = push.due.milliseconds
+            expires = push.expires.milliseconds
+        }
+    }
+
+    let seq: Int64
+    let devices: [Device]
+}
+
+private struct MutesAnswer: Encodable {
+    let mutes: [MuteAnswer]
+    /// Nil: not.
+    let elsewhere: Bool?
+}
+
 private struct MuteAnswer: Encodable {
     let channelId: String?
     let user: String?
     let until: Int64?
+    /// Nil: as usual for its subject.
+    let exceptMentions: Bool?
 
     init(_ mute: Mute) {
         switch mute.subject {
@@ -138,6 +243,8 @@ private struct MuteAnswer: Encodable {
         case .user(let id): (channelId, user) = (nil, id.text)
         }
         until = mute.until?.milliseconds
+        let isUsual = mute.exceptMentions == mute.subject.exceptsMentions
+        exceptMentions = isUsual ? nil : mute.exceptMentions
     }
 }
 

@@ -10,6 +10,7 @@ extension HTTPRoutes {
     func addPositions<Context: RequestContext>(to router: Router<Context>) {
         on(.get, Self.positions, in: router) { try await positions($0) }
         on(.put, Self.positions, in: router) { try await move($0) }
+        on(.get, "/v1/unread", in: router) { try await everywhere($0) }
     }
 
     private func positions(_ call: HTTPRouteCall) async throws -> Response {
@@ -23,7 +24,26 @@ extension HTTPRoutes {
         return try Response(
             PositionsAnswer(
                 positions: all.map(PositionAnswer.init), unread: unread?.count,
+                mentions: unread?.mentionsOrNil,
                 head: unread?.head ?? state.head))
+    }
+
+    /// What the caller has not read, over all channels of which he is a member.
+    private func everywhere(_ call: HTTPRouteCall) async throws -> Response {
+        let user = try call.me()
+        let starts =
+            try await services.accounts.positions.unreadStarts([(user, channels: nil)]).first ?? []
+        let counts = try await services.log.unread(
+            starts.map { UnreadQuestion(user: user, channel: $0.0, after: $0.after) })
+        let epoch = try await services.log.state(of: .directory(of: user)).epoch
+        return try Response(
+            UnreadAnswer(
+                epoch: epoch.text,
+                channels: zip(starts, counts).filter { $1.count > 0 }.map { start, unread in
+                    .init(
+                        channelId: start.0.text, unread: unread.count,
+                        mentions: unread.mentionsOrNil, head: unread.head)
+                }))
     }
 
     /// A user's unread count; nil without a user.
@@ -73,7 +93,25 @@ extension HTTPRoutes {
 private struct PositionsAnswer: Encodable {
     let positions: [PositionAnswer]
     let unread: Int64?
+    let mentions: Int64?
     let head: Int64
+}
+
+extension Unread {
+    /// Nil: none.
+    var mentionsOrNil: Int64? { mentions > 0 ? mentions : nil }
+}
+
+private struct UnreadAnswer: Encodable {
+    struct Channel: Encodable {
+        let channelId: String
+        let unread: Int64
+        let mentions: Int64?
+        let head: Int64
+    }
+
+    let epoch: String
+    let channels: [Channel]
 }
 
 private struct PositionAnswer: Encodable {

@@ -51,12 +51,12 @@ package struct HTTPRoutes: Sendable {
         use answer: @escaping @Sendable (HTTPRouteCall) async throws -> Response
     ) {
         router.on(path, method: method) { request, context in
-            try await answer(try await call(request, context, for: asking))
+            located(try await answer(try await call(request, context, for: asking)))
         }
         guard method == .get else { return }
         router.on(path, method: .head) { request, context in
             let call = try await call(request, context, for: asking)
-            return try await answer(call).createHeadResponse()
+            return located(try await answer(call).createHeadResponse())
         }
     }
 
@@ -70,11 +70,46 @@ package struct HTTPRoutes: Sendable {
         if asking != .anybody, let wait = services.wait(who) {
             throw HTTPFailure.rateLimited(wait)
         }
-        // What was acknowledged by any gateway of a cluster before is then read here.
         if asking != .anybody, [.get, .head].contains(request.method) {
-            try await services.barrier?.pass()
+            try await becomeCurrent(for: request)
         }
         return HTTPRouteCall(request: request, parameters: context.parameters, who: who)
+    }
+
+    // MARK: Consistency in a cluster
+
+    private static let position = HTTPField.Name("Reprise-Position")
+
+    /// Has this gateway read what any of its cluster has acknowledged before; or what stood before
+    /// the answer whose position the caller says; or, with `consistency=local`, what it has.
+    private func becomeCurrent(for request: Request) async throws {
+        let wanted = request.uri.queryParameters[values: "consistency"]
+        guard wanted.isEmpty || wanted == ["local"] else {
+            throw RepriseError(
+                .malformed, "consistency is \"local\", or is left out.")
+        }
+        let position = try Self.position.flatMap { request.headers[$0] }.map { text in
+            guard let position = Int64(text), position >= 0 else {
+                throw RepriseError(
+                    .malformed, "Reprise-Position is a number from 0.",
+                    remedy: "Send what an earlier answer had.")
+            }
+            return position
+        }
+        guard let barrier = services.barrier, wanted.isEmpty else { return }
+        if let position {
+            try await barrier.pass(through: position)
+        } else {
+            try await barrier.pass()
+        }
+    }
+
+    /// Says how far the cluster's journal is applied here.
+    private func located(_ response: Response) -> Response {
+        guard let barrier = services.barrier, let name = Self.position else { return response }
+        var response = response
+        response.headers[name] = "\(barrier.position)"
+        return response
     }
 
     private func principal(of request: Request) async throws -> Principal {

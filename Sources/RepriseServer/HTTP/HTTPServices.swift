@@ -33,6 +33,8 @@ package struct HTTPServices: Sendable {
     package var endpoints = EndpointGuard()
     /// The metrics of `/metrics`, in Prometheus' text format.
     package var metrics: @Sendable () async throws -> String = { "" }
+    /// Who hides; nil where the server does not tell presence.
+    package var presence: PresenceService?
     /// Makes a backup in the configured folder and returns its name; nil if no folder is
     /// configured.
     package var backup: (@Sendable () async throws -> String)?

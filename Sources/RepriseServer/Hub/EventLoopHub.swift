@@ -1,3 +1,4 @@
+import Logging
 import Metrics
 import NIOCore
 import RepriseCore
@@ -109,6 +110,7 @@ final class EventLoopHub {
                 if let telling = news.moved(telling) { tell(telling) }
             case .moveFailed(let id, let receipt): connections[id]?.requests.moveFailed(receipt)
             case .typing(let told): tell(told)
+            case .presence(let id, let frame): connections[id]?.requests.told(frame)
             case .identified(let id, let answer): connections[id]?.identified(answer)
             case .arrived(let id, let answer): connections[id]?.arrivedLater(answer)
             case .replace(let id, let newer):
@@ -247,16 +249,37 @@ final class EventLoopHub {
     // MARK: Catch-ups
 
     func catchUpBegan(_ subscription: HubSubscription, _ now: Duration) {
-        if subscription.catchUpBegan == nil { gateway.catchUpsChanged(by: 1) }
-        subscription.catchUpBegan = now
+        if subscription.catchUp == nil { gateway.catchUpsChanged(by: 1) }
+        let missing = subscription.machine.backlog
+        let catchUp = HubSubscription.CatchUp(
+            began: now, backlog: missing.sequences, holes: missing.holes)
+        subscription.catchUp = catchUp
+        guard catchUp.backlog > 0 else { return }
+        subscription.connection.log(
+            .debug, "A catch-up has begun.",
+            [
+                "channel": subscription.channel.text,
+                "user": subscription.connection.principal.user?.text,
+                "device": subscription.connection.machine.device?.text,
+                "backlog": "\(catchUp.backlog)", "holes": "\(catchUp.holes)",
+            ])
     }
 
     /// The catch-up is complete; or, without a time, was abandoned.
     func catchUpEnded(_ subscription: HubSubscription, _ now: Duration?) {
-        guard let began = subscription.catchUpBegan else { return }
-        subscription.catchUpBegan = nil
+        guard let catchUp = subscription.catchUp.take() else { return }
         gateway.catchUpsChanged(by: -1)
-        if let now { gateway.metrics.caughtUp(after: now - began) }
+        if let now { gateway.metrics.caughtUp(after: now - catchUp.began) }
+        subscription.connection.log(
+            .debug, now == nil ? "A catch-up was cut off." : "A catch-up has ended.",
+            [
+                "channel": subscription.channel.text,
+                "user": subscription.connection.principal.user?.text,
+                "device": subscription.connection.machine.device?.text,
+                "backlog": "\(catchUp.backlog)", "holes": "\(catchUp.holes)",
+                "events": "\(catchUp.events)",
+                "milliseconds": "\(((now ?? gateway.clock.uptime()) - catchUp.began).milliseconds)",
+            ])
     }
 
     // MARK: Flushing

@@ -2,6 +2,16 @@ import RepriseWire
 
 /// One channel of one connection.
 final class HubSubscription {
+    /// A catch-up in progress.
+    struct CatchUp {
+        let began: Duration
+        /// How many sequences the device lacked, and in how many ranges.
+        let backlog: Int64
+        let holes: Int
+        /// The messages sent so far.
+        var events = 0
+    }
+
     let channel: ChannelName
     unowned let connection: ConnectionHandler
     var machine: ServerSubscriptionMachine
@@ -15,8 +25,8 @@ final class HubSubscription {
     var owesPositions = false
     /// Whether the state being read is sent with the positions in any case.
     var tellsPositions = false
-    /// When the catch-up in progress began; nil without one.
-    var catchUpBegan: Duration?
+    /// The catch-up in progress; nil without one.
+    var catchUp: CatchUp?
     /// Its index among the subscribers of the channel.
     var index = 0
 

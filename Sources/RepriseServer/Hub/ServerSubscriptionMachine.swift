@@ -143,6 +143,12 @@ package struct ServerSubscriptionMachine: Sendable {
     /// Whether the catch-up is complete.
     package var isLive: Bool { if case .live = phase { true } else { false } }
 
+    /// How many sequences, in how many ranges, the catch-up has still to send.
+    package var backlog: (sequences: Int64, holes: Int) {
+        guard case .catchingUp(let missing, _) = phase else { return (0, 0) }
+        return (missing.reduce(0) { $0 + $1.count }, missing.count)
+    }
+
     /// The head for a heartbeat; nil while events below it are still to be sent.
     package var headToTell: Int64? {
         guard case .live = phase, !isBehind else { return nil }

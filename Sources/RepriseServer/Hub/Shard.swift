@@ -20,6 +20,8 @@ final class Shard: Sendable {
         case moved(by: UInt64, PositionUpdates.Telling)
         case moveFailed(UInt64, ClientFrame.Receipt)
         case typing(TypingBoard.Told)
+        /// Encoded; lost where the connection has too much unsent.
+        case presence(to: UInt64, ByteBuffer)
         case identified(UInt64, Result<Principal, RepriseError>)
         /// The hello of a connection is in the cluster's journal, or could not be brought there.
         case arrived(UInt64, Result<Generation?, RepriseError>)

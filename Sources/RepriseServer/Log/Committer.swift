@@ -1,4 +1,4 @@
-import Logging
+package import Logging
 package import RepriseCore
 package import RepriseWire
 import Synchronization
@@ -46,7 +46,7 @@ package final class Committer: Sendable {
     private let clock: (any Timekeeper)?
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
     private let onFailure: @Sendable (Set<ChannelName>) -> Void
-    private let logger = Logger(label: "reprise.committer")
+    private let logger: Logger
     private let state: Mutex<State>
 
     /// Makes a committer; it stores nothing before ``run()``.
@@ -55,16 +55,19 @@ package final class Committer: Sendable {
     ///   - log: nobody else may append to it.
     ///   - limits: the limits.
     ///   - clock: times what is submitted, for a log whose answer has a limit; nil for others.
+    ///   - logger: receives each message's outcome at `debug`.
     ///   - onCommit: receives the stored events in commit order, before the replies; must not
     ///     block.
     ///   - onFailure: receives the channels of a batch with an unknown outcome, before the replies.
     package init(
         log: any MessageLog, limits: Limits = Limits(), clock: (any Timekeeper)? = nil,
+        logger: Logger = Logger(label: "reprise.committer"),
         onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
         onFailure: @escaping @Sendable (Set<ChannelName>) -> Void = { _ in }
     ) {
         self.log = log
         self.clock = clock
+        self.logger = logger
         self.onCommit = onCommit
         self.onFailure = onFailure
         state = Mutex(State(queue: CommitQueue(limits: limits)))
@@ -163,11 +166,35 @@ package final class Committer: Sendable {
             let results = try await log.append(
                 batch.flatMap(\.messages), since: batch.first?.taken)
             state.withLock { $0.queue.logAnswered(hasFailed: false) }
+            tell(batch, results)
             perform(CommitQueue.stored(batch, results))
         } catch {
             state.withLock { $0.queue.logAnswered(hasFailed: true) }
             logger.error("The log could not store a batch.", metadata: ["error": "\(error)"])
             perform(CommitQueue.failed(batch, error))
+        }
+    }
+
+    /// A line for each message of a durable batch, before its subscribers hear of it.
+    private func tell(_ batch: [Submission], _ results: [AppendResult]) {
+        guard logger.logLevel <= .debug else { return }
+        for (message, result) in zip(batch.lazy.flatMap(\.messages), results) {
+            var values: [String: String?] = [
+                "message": message.id.text, "channel": message.channel.text,
+                "user": message.from?.text, "target": message.change?.target.text,
+            ]
+            switch result {
+            case .stored(let event), .buried(_, let event):
+                values["seq"] = "\(event.seq)"
+                logger.tell(.debug, "A message is stored.", values)
+            case .duplicate(let seq):
+                values["seq"] = "\(seq)"
+                logger.tell(.debug, "A message was stored before.", values)
+            case .refused(let code, let reason):
+                values["code"] = "\(code)"
+                values["reason"] = reason
+                logger.tell(.debug, "A message is refused.", values)
+            }
         }
     }
 

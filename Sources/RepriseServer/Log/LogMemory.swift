@@ -57,6 +57,8 @@ struct LogMemory: Sendable {
     var arrivals: Arrivals
     private var awaited: AwaitedMessages
     private var owners: [UserID: Int64] = [:]
+    /// Whether it is noted who is mentioned: not by the former rules of a cluster.
+    var notesMentions = true
 
     /// `index` is for readers; it learns what is in the database.
     init(_ db: Database, _ index: ArrivalIndex, _ configuration: SQLiteMessageLog.Configuration)
@@ -154,6 +156,9 @@ struct LogMemory: Sendable {
             if case .deletes(let target) = change {
                 channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
                 channel.head.bytes -= try arrivals.blank(target, in: channel.head.key, db)
+                try db.cachedStatement(
+                    sql: "DELETE FROM mentions WHERE channel = ? AND seq = ?"
+                ).execute(arguments: [channel.head.key, target])
             }
             return .stored(event)
         case .bury(let id):
@@ -184,6 +189,13 @@ struct LogMemory: Sendable {
             try inserting.place(event, key, db)
         } else {
             try arrivals.insert(event, key, with: &inserting.arrival)
+        }
+        if notesMentions, event.change == nil {
+            for user in Mentions(in: event.body).users where user != event.from {
+                try db.cachedStatement(
+                    sql: "INSERT OR REPLACE INTO mentions (channel, user, seq) VALUES (?, ?, ?)"
+                ).execute(arguments: [key, user.text, event.seq])
+            }
         }
         let known = AppendRules.Known(.init(channel: key, seq: event.seq), owner: owner)
         try ids.insert(event.id, known, with: &inserting.id)

@@ -83,7 +83,11 @@ struct LogReading {
     func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
         var states = try FastStatement(db, Self.stateOfChannel)
         var rows = try UnreadRows(arrivals, db)
-        defer { rows.reset() }
+        var mentions = try FastStatement(db, Self.mentionsOfUser)
+        defer {
+            rows.reset()
+            mentions.reset()
+        }
         return try asked.map { question in
             guard let (state, key) = try state(of: question.channel, &states) else {
                 return Unread(count: 0, head: 0)
@@ -92,7 +96,12 @@ struct LogReading {
             guard state.head > start else { return Unread(count: 0, head: state.head) }
             let range = CountedUnread.Count(after: start, through: state.head, count: 0)
             let (count, _) = try rows.count(of: question.user, in: key, range, head: state.head)
-            return Unread(count: count, head: state.head)
+            var unread = Unread(count: count, head: state.head)
+            if count > 0 {
+                unread.mentions = try Self.mentions(
+                    of: question.user, in: key, start..<state.head, &mentions)
+            }
+            return unread
         }
     }
 
@@ -118,8 +127,35 @@ struct LogReading {
                 try moved($0, to: start, state, of: question.user, in: key, &rows)
             } ?? counted(from: start, state, of: question.user, in: key, &rows)
         let unread = Unread(
-            count: min(count.count, WireLimits.unreadCounted), head: state.head)
+            count: min(count.count, WireLimits.unreadCounted), head: state.head,
+            mentions: count.count > 0
+                ? try mentions(of: question.user, in: key, start..<state.head, db) : 0)
         return (unread, state.head - start > CountedUnread.worthKnowing ? count : nil)
+    }
+
+    /// How many messages behind a sequence, up to the end, mention a user.
+    private func mentions(
+        of user: UserID, in key: Int64, _ range: Range<Int64>, _ db: Database
+    ) throws -> Int64 {
+        var row = try FastStatement(db, Self.mentionsOfUser)
+        return try Self.mentions(of: user, in: key, range, &row)
+    }
+
+    private static let mentionsOfUser = """
+        SELECT count(*) FROM (SELECT 1 FROM mentions
+        WHERE channel = ? AND user = ? AND seq > ? AND seq <= ? LIMIT ?)
+        """
+
+    private static func mentions(
+        of user: UserID, in key: Int64, _ range: Range<Int64>, _ row: inout FastStatement
+    ) throws -> Int64 {
+        defer { row.reset() }
+        try row.bind(key)
+        try row.bind(user.text)
+        try row.bind(range.lowerBound)
+        try row.bind(range.upperBound)
+        try row.bind(WireLimits.unreadCounted)
+        return try row.step() ? row.integer(0) : 0
     }
 
     private static func unreadStart(_ question: UnreadQuestion, _ state: LogChannelState) -> Int64 {

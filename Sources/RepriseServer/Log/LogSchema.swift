@@ -12,6 +12,7 @@ import RepriseWire
 ///   `deleted` is null or 1. The body stands last, so that counting what is unread reads none.
 /// - `arrivals`, `arrivals2`: the newest messages, before they are in `messages`: see `Arrivals`.
 ///   `all_messages` is a view of all three, for tools: what was moved is in it once.
+/// - `mentions`: the messages that mention a user, but its author's own: see `Mentions`.
 /// - `edits`: finds the edits of a message that is deleted; a plain message has no row in it.
 /// - `recent_ids`, `recent_ids2`, `id_runs`, `ids`: see `KnownIDs`; `awaited`: see
 ///   `AwaitedMessages`.
@@ -63,6 +64,18 @@ enum LogSchema {
         // The accounts have a table `channels`: a view of a cluster holds both.
         migrator.registerMigration("7 heads") { db in
             try db.execute(sql: "ALTER TABLE channels RENAME TO heads")
+        }
+        migrator.registerMigration("8 mentions") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE mentions (
+                      channel INTEGER NOT NULL,
+                      user TEXT NOT NULL,
+                      seq INTEGER NOT NULL,
+                      PRIMARY KEY (channel, user, seq)
+                    ) WITHOUT ROWID;
+                    CREATE INDEX mentions_by_seq ON mentions (channel, seq);
+                    """)
         }
     }
 

@@ -34,6 +34,8 @@ enum LogTrimming {
             sql: """
                 UPDATE heads SET floor = ?, count = count - ?, bytes = bytes - ? WHERE key = ?
                 """, arguments: [last, count, bytes, key])
+        try db.execute(
+            sql: "DELETE FROM mentions WHERE channel = ? AND seq <= ?", arguments: [key, last])
         memory.trimmed(name, by: count, bytes: bytes)
         return count == messages
     }

@@ -64,7 +64,7 @@ package protocol MessageLog: Sendable {
     /// - Parameter asked: the users, their channels and the sequences behind which to count.
     /// - Returns: a count for each.
     /// - Throws: ``RepriseCore/RepriseError``.
-    func unread(_ asked: [UnreadQuestion]) async throws -> [Int64]
+    func unread(_ asked: [UnreadQuestion]) async throws -> [Unread]
 
     /// Those of some channels whose counts may have changed.
     ///
@@ -119,10 +119,10 @@ extension MessageLog {
     }
 
     /// Counts one after the other.
-    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
-        var counts: [Int64] = []
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Unread] {
+        var counts: [Unread] = []
         for one in asked {
-            counts.append(try await unread(of: one.user, in: one.channel, after: one.after).count)
+            counts.append(try await unread(of: one.user, in: one.channel, after: one.after))
         }
         return counts
     }

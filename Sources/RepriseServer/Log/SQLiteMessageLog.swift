@@ -131,10 +131,10 @@ package final class SQLiteMessageLog: MessageLog {
         return unread
     }
 
-    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Unread] {
         guard !asked.isEmpty else { return [] }
         return try await database.read { [reading = database.reading] db in
-            try reading.unread(asked, db).map(\.count)
+            try reading.unread(asked, db)
         }
     }
 

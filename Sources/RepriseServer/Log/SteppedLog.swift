@@ -83,7 +83,7 @@ package struct SteppedLog: Sendable {
     /// Every relevant row, in order, as text: equal for two logs that stored the same.
     package func dump() throws -> [String] {
         try database.readNow { db in
-            try Self.content.flatMap { sql in
+            try (Self.content + [Self.mentions]).flatMap { sql in
                 try Row.fetchAll(db, sql: sql).map { row in
                     row.databaseValues.map { value in
                         String.fromDatabaseValue(value)
@@ -113,6 +113,10 @@ package struct SteppedLog: Sendable {
         "SELECT 'id', run, id, channel, seq FROM ids ORDER BY run, id",
         "SELECT 'awaited', channel, seq FROM awaited ORDER BY channel, seq",
     ]
+
+    /// A view's content has it among the tables that a former version lacks.
+    private static let mentions =
+        "SELECT 'mention', channel, user, seq FROM mentions ORDER BY channel, user, seq"
 
     /// `close()`.
     package func close() { database.close() }

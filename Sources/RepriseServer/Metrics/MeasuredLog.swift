@@ -47,7 +47,7 @@ package struct MeasuredLog: MessageLog {
         try await log.unread(of: user, in: channel, after: after)
     }
 
-    package func unread(_ asked: [UnreadQuestion]) async throws -> [Int64] {
+    package func unread(_ asked: [UnreadQuestion]) async throws -> [Unread] {
         try await log.unread(asked)
     }
 

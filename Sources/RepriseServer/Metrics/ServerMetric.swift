@@ -25,6 +25,10 @@ package enum ServerMetric: String, CaseIterable, Sendable {
     case forms = "reprise_forms_total"
     case receiptsTold = "reprise_receipts_told_total"
     case typingTold = "reprise_typing_told_total"
+    case presenceWatchers = "reprise_presence_watchers"
+    case presenceTold = "reprise_presence_told_total"
+    case presenceSaid = "reprise_presence_said_total"
+    case presenceIgnored = "reprise_presence_ignored_total"
     case clusterApplied = "reprise_cluster_applied"
     case clusterLag = "reprise_cluster_lag"
     case clusterJournalBytes = "reprise_cluster_journal_bytes"
@@ -196,6 +200,29 @@ package enum ServerMetric: String, CaseIterable, Sendable {
                 .counter, [],
                 "reports of typing sent, after merging",
                 alert: "never by itself")
+        case .presenceWatchers:
+            row(
+                .gauge, [],
+                "connections that watch presence",
+                alert: "never by itself")
+        case .presenceTold:
+            row(
+                .counter, [],
+                "frames of presence sent",
+                alert: "never by itself")
+        case .presenceSaid:
+            row(
+                .counter, [],
+                "messages about presence to the other gateways; only in a cluster",
+                alert: "never by itself")
+        case .presenceIgnored:
+            row(
+                .counter, [],
+                "messages about presence that are none, or of another version",
+                alert: """
+                    it grows while all gateways have one version: somebody else publishes to \
+                    `rp.<cluster>.presence`
+                    """)
         case .clusterApplied:
             row(
                 .gauge, [],

@@ -15,6 +15,9 @@ package final class ServerMetrics: Sendable {
     let readFailures: Counter
     let positionsTold: Counter
     let typingTold: Counter
+    let presenceTold: Counter
+    let presenceSaid: Counter
+    let presenceIgnored: Counter
     private let catchUps: Timer
     private let commitTime: Timer
     private let commitSize: Recorder
@@ -44,6 +47,9 @@ package final class ServerMetrics: Sendable {
         commitFailures = counter(.logErrors, [("operation", "append")])
         positionsTold = counter(.receiptsTold)
         typingTold = counter(.typingTold)
+        presenceTold = counter(.presenceTold)
+        presenceSaid = counter(.presenceSaid)
+        presenceIgnored = counter(.presenceIgnored)
         catchUps = Timer(label: ServerMetric.catchUpSeconds.rawValue, dimensions: [], factory: used)
         commitTime = Timer(
             label: ServerMetric.commitSeconds.rawValue, dimensions: [], factory: used)
@@ -143,15 +149,7 @@ package final class ServerMetrics: Sendable {
 
     /// A push has got a disposition.
     package func pushed(_ service: PushService, _ acknowledgement: PushMachine.Acknowledgement) {
-        let outcome =
-            switch acknowledgement {
-            case .pushed: "sent"
-            case .dropped(let why): why.rawValue
-            case .dead: PushDrop.dead.rawValue
-            case .again(_, isAttempt: true): "retried"
-            case .again(_, isAttempt: false): "waited"
-            }
-        pushes[service]?[outcome]?.increment()
+        pushes[service]?[acknowledgement.outcome]?.increment()
     }
 
     func caughtUp(after time: Duration) { catchUps.recordNanoseconds(time.nanoseconds) }
@@ -159,7 +157,7 @@ package final class ServerMetrics: Sendable {
     // MARK: Names
 
     private static let outcomeNames = ["stored", "duplicate", "refused", "failed"]
-    private static let requestNames = ["publish", "subscribe", "receipt", "typing"]
+    private static let requestNames = ["publish", "subscribe", "receipt", "typing", "presence"]
     private static let authFailureNames = ["expired", "unauthorized", "unavailable"]
     private static let refusalNames = [
         "tooLarge", "tooManyChannels", "forbidden", "unavailable", "rateLimited", "overloaded",

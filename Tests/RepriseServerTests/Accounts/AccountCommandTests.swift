@@ -19,18 +19,21 @@ struct AccountCommandTests {
         (ada, bob, eve) = (try UserID("ada"), try UserID("bob"), try UserID("eve"))
     }
 
-    private func made(_ settings: ChannelSettings = ChannelSettings(visibility: .private))
-        async throws -> AccountsUnderTest
-    {
-        let test = try await AccountsUnderTest()
+    private func made(
+        _ settings: ChannelSettings = ChannelSettings(visibility: .private),
+        at place: AccountsPlace = .single
+    ) async throws -> AccountsUnderTest {
+        let test = try await AccountsUnderTest(place)
         try await test.accounts.setChannel(
             room, settings, by: Principal(user: ada), at: now, head: 0)
         return test
     }
 
-    @Test("an owner who was removed a moment before changes no members and no settings any more")
-    func removedOwner() async throws {
-        let test = try await made()
+    @Test(
+        "an owner who was removed a moment before changes no members and no settings any more",
+        arguments: AccountsPlace.all)
+    func removedOwner(place: AccountsPlace) async throws {
+        let test = try await made(at: place)
         let accounts = test.accounts
         try await accounts.setMember(bob, role: .owner, joined: 0, in: room, at: now)
         #expect(try await accounts.removeMember(ada, from: room))
@@ -72,10 +75,10 @@ struct AccountCommandTests {
     }
 
     @Test(
-        "who reads a channel may join it, not as an owner, and may leave it; nobody else's membership is theirs to change"
-    )
-    func oneself() async throws {
-        let test = try await made(ChannelSettings())
+        "who reads a channel may join it, not as an owner, and may leave it; nobody else's membership is theirs to change",
+        arguments: AccountsPlace.all)
+    func oneself(place: AccountsPlace) async throws {
+        let test = try await made(ChannelSettings(), at: place)
         let accounts = test.accounts
         let who = Principal(user: eve)
         await expectError(.refused) {
@@ -150,9 +153,11 @@ struct AccountCommandTests {
         await test.remove()
     }
 
-    @Test("the members of an inbox are owners: nobody else joins, a channel with others is none")
-    func inbox() async throws {
-        let test = try await made()
+    @Test(
+        "the members of an inbox are owners: nobody else joins, a channel with others is none",
+        arguments: AccountsPlace.all)
+    func inbox(place: AccountsPlace) async throws {
+        let test = try await made(at: place)
         let (accounts, owner) = (test.accounts, Principal(user: ada))
         let inbox = ChannelSettings(visibility: .inbox)
         try await accounts.setMember(bob, role: .member, joined: 0, in: room, at: now)

@@ -208,6 +208,30 @@ struct DirectoryTests {
         await scene.close()
     }
 
+    @Test("A member archives a channel for himself, until he leaves it")
+    func archived() async throws {
+        let scene = try Scene()
+        let team = try ChannelName("team")
+        try await scene.make("team", by: "ada")
+        try await scene.add("bob", to: "team", by: "ada")
+        let (bob, clock) = (try UserID("bob"), WallTime(milliseconds: 1_800_000_000_000))
+        for isArchived in [true, false, true] {
+            try await scene.accounts.perform(SetArchived(team, isArchived, of: bob), at: clock)
+            try await scene.publish()
+        }
+        #expect(
+            try await scene.told("bob").map(\.archived)
+                == [clock.milliseconds, nil, clock.milliseconds])
+        #expect(try await scene.told("ada").map(\.archived) == [nil], "nobody else is told")
+        try await scene.accounts.perform(
+            RemoveMember(bob, from: team, by: principal("bob")))
+        await expectError(.refused) { try await scene.accounts.perform(SetArchived(team, of: bob)) }
+        try await scene.add("bob", to: "team", by: "ada")
+        try await scene.publish()
+        #expect(try await scene.told("bob").last?.archived == nil)
+        await scene.close()
+    }
+
     @Test("It is its user's to read, and nobody's to write, to own or to make")
     func rights() async throws {
         let scene = try Scene()

@@ -7,14 +7,14 @@ import Testing
 struct GrantTests {
     enum Who: String, CaseIterable { case open, nobody, admin, stranger, member, owner }
 
-    struct Row: CustomTestStringConvertible {
+    struct Row: CustomStringConvertible {
         let who: Who
         let visibility: ChannelSettings.Visibility?
         var history: ChannelSettings.History = .all
         var implicit = false
         let grant: Grant
 
-        var testDescription: String {
+        var description: String {
             "\(who), \(visibility.map { "\($0)" } ?? "not made"), \(history), implicit \(implicit)"
         }
     }
@@ -62,30 +62,36 @@ struct GrantTests {
         Row(who: .admin, visibility: .inbox, grant: .everything),
     ]
 
-    @Test("follow who asks, the channel's visibility and its history", arguments: rows)
-    func table(row: Row) async throws {
-        let test = try await AccountsUnderTest(implicitChannels: row.implicit)
-        let room = try ChannelName("room")
-        if let visibility = row.visibility {
-            let settings = ChannelSettings(visibility: visibility, history: row.history)
-            try await test.accounts.setChannel(
-                room, settings, by: try principal("olga"), at: now, head: 0)
-            // The members of an inbox are its owners.
-            if visibility != .inbox {
-                try await test.accounts.setMember(
-                    try UserID("mike"), role: .member, joined: Self.memberJoined, in: room, at: now)
+    @Test(
+        "follow who asks, the channel's visibility and its history",
+        arguments: AccountsPlace.all, [false, true])
+    func table(place: AccountsPlace, implicit: Bool) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: implicit)
+        for (number, row) in Self.rows.enumerated() where row.implicit == implicit {
+            let room = try ChannelName("room-\(number)")
+            if let visibility = row.visibility {
+                let settings = ChannelSettings(visibility: visibility, history: row.history)
+                try await test.accounts.setChannel(
+                    room, settings, by: try principal("olga"), at: now, head: 0)
+                // The members of an inbox are its owners.
+                if visibility != .inbox {
+                    try await test.reach(Self.memberJoined, in: room)
+                    try await test.accounts.setMember(
+                        try UserID("mike"), role: .member, joined: Self.memberJoined, in: room,
+                        at: now)
+                }
             }
+            let who: Principal =
+                switch row.who {
+                case .open: .open
+                case .nobody: .nobody
+                case .admin: Principal(user: try UserID("root"), isAdmin: true)
+                case .stranger: try principal("sam")
+                case .member: try principal("mike")
+                case .owner: try principal("olga")
+                }
+            #expect(try await test.accounts.grant(who, in: room) == row.grant, "\(row)")
         }
-        let who: Principal =
-            switch row.who {
-            case .open: .open
-            case .nobody: .nobody
-            case .admin: Principal(user: try UserID("root"), isAdmin: true)
-            case .stranger: try principal("sam")
-            case .member: try principal("mike")
-            case .owner: try principal("olga")
-            }
-        #expect(try await test.accounts.grant(who, in: room) == row.grant)
         await test.remove()
     }
 }

@@ -24,10 +24,13 @@ struct PositionTests {
         MovePosition(channel: room, user: user, device: device, read: read, delivered: delivered)
     }
 
-    @Test("only move forward, each by itself; a user's delivered is the furthest of the devices'")
-    func monotonic() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+    @Test(
+        "only move forward, each by itself; a user's delivered is the furthest of the devices'",
+        arguments: AccountsPlace.all)
+    func monotonic(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
         let accounts = test.accounts
+        try await test.reach(12, in: room)
         let (phone, tablet) = (EntryID.random(), EntryID.random())
         for device in [phone, tablet] { try await accounts.sawDevice(device, of: ada) }
         for (device, read, delivered, expected) in [
@@ -48,12 +51,15 @@ struct PositionTests {
         await test.remove()
     }
 
-    @Test("do not move where the user may not read, as when he was removed; an admin's do")
-    func forbidden() async throws {
-        let test = try await AccountsUnderTest()
+    @Test(
+        "do not move where the user may not read, as when he was removed; an admin's do",
+        arguments: AccountsPlace.all)
+    func forbidden(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place)
         let accounts = test.accounts
         try await accounts.perform(
             SetChannel(room, ChannelSettings(visibility: .private), by: .open))
+        try await test.reach(5, in: room)
         try await accounts.perform(SetMember(ada, .member, in: room, by: .open))
         #expect(try await accounts.move(move(ada, read: 3)).read == 3)
         try await accounts.perform(RemoveMember(ada, from: room, by: .open))
@@ -64,11 +70,12 @@ struct PositionTests {
     }
 
     @Test(
-        "list one's own first, even at 0, the others by name, and of a private channel members alone"
-    )
-    func listed() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+        "list one's own first, even at 0, the others by name, and of a private channel members alone",
+        arguments: AccountsPlace.all)
+    func listed(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
         let accounts = test.accounts
+        try await test.reach(3, in: room)
         let carl = try UserID("carl")
         for (user, read) in [(carl, 3), (bob, 2)] as [(UserID, Int64)] {
             _ = try await accounts.move(move(user, read: read))
@@ -81,7 +88,8 @@ struct PositionTests {
         #expect(try await users(nil, 1) == [bob])
         #expect(try await users(ada, 2) == [ada, bob])
         try await accounts.setChannel(
-            room, ChannelSettings(visibility: .private), by: Principal(user: ada), at: now, head: 0)
+            room, ChannelSettings(visibility: .private), by: Principal(user: ada, isAdmin: true),
+            at: now, head: 3)
         try await accounts.setMember(carl, role: .member, joined: 0, in: room, at: now)
         #expect(try await users(ada, 9) == [ada, carl])
         await test.remove()
@@ -89,10 +97,11 @@ struct PositionTests {
 
     @Test(
         "that come together are committed together, and all of them are stored",
-        .limit("accounts.transaction"))
-    func grouped() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+        .limit("accounts.transaction"), arguments: AccountsPlace.all)
+    func grouped(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
         let accounts = test.accounts
+        try await test.reach(2_000, in: room)
         let clock = ContinuousClock()
         let start = clock.now
         await withTaskGroup(of: Void.self) { group in
@@ -137,13 +146,15 @@ struct PositionTests {
 
     @Test(
         "a user has 100 devices at most: the one not seen for longest makes room",
-        .limit("accounts.devices"))
-    func deviceLimit() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+        .limit("accounts.devices"), arguments: AccountsPlace.all)
+    func deviceLimit(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
         let accounts = test.accounts
+        try await test.reach(3, in: room)
         let ids = (0...AccountLimits.devices).map { _ in EntryID.random() }
         for (number, id) in ids.enumerated() {
             let time = WallTime(milliseconds: now.milliseconds + Int64(number))
+            test.set(time)
             try await accounts.perform(SawDevice(id, of: ada), at: time)
             _ = try await accounts.move(move(ada, device: id, delivered: 3))
         }
@@ -155,9 +166,11 @@ struct PositionTests {
         await test.remove()
     }
 
-    @Test("a push token belongs to the device that named it last, and is never shown")
-    func pushToken() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+    @Test(
+        "a push token belongs to the device that named it last, and is never shown",
+        arguments: AccountsPlace.all)
+    func pushToken(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
         let accounts = test.accounts
         let token = try PushToken("very-secret")
         let phone = EntryID.random()

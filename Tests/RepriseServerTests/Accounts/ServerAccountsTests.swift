@@ -39,17 +39,19 @@ struct ServerAccountsTests {
         await test.remove()
     }
 
-    @Test("keep all of it over a restart")
-    func restart() async throws {
-        let test = try await AccountsUnderTest()
+    @Test("keep all of it over a restart", arguments: AccountsPlace.all)
+    func restart(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place)
         let settings = ChannelSettings(
             visibility: .private, history: .sinceJoin,
             retention: RetentionPolicy(count: 5, age: .seconds(60), bytes: 7), title: "Room")
         let made = try await test.accounts.setChannel(
             room, settings, by: try principal("ada"), at: now, head: 0)
         #expect(made == ChannelRecord(name: room, settings: settings, maker: ada, made: now))
+        try await test.reach(3, in: room)
         let member = try await test.accounts.setMember(
             bob, role: .member, joined: 3, in: room, at: now)
+        try await test.reach(5, in: room)
         let position = try await test.accounts.move(
             MovePosition(channel: room, user: bob, device: nil, read: 4, delivered: 5))
         let device = RegisteredDevice(
@@ -65,14 +67,17 @@ struct ServerAccountsTests {
     }
 
     @Test(
-        "let only owners and admins change a channel, and only admins take over one with messages")
-    func setChannel() async throws {
-        let test = try await AccountsUnderTest()
+        "let only owners and admins change a channel, and only admins take over one with messages",
+        arguments: AccountsPlace.all)
+    func setChannel(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place)
         let accounts = test.accounts
         let admin = Principal(user: try UserID("root"), isAdmin: true)
+        let old = try ChannelName("old")
+        try await test.reach(1, in: old)
         await expectError(.refused) {
             try await accounts.setChannel(
-                room, ChannelSettings(), by: try principal("ada"), at: now, head: 1)
+                old, ChannelSettings(), by: try principal("ada"), at: now, head: 1)
         }
         await expectError(.refused) {
             try await accounts.setChannel(room, ChannelSettings(), by: .nobody, at: now, head: 0)
@@ -109,16 +114,18 @@ struct ServerAccountsTests {
 
     @Test(
         "keep when a member joined, count members, and page through them and the channels by name",
-        .limit("http.listPages"))
-    func members() async throws {
-        let test = try await AccountsUnderTest()
+        .limit("http.listPages"), arguments: AccountsPlace.all)
+    func members(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place)
         let accounts = test.accounts
         let others = try (0..<5).map { try ChannelName("c\($0)") }
         for channel in others + [room] {
             try await accounts.setChannel(
                 channel, ChannelSettings(), by: try principal("ada"), at: now, head: 0)
         }
+        try await test.reach(4, in: room)
         try await accounts.setMember(bob, role: .member, joined: 4, in: room, at: now)
+        try await test.reach(9, in: room)
         let later = WallTime(milliseconds: now.milliseconds + 1)
         let again = try await accounts.setMember(
             bob, role: .owner, joined: 9, in: room, at: later)
@@ -145,10 +152,11 @@ struct ServerAccountsTests {
     }
 
     @Test(
-        "give a channel that nobody made a record with its first member, where such channels are public"
-    )
-    func implicit() async throws {
-        let test = try await AccountsUnderTest(implicitChannels: true)
+        "give a channel that nobody made a record with its first member, where such channels are public",
+        arguments: AccountsPlace.all)
+    func implicit(place: AccountsPlace) async throws {
+        let test = try await AccountsUnderTest(place, implicitChannels: true)
+        try await test.reach(2, in: room)
         try await test.accounts.setMember(bob, role: .member, joined: 2, in: room, at: now)
         #expect(
             try await test.accounts.channel(room)
@@ -157,10 +165,12 @@ struct ServerAccountsTests {
         await test.remove()
     }
 
-    @Test("say after each durable change of access whose it is, and say nothing of others")
-    func accessChanged() async throws {
+    @Test(
+        "say after each durable change of access whose it is, and say nothing of others",
+        arguments: AccountsPlace.all)
+    func accessChanged(place: AccountsPlace) async throws {
         typealias Change = AccountsUnderTest.Change
-        let test = try await AccountsUnderTest()
+        let test = try await AccountsUnderTest(place)
         let accounts = test.accounts
         let owner = try principal("ada")
         try await accounts.setChannel(room, ChannelSettings(), by: owner, at: now, head: 0)
@@ -178,6 +188,7 @@ struct ServerAccountsTests {
         try await accounts.removeMember(bob, from: room)
         try await accounts.removeMember(bob, from: room)
         #expect(test.changes() == [Change(channel: room, user: bob)])
+        try await test.reach(1, in: room)
         _ = try await accounts.move(MovePosition(channel: room, user: ada, device: nil, read: 1))
         #expect(test.changes() == [])
         await test.remove()

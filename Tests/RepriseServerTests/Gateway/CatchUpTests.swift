@@ -27,7 +27,7 @@ struct ReceivedFrame {
         case .syncComplete(let complete): completed.append(complete)
         case .heartbeat(_, let heads): self.heads += heads.values
         case .welcome, .published, .refused, .error, .authenticated, .positions, .receipt,
-            .typing:
+            .typing, .presence:
             break
         }
     }

@@ -17,13 +17,14 @@ struct ReceiptTests {
         frames.compactMap { if case .positions(let positions) = $0 { positions } else { nil } }
     }
 
-    @Test("a receipt is durable, clamped to the head, echoed to its sender and told to the others")
-    func receipt() async throws {
-        try await RunningServer.withUsers { server, accounts in
-            try await server.fill(general, messages: 4)
-            accounts.change { $0.head = 4 }
+    @Test(
+        "a receipt is durable, clamped to the head, echoed to its sender and told to the others",
+        arguments: PeoplePlace.allCases)
+    func receipt(place: PeoplePlace) async throws {
+        try await place.run { first, second in
+            try await first.fill(general, messages: 4)
             let (ada, ben) = (
-                try await server.client(as: "ada"), try await server.client(as: "ben")
+                try await first.client(as: "ada"), try await second.client(as: "ben")
             )
             try await ada.subscribe(general)
             try await ben.subscribe(general)
@@ -32,20 +33,24 @@ struct ReceiptTests {
             #expect(Self.position(try await ada.nextFrame()) == expected)
             #expect(Self.position(try await ben.nextFrame()) == expected)
             #expect(try await ada.everythingSoFar().isEmpty, "the sender is told once")
-            #expect(accounts.state.withLock { $0.positions.values.first } == expected)
+            let eve = try await second.client(as: "eve")
+            let told = Self.positions(try await eve.subscribe(general)).flatMap(\.positions)
+            #expect(told.contains(expected), "it is stored by then")
         }
     }
 
     @Test(
-        "a receipt that names no position moves nothing, and is answered with where the user stands"
-    )
-    func empty() async throws {
-        try await RunningServer.withUsers { server, accounts in
-            try await server.fill(general, messages: 4)
-            let ada = try await server.client(as: "ada")
+        "a receipt that names no position moves nothing, and is answered with where the user stands",
+        arguments: PeoplePlace.allCases)
+    func empty(place: PeoplePlace) async throws {
+        try await place.run { first, second in
+            try await first.fill(general, messages: 4)
+            let former = try await first.client(as: "ada")
+            try await former.subscribe(general)
+            try await former.send(.receipt(.init(channel: general, read: 3)))
+            #expect(Self.position(try await former.nextFrame())?.read == 3)
+            let ada = try await second.client(as: "ada")
             try await ada.subscribe(general)
-            try await ada.send(.receipt(.init(channel: general, read: 3)))
-            #expect(Self.position(try await ada.nextFrame())?.read == 3)
             try await ada.send(.receipt(.init(channel: general)))
             let answer = Self.position(try await ada.nextFrame())
             #expect(answer == ServerFrame.Position(user: user("ada"), read: 3, delivered: 0))
@@ -65,15 +70,19 @@ struct ReceiptTests {
         }
     }
 
-    @Test("where the users stand is told right behind subscribed, the own user first")
-    func positions() async throws {
-        try await RunningServer.withUsers { server, accounts in
-            try await server.fill(general, messages: 5)
+    @Test(
+        "where the users stand is told right behind subscribed, the own user first",
+        arguments: PeoplePlace.allCases)
+    func positions(place: PeoplePlace) async throws {
+        try await place.run { first, second in
+            try await first.fill(general, messages: 5)
             for (name, read) in [("ada", Int64(2)), ("ben", 4), ("abe", 5)] {
-                _ = try await accounts.move(
-                    .init(channel: general, user: user(name), device: nil, read: read))
+                let client = try await first.client(as: name)
+                try await client.subscribe(general)
+                try await client.send(.receipt(.init(channel: general, read: read)))
+                #expect(Self.position(try await client.nextFrame())?.read == read)
             }
-            let ben = try await server.client(as: "ben")
+            let ben = try await second.client(as: "ben")
             let frames = try await ben.subscribe(general)
             guard case .subscribed = frames.first,
                 case .positions(let told) = frames.dropFirst().first
@@ -107,6 +116,28 @@ struct ReceiptTests {
             #expect(told.count < 20)
             #expect(told == told.sorted())
             #expect(accounts.state.withLock { $0.moves } < 100)
+        }
+    }
+
+    @Test(
+        "positions only move forward for who watches at another server, and the newest comes",
+        arguments: PeoplePlace.allCases)
+    func forward(place: PeoplePlace) async throws {
+        try await place.run { first, second in
+            try await first.fill(general, messages: 200)
+            let (ada, ben) = (
+                try await first.client(as: "ada"), try await second.client(as: "ben")
+            )
+            try await ada.subscribe(general)
+            try await ben.subscribe(general)
+            try await ada.send((1...200).map { .receipt(.init(channel: general, read: $0)) })
+            var told: [Int64] = []
+            while told.last != 200 {
+                if let position = Self.position(try await ben.nextFrame()) {
+                    told.append(position.read)
+                }
+            }
+            #expect(told == told.sorted())
         }
     }
 

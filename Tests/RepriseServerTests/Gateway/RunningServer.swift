@@ -21,8 +21,10 @@ struct RunningServer: Sendable {
     /// With a journal it is a gateway of that cluster, and `log` is not used.
     static func with(
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
-        admission: Admission? = nil, journal: (any ClusterJournal)? = nil,
+        admission: Admission? = nil, authenticator: (any Authenticating)? = nil,
+        journal: (any ClusterJournal)? = nil,
         providers: [any PushProvider]? = nil, folder: TemporaryFolder? = nil,
+        presence: PresenceExchange.Settings? = nil, logger: Logger = RunningServer.logger,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
@@ -32,11 +34,15 @@ struct RunningServer: Sendable {
         var openJournal: (@Sendable () async throws -> any ClusterJournal)?
         if let journal { openJournal = { journal } }
         let (ready, isReady) = AsyncStream<(Int, Gateway)>.makeStream()
+        var configuration = ServerConfiguration(port: 0, data: folder.path, limits: limits)
+        configuration.presence = presence != nil
+        // Presence is of users; who asks is told by the given authenticator.
+        if presence != nil { configuration.access = .tokens(.development) }
         let server = Server(
-            configuration: ServerConfiguration(port: 0, data: folder.path, limits: limits),
-            logger: Self.logger, onReady: { isReady.yield(($0.port, $1)) }, openLog: { log },
-            openJournal: openJournal, admission: admission,
-            providers: providers)
+            configuration: configuration, logger: logger,
+            onReady: { isReady.yield(($0.port, $1)) }, openLog: { log }, openJournal: openJournal,
+            admission: admission, authenticator: authenticator, providers: providers,
+            exchange: presence ?? PresenceExchange.Settings())
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {

@@ -66,5 +66,7 @@ enum BadFields {
             #"{"from":"22:00","to":"07:00","timeZone":"Mars/Base"}"#,
             #"{"from":"22:00","to":"07:00","timeZone":"UTC","device":""}"#,
         ].map { ("PUT /v1/quiet-hours", $0) }
-        + [#"{"until":-1}"#, #"{"until":"soon"}"#].map { ("PUT /v1/mutes/users/{user}", $0) }
+        + [#"{"until":-1}"#, #"{"until":"soon"}"#, #"{"exceptMentions":1}"#].map {
+            ("PUT /v1/mutes/users/{user}", $0)
+        }
 }

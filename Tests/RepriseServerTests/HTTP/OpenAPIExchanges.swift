@@ -35,8 +35,10 @@ final class OpenAPIExchanges {
         "PUT /v1/channels/{channel}/positions": #"{"read":1}"#,
         "PUT /v1/devices/{device}": #"{"platform":"ios"}"#,
         "PUT /v1/profile": #"{"name":"Ada Lovelace","picture":"https://example.org/ada.png"}"#,
+        "PUT /v1/presence": #"{"hidden":true}"#,
         "PUT /v1/mutes/channels/{channel}": #"{"until":1900000000000}"#,
         "PUT /v1/mutes/users/{user}": "{}",
+        "PUT /v1/mutes/elsewhere": "{}",
         "PUT /v1/quiet-hours": #"{"from":"22:00","to":"07:00","timeZone":"Europe/Berlin"}"#,
         "PUT /v1/forms": #"{"format":"forms/1","version":"1","forms":[]}"#,
     ]
@@ -202,6 +204,11 @@ final class OpenAPIExchanges {
         return [
             (ask("GET /v1/profile"), 200), (ask("PUT /v1/profile"), 200),
             (ask("GET /v1/profile"), 200), (ask("PUT /v1/profile", "{}"), 200),
+            (ask("GET /v1/presence"), 200), (ask("PUT /v1/presence"), 200),
+            (ask("GET /v1/presence"), 200), (ask("PUT /v1/presence", #"{"hidden":false}"#), 200),
+            (ask("PUT /v1/presence", "{}"), 400),
+            (ask("PUT /v1/archive/{channel}"), 204), (ask("DELETE /v1/archive/{channel}"), 204),
+            (ask("PUT /v1/archive/{channel}", as: "eve", channel: "den"), 403),
             (ask(put), 200),
             (ask(put, device: "web%2F2", #"{"platform":"watch","pushToken":"00ffAB"}"#), 200),
             (
@@ -246,6 +253,8 @@ final class OpenAPIExchanges {
                 ask("PUT /v1/channels/{channel}/members/{user}", user: "a%20b"),
                 ask("DELETE /v1/channels/{channel}/members/{user}", user: "%C3%A4"),
                 ask("PUT /v1/direct/{user}", user: "a%20b"),
+                ask("PUT /v1/archive/{channel}", channel: "-a"),
+                ask("DELETE /v1/archive/{channel}", channel: "a%20b"),
                 ask("POST /v1/channels/{channel}/messages", channel: "%20"),
                 ask("PATCH /v1/channels/{channel}/messages/{id}", id: "%22"),
                 ask("DELETE /v1/channels/{channel}/messages/{id}", query: [("id", "")]),
@@ -257,6 +266,11 @@ final class OpenAPIExchanges {
                 ask("DELETE /v1/quiet-hours", query: [("device", "")]),
                 ask("GET /v1/channels/{channel}/deliveries/{seq}", seq: "0"),
                 ask("GET /v1/channels/{channel}/deliveries/{seq}", seq: "x"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", seq: "0"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", seq: "-1"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", seq: "9e9"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", seq: "%31"),
+                ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", channel: "-a"),
             ].map { ($0, 400) }
             + operations.filter { $0.hasBody && $0.name != "PUT /v1/forms" }.flatMap { operation in
                 ["[]", "{", "nul", #"{"x":1,"x":2}"#, "{}{}", "{\"a\":\"\u{1}\"}"]
@@ -326,19 +340,26 @@ final class OpenAPIExchanges {
     }
 
     private func withOthers() async throws {
-        try await withServer({ _ in }) { port in
+        try await withServer({ $0.presence = nil }) { port in
             try await expect(404, ask("POST /v1/backup", as: "root"), port)
+            try await expect(404, ask("GET /v1/presence"), port)
+            try await expect(404, ask("PUT /v1/presence"), port)
         }
     }
 
     private func whereNobodyIsAsked() async throws {
         try await withServer({ $0.authenticator = nil }) { port in
             try await expect(200, ask("GET /v1/me", as: nil), port)
-            let own = ["/v1/devices", "/v1/direct", "/v1/profile", "/v1/mutes", "/v1/quiet-hours"]
+            let own = [
+                "/v1/archive", "/v1/devices", "/v1/direct", "/v1/profile", "/v1/mutes",
+                "/v1/presence", "/v1/quiet-hours", "/v1/unread",
+            ]
             for operation in operations where own.contains(where: operation.name.contains) {
                 try await expect(403, ask(operation.name, as: nil), port)
             }
             try await expect(403, ask("PUT /v1/channels/{channel}/positions", as: nil), port)
+            try await expect(
+                403, ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", as: nil), port)
             try await expect(200, ask("GET /v1/channels/{channel}", as: nil), port)
             try await expect(200, ask("GET /v1/channels/{channel}/positions", as: nil), port)
         }
@@ -397,6 +418,9 @@ final class OpenAPIExchanges {
         var services = HTTPServices(
             log: log, committer: committer, accounts: accounts,
             authenticator: TableAuthenticator())
+        services.presence = PresenceService(
+            accounts: accounts, metrics: ServerMetrics(), clock: SystemTimekeeper(),
+            logger: RunningServer.logger)
         services.metrics = { "# TYPE reprise_connections gauge\nreprise_connections 3\n" }
         configure(&services)
         let outcome = await Result { try await serve(router(services, limits), body) }

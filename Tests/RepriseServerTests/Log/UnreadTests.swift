@@ -46,6 +46,45 @@ struct UnreadTests {
         }
     }
 
+    private func mention(
+        _ names: String..., by user: UserID?, id: EntryID = .random(),
+        _ change: MessageChange<EntryID>? = nil
+    ) -> NewMessage {
+        let list = names.map { "\"\($0)\"" }.joined(separator: ",")
+        return NewMessage(
+            channel: room, id: id, change: change, from: user,
+            body: Array(#"{"notice":{"mentions":[\#(list)]}}"#.utf8))
+    }
+
+    @Test("mentions are counted apart: no own, no edit's, nothing deleted, nothing trimmed")
+    func mentions() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        let (first, second) = (mention("ada", by: bob), mention("ada", "eve", by: bob))
+        _ = try await store.append([
+            first, second, said(by: bob), mention("ada", by: ada), mention("eve", by: bob),
+            mention("ada", by: bob, .edits(second.id)), mention("ada", by: nil),
+        ])
+        func count(_ user: UserID, after: Int64 = 0) async throws -> Int64 {
+            try await store.log.unread(of: user, in: room, after: after).mentions
+        }
+        let eve = try UserID("eve")
+        #expect(try await count(ada) == 3)
+        #expect(try await count(ada, after: 1) == 2)
+        #expect(try await count(ada, after: 2) == 1)
+        #expect(try await count(bob) == 0)
+        #expect(try await count(eve) == 2)
+        _ = try await store.append([said(by: bob, .deletes(second.id))])
+        #expect(try await count(ada) == 2)
+        #expect(try await count(eve) == 1)
+        try await store.reopen()
+        #expect(try await count(ada) == 2, "they are on the disk")
+        _ = try await store.log.trim(room, through: 5)
+        #expect(try await count(eve) == 0)
+        #expect(try await count(ada) == 1)
+        await store.remove()
+    }
+
     @Test(
         "asked again it looks only at what is new or was read since, and always says what counting anew would say",
         .limit("log.unread", "log.unreadCache"),
