@@ -254,7 +254,11 @@ final class DispatchDriver: Sendable {
             case .postponed(let wait, let reason):
                 .retry(after: wait, countsAsFailure: false, reason: reason)
             }
-        let isAgain = if case .again = ending { true } else { false }
+        let isAgain =
+            switch ending {
+            case .again, .postponed: true
+            case .applied, .failed, .ended, .back: false
+            }
         happened { state in
             guard state.delivery[row.seq]?.entry.attempt == row.entry.attempt else { return }
             state.delivery[row.seq] = nil

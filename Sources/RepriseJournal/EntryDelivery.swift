@@ -21,7 +21,7 @@ package struct EntryDelivery: Sendable {
         /// writes alongside are committed.
         case again(after: Duration, reason: String)
         /// Its time has not come: it is dispatched again after this time, even if the process ends
-        /// meanwhile, and counts no failure.
+        /// meanwhile, and counts no failure. The writes alongside are committed.
         case postponed(by: Duration, reason: String)
     }
 

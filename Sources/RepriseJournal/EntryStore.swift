@@ -11,6 +11,7 @@ final class EntryStore: Sendable {
     let kinds: [String: EntryKind]
     let families: KindFamilies
     let schemas: [JournalSchema]
+    private let observers: [(family: String, body: JournalSchema.Recorded)]
     let configuration: Journal.Configuration
     let incarnation: Int64
     let writerState: Mutex<WriterState>
@@ -26,6 +27,7 @@ final class EntryStore: Sendable {
         self.kinds = kinds
         families = KindFamilies(Array(kinds.values))
         self.schemas = schemas
+        observers = schemas.compactMap { schema in schema.observes.map { ($0, schema.recorded) } }
         self.configuration = configuration
         self.incarnation = incarnation
         self.folder = folder
@@ -105,8 +107,21 @@ final class EntryStore: Sendable {
         tell(
             .debug, "An entry is recorded.",
             ["id": new.id.text, "kind": new.kind, "source": new.source], db)
+        try observe(kind.name, new.payload, recorded, in: db)
         if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
         return .accepted
+    }
+
+    /// Tells the features that observe a kind.
+    func observe(
+        _ kind: String, _ payload: [UInt8], _ recorded: WallTime, in db: Database
+    ) throws {
+        for (family, body) in observers
+        where kind.hasPrefix(family)
+            && (kind.utf8.count == family.utf8.count || kind.hasPrefix(family + "."))
+        {
+            try body(db, payload, recorded)
+        }
     }
 
     /// Logs what a transaction has done, once it is committed.

@@ -131,6 +131,7 @@ extension EntryStore {
             if let due { writerState.due(due) }
             if let bound = row.bound { writerState.due(bound) }
         }
+        try observe(new.kind, new.payload, new.recordedAt, in: db)
         if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
     }
 

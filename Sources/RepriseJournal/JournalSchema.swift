@@ -31,6 +31,15 @@ public struct JournalSchema: Sendable {
         _, _ in
     }
 
+    package typealias Recorded =
+        @Sendable (Database, _ payload: [UInt8], _ recorded: WallTime) throws -> Void
+
+    /// The family of kinds that ``recorded`` is called for: `name`, and all `name.more`; nil: none.
+    package var observes: String?
+    /// Called in the transaction that records an entry of a kind that ``observes`` names,
+    /// whichever way the entry comes.
+    package var recorded: Recorded = { _, _, _ in }
+
     /// Declares a feature's schema.
     ///
     /// - Parameters:

@@ -94,6 +94,20 @@ public enum ClientFrame: Hashable, Sendable {
         }
     }
 
+    /// A channel whose members' presence the device shows.
+    public struct Watch: Hashable, Sendable {
+        /// The channel.
+        public var channel: ChannelName
+        /// The members who are shown, at most ``WireLimits/watchedUsers``; nil: all others.
+        public var users: [UserID]?
+
+        /// Makes a watch.
+        public init(channel: ChannelName, users: [UserID]? = nil) {
+            self.channel = channel
+            self.users = users
+        }
+    }
+
     /// The first frame.
     case hello(Hello)
     /// Requests all missing and future messages; a second one for a channel requests its holes
@@ -107,6 +121,10 @@ public enum ClientFrame: Hashable, Sendable {
     case receipt(Receipt)
     /// The user starts, continues or stops typing.
     case typing(ChannelName, isTyping: Bool)
+    /// The device is in use, or idle; never ``PresenceState/offline``.
+    case presence(PresenceState)
+    /// All channels whose presence the device shows from now on; another replaces it.
+    case watch([Watch])
     /// Replaces a token that is about to end.
     case authenticate(AccessToken)
 }

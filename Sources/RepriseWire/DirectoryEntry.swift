@@ -72,6 +72,8 @@ package struct DirectoryEntry: Hashable, Sendable, Codable {
     package var muted: Bool?
     /// When the mute ends: milliseconds since 1970; nil: never.
     package var mutedUntil: Int64?
+    /// When the user has archived the channel: milliseconds since 1970; nil: not.
+    package var archived: Int64?
 
     package init(_ list: Marker) { self.list = list }
 

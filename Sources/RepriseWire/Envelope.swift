@@ -85,7 +85,7 @@ package struct Envelope {
         return value
     }
 
-    func bool(_ name: StaticString) throws -> Bool {
+    package func bool(_ name: StaticString) throws -> Bool {
         guard let value = optional(name) else { return false }
         let word = scanner.raw(value)
         guard value.kind == .literal else {

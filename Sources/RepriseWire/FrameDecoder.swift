@@ -71,6 +71,8 @@ public struct FrameDecoder: Sendable {
             return ClientRequest(
                 .typing(try channel(envelope), isTyping: try envelope.bool("active")))
         }
+        if says("presence") { return ClientRequest(.presence(try ownState(envelope))) }
+        if says("watch") { return ClientRequest(.watch(try watched(envelope))) }
         if says("authenticate") { return ClientRequest(.authenticate(try token(envelope))) }
         if says("hello") { return ClientRequest(.hello(try hello(envelope))) }
         throw RepriseError(
@@ -94,6 +96,7 @@ public struct FrameDecoder: Sendable {
             return .receipt(channel: try channel(envelope), try position(envelope))
         }
         if says("typing") { return try typing(envelope) }
+        if says("presence") { return .presence(try presence(envelope)) }
         if says("positions") { return .positions(try positions(envelope)) }
         if says("refused") { return .refused(try refused(envelope)) }
         if says("authenticated") { return .authenticated(try session(envelope)) }
@@ -240,6 +243,57 @@ public struct FrameDecoder: Sendable {
         }
     }
 
+    private func ownState(_ envelope: Envelope) throws -> PresenceState {
+        let state = try state(envelope)
+        guard state != .offline else {
+            throw RepriseError(.malformed, "A device says that it is online or idle.")
+        }
+        return state
+    }
+
+    private func state(_ envelope: Envelope) throws -> PresenceState {
+        guard let state = PresenceState(rawValue: try envelope.string("state")) else {
+            throw RepriseError(.malformed, "The state of a presence is unknown.")
+        }
+        return state
+    }
+
+    private func watched(_ envelope: Envelope) throws -> [ClientFrame.Watch] {
+        var watched: [ClientFrame.Watch] = []
+        let bytes = envelope.scanner.bytes
+        var scanner = JSONScanner(bytes, from: try envelope.value("channels").range.lowerBound)
+        try scanner.array { value in
+            guard watched.count < WireLimits.watchedChannels else {
+                throw RepriseError(
+                    .malformed,
+                    "A device watches at most \(WireLimits.watchedChannels) channels.")
+            }
+            let member = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            let channel = try member.channel()
+            guard !watched.contains(where: { $0.channel == channel }) else {
+                throw RepriseError(.malformed, "A watch names a channel twice.")
+            }
+            watched.append(ClientFrame.Watch(channel: channel, users: try namedUsers(member)))
+        }
+        return watched
+    }
+
+    /// The users whom a watch names; nil: all.
+    private func namedUsers(_ member: Envelope) throws -> [UserID]? {
+        guard let list = member.optional("users") else { return nil }
+        var users: [UserID] = []
+        var scanner = JSONScanner(member.scanner.bytes, from: list.range.lowerBound)
+        try scanner.array { value in
+            guard users.count < WireLimits.watchedUsers else {
+                throw RepriseError(
+                    .malformed,
+                    "A watch names at most \(WireLimits.watchedUsers) users of a channel.")
+            }
+            users.append(try UserID(try member.scanner.string(value)))
+        }
+        return users
+    }
+
     // MARK: From the server
 
     private func welcome(_ envelope: Envelope) throws -> ServerFrame.Welcome {
@@ -249,7 +303,30 @@ public struct FrameDecoder: Sendable {
             server: envelope.optional("server") == nil ? "" : short(try envelope.string("server")),
             session: envelope.optional("user") == nil ? nil : try session(envelope),
             directory: envelope.optional("directory") == nil
-                ? nil : try envelope.channel("directory"))
+                ? nil : try envelope.channel("directory"),
+            hasPresence: try envelope.bool("presence"))
+    }
+
+    private func presence(_ envelope: Envelope) throws -> ServerFrame.Presence {
+        let bytes = envelope.scanner.bytes
+        var users: [UserPresence] = []
+        var scanner = JSONScanner(bytes, from: try envelope.value("users").range.lowerBound)
+        try scanner.array { value in
+            guard users.count < WireLimits.presentUsers else {
+                throw RepriseError(
+                    .malformed, "A frame names at most \(WireLimits.presentUsers) users.")
+            }
+            let user = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            users.append(
+                UserPresence(
+                    user: try user.user("user"), state: try state(user),
+                    seen: user.optional("seen") == nil ? nil : try user.time("seen")))
+        }
+        return ServerFrame.Presence(
+            channel: envelope.optional("channelId") == nil ? nil : try envelope.channel(),
+            users: users,
+            refusal: envelope.optional("code") == nil
+                ? nil : RefusalCode(short(try envelope.string("code"))))
     }
 
     private func session(_ envelope: Envelope) throws -> ServerFrame.Session {
@@ -278,7 +355,9 @@ public struct FrameDecoder: Sendable {
         return ServerFrame.Positions(
             channel: try channel(envelope), positions: found,
             unread: Unread(
-                count: try envelope.sequence("unread"), head: try envelope.sequence("head")))
+                count: try envelope.sequence("unread"), head: try envelope.sequence("head"),
+                mentions: envelope.optional("mentions") == nil
+                    ? 0 : try envelope.sequence("mentions")))
     }
 
     private mutating func typing(_ envelope: Envelope) throws -> ServerFrame {

@@ -22,6 +22,12 @@ extension ClientFrame {
                 json.plain(channel.text)
                 json.key("active")
                 json.bool(isTyping)
+            case .presence(let state):
+                json.key("type")
+                json.plain("presence")
+                json.key("state")
+                json.plain(state.rawValue)
+            case .watch(let watched): Self.write(watched, to: &json)
             case .authenticate(let token):
                 json.key("type")
                 json.plain("authenticate")
@@ -81,6 +87,23 @@ extension ClientFrame {
                         json.key("first")
                         json.bool(true)
                     }
+                }
+            }
+        }
+    }
+
+    private static func write(_ watched: [Watch], to json: inout JSONWriter) {
+        json.key("type")
+        json.plain("watch")
+        json.key("channels")
+        json.array { list in
+            for watch in watched {
+                list.object { json in
+                    json.key("channelId")
+                    json.plain(watch.channel.text)
+                    guard let users = watch.users else { return }
+                    json.key("users")
+                    json.array { names in users.forEach { names.plain($0.text) } }
                 }
             }
         }
@@ -152,6 +175,7 @@ extension ServerFrame {
             json.bool(isTyping)
             json.key("expires")
             json.integer(expires.milliseconds)
+        case .presence(let presence): Self.write(presence, to: &json)
         case .error(let code, let message):
             json.key("type")
             json.plain("error")
@@ -177,6 +201,10 @@ extension ServerFrame {
         if let directory = welcome.directory {
             json.key("directory")
             json.plain(directory.text)
+        }
+        if welcome.hasPresence {
+            json.key("presence")
+            json.bool(true)
         }
     }
 
@@ -207,8 +235,39 @@ extension ServerFrame {
         }
         json.key("unread")
         json.integer(positions.unread.count)
+        if positions.unread.mentions > 0 {
+            json.key("mentions")
+            json.integer(positions.unread.mentions)
+        }
         json.key("head")
         json.integer(positions.unread.head)
+    }
+
+    private static func write(_ presence: Presence, to json: inout JSONWriter) {
+        json.key("type")
+        json.plain("presence")
+        if let channel = presence.channel {
+            json.key("channelId")
+            json.plain(channel.text)
+        }
+        json.key("users")
+        json.array { list in
+            for user in presence.users {
+                list.object { json in
+                    json.key("user")
+                    json.plain(user.user.text)
+                    json.key("state")
+                    json.plain(user.state.rawValue)
+                    guard let seen = user.seen else { return }
+                    json.key("seen")
+                    json.integer(seen.milliseconds)
+                }
+            }
+        }
+        if let refusal = presence.refusal {
+            json.key("code")
+            json.string(refusal.name)
+        }
     }
 
     private static func write(_ subscribed: Subscribed, to json: inout JSONWriter) {

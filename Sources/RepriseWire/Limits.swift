@@ -38,6 +38,14 @@ public enum WireLimits {
     public static let typing: Duration = .seconds(10)
     /// The shortest interval of `typing` frames; earlier ones are ignored.
     public static let typingAgain: Duration = .seconds(4)
+    /// The most channels whose presence a connection watches.
+    public static let watchedChannels = 50
+    /// The most members of a channel whose presence is told, and the most that a watch names.
+    public static let watchedUsers = 100
+    /// The most users in a `presence` of the server.
+    public static let presentUsers = 1_000
+    /// The shortest interval of a connection's changes of presence.
+    public static let presence: Duration = .seconds(1)
     /// The server's timeout for `hello` after the upgrade.
     public static let handshake: Duration = .seconds(10)
     /// The interval of the server's heartbeats.

@@ -22,12 +22,13 @@ extension RefusalCode {
     package enum Known: String, CaseIterable, Sendable {
         case tooLarge, malformed, badChannelName, badID, conflict, noSuchMessage, tooManyChannels
         case channelFull, forbidden, unavailable, rateLimited, overloaded, predecessorMissing
+        case tooManyMembers, notOffered
 
         var isTemporary: Bool {
             switch self {
             case .unavailable, .rateLimited, .overloaded, .predecessorMissing: true
             case .tooLarge, .malformed, .badChannelName, .badID, .conflict, .noSuchMessage,
-                .tooManyChannels, .channelFull, .forbidden:
+                .tooManyChannels, .channelFull, .forbidden, .tooManyMembers, .notOffered:
                 false
             }
         }
@@ -67,6 +68,12 @@ extension RefusalCode {
                 ("the server is at one of its limits", "wait for `retryAfter`, then repeat")
             case .predecessorMissing:
                 ("the message named in `after` is not stored", "send that one first")
+            case .tooManyMembers:
+                (
+                    "the presence of more than \(WireLimits.watchedUsers) members is asked for",
+                    "name the users whom you show"
+                )
+            case .notOffered: ("the server does not tell presence", "do without it")
             }
         }
     }
@@ -97,6 +104,10 @@ extension RefusalCode {
     public static let rateLimited = RefusalCode(Known.rateLimited)
     /// The server is at one of its own limits; wait for `retryAfter`.
     public static let overloaded = RefusalCode(Known.overloaded)
+    /// The channel has more than ``WireLimits/watchedUsers`` members: name the users.
+    public static let tooManyMembers = RefusalCode(Known.tooManyMembers)
+    /// The server does not tell presence.
+    public static let notOffered = RefusalCode(Known.notOffered)
     /// The message named in `after` is not stored yet; send it first.
     public static let predecessorMissing = RefusalCode(Known.predecessorMissing)
 }

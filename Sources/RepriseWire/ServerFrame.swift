@@ -19,11 +19,13 @@ public enum ServerFrame: Hashable, Sendable {
         /// The channel that tells the user's conversations; nil on a server without users, or one
         /// that does not tell them.
         public var directory: ChannelName?
+        /// Whether the server tells presence.
+        public var hasPresence: Bool
 
         /// Makes a welcome.
         public init(
             version: Int64, time: WallTime, heartbeat: Duration, server: String,
-            session: Session? = nil, directory: ChannelName? = nil
+            session: Session? = nil, directory: ChannelName? = nil, hasPresence: Bool = false
         ) {
             self.version = version
             self.time = time
@@ -31,6 +33,7 @@ public enum ServerFrame: Hashable, Sendable {
             self.server = server
             self.session = session
             self.directory = directory
+            self.hasPresence = hasPresence
         }
     }
 
@@ -220,6 +223,25 @@ public enum ServerFrame: Hashable, Sendable {
         }
     }
 
+    /// The presence of users: all of a watched channel, or what has changed.
+    public struct Presence: Hashable, Sendable {
+        /// The channel whose watch this answers, with all who are shown; nil: changes.
+        public var channel: ChannelName?
+        /// The users; none where the watch is refused.
+        public var users: [UserPresence]
+        /// Why the presence of the channel is not told; nil: it is.
+        public var refusal: RefusalCode?
+
+        /// Makes a presence.
+        public init(
+            channel: ChannelName? = nil, users: [UserPresence], refusal: RefusalCode? = nil
+        ) {
+            self.channel = channel
+            self.users = users
+            self.refusal = refusal
+        }
+    }
+
     /// The answer to `hello`.
     case welcome(Welcome)
     /// A catch-up begins.
@@ -244,6 +266,8 @@ public enum ServerFrame: Hashable, Sendable {
     case receipt(channel: ChannelName, Position)
     /// Another user starts or continues typing, for `expires` at most, or has stopped.
     case typing(channel: ChannelName, user: UserID, isTyping: Bool, expires: Duration)
+    /// The presence of a watched channel's users, or changes of it.
+    case presence(Presence)
     /// Why the connection will be closed right after this frame.
     case error(code: CloseCode, message: String)
 }

@@ -8,11 +8,15 @@ public struct Unread: Hashable, Sendable {
     public var count: Int64
     /// The head at which it was counted.
     public var head: Int64
+    /// How many of them mention the user in `notice.mentions`; at most
+    /// ``WireLimits/unreadCounted``.
+    public var mentions: Int64
 
     /// Makes a count.
-    public init(count: Int64, head: Int64) {
+    public init(count: Int64, head: Int64, mentions: Int64 = 0) {
         self.count = count
         self.head = head
+        self.mentions = mentions
     }
 
     /// The last sequence before those that can be unread.

@@ -35,6 +35,10 @@ extension LimitTable {
                 "wire.channels", "channels of a connection, and of one `subscribe`",
                 "\(WireLimits.channelsPerConnection)", "`refused` `tooManyChannels`; close 4200"),
             Limit(
+                "wire.watch",
+                "channels whose presence a connection watches; users that a watch of one names",
+                "\(WireLimits.watchedChannels); \(WireLimits.watchedUsers)", "close 4200"),
+            Limit(
                 "wire.sequence", "a sequence", "\(WireLimits.greatestSequence)",
                 "malformed; a channel that has reached it takes no more messages: `refused` `channelFull`"
             ),
@@ -96,6 +100,13 @@ extension LimitTable {
                 "catalogues.delays", "a delay; a cap",
                 """
                 \(seconds: FormsLimits.delaySeconds); \(FormsLimits.capCount) times in at most \
+                \(seconds: FormsLimits.capSeconds)
+                """,
+                "refused"),
+            Limit(
+                "catalogues.conditions", "conditions on a form's past; a count, a time in them",
+                """
+                \(FormsLimits.past); \(FormsLimits.capCount), \
                 \(seconds: FormsLimits.capSeconds)
                 """,
                 "refused"),

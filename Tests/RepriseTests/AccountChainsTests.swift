@@ -80,4 +80,48 @@ struct AccountChainsTests {
         #expect(try await empty.list().isEmpty)
         await home.close()
     }
+
+    @Test(
+        "a schedule that was made before sign-in goes on in the account; signing out ends it"
+    )
+    func schedules() async throws {
+        let folder = try TemporaryFolder()
+        let seen = Seen<String>()
+        let clock = ManualClock()
+        var configuration = AccountClient.Configuration()
+        configuration.chains = Chains.Configuration()
+        configuration.chains?.chains = [Self.noting]
+        configuration.chains?.workers = [Noting(seen: seen)]
+        configuration.set(clock)
+        let home = try await DeviceAccounts.open(
+            at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
+            configuration: configuration, tokens: { _ in try AccessToken("YWRh.Yg.1") })
+        let before = try #require(try await home.current.chains)
+        let hourly = ChainSchedule.every(.seconds(3_600))
+        try await before.schedule(Self.noting, input: "before", name: "note", runs: hourly)
+        let next = try #require(try await before.schedules().first?.next)
+
+        let reprise = try await home.signIn(as: Self.ada)
+        let after = try #require(reprise.chains)
+        let adopted = try await after.schedules()
+        #expect(adopted.map { $0.next } == [next])
+        let change = try await after.schedule(
+            Self.noting, input: "before", name: "note", runs: hourly)
+        #expect(change == .kept)
+        let running = Task { try await after.run() }
+        clock.advance(by: .seconds(3_570))
+        try await clock.advance(by: .seconds(20)) { seen.count > 0 }
+        let runs = try await after.list()
+        #expect(runs.map { $0.name } == ["note"])
+        running.cancel()
+        _ = await running.result
+        try await home.signOut()
+        let empty = try #require(try await home.current.chains)
+        #expect(try await empty.schedules().isEmpty)
+        await home.close()
+    }
+
+    private static let noting = Chain<String>("noting") { text in
+        Work("note", Noting.self) { _ in text }
+    }
 }

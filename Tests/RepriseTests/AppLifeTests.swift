@@ -40,6 +40,40 @@ struct AppLifeTests {
         await reprise.close()
     }
 
+    @Test(
+        "Time in the background is not over before the client has dialled, thirty times",
+        arguments: ["opening", "open"])
+    func early(journal: String) async throws {
+        let folder = try TemporaryFolder()
+        for round in 0..<30 {
+            let dialer = MemoryDialer()
+            var configuration = RepriseConfiguration(server: "http://127.0.0.1:1")
+            configuration.folder = folder.appending("home")
+            configuration.dialer = dialer
+            configuration.connectsAnonymously = true
+            let client = RepriseClient(configuration)
+            let running = Task { try await client.run() }
+            if journal == "open" {
+                _ = try await client.journal
+            } else {
+                for await state in client.states where state != .idle { break }
+            }
+            let isOver = Mutex(false)
+            let background = Task {
+                await client.background(granted: .seconds(20))
+                isOver.withLock { $0 = true }
+            }
+            let socket = try await dialer.accept()
+            #expect(await socket.sent() != nil)
+            #expect(!isOver.withLock { $0 }, "round \(round)")
+            await client.foreground()
+            await background.value
+            running.cancel()
+            try await running.value
+            await client.close()
+        }
+    }
+
     @Test("An account that begins while the app comes and goes is told what was said last")
     @MainActor
     func accounts() async throws {

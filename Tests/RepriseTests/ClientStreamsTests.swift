@@ -174,10 +174,9 @@ struct ClientStreamsTests {
 
     @Test("The log has facts at info and decisions at debug, no body, and no control characters")
     func log() async throws {
-        let output = Seen<String>()
+        let output = LoggedLines()
         var configuration = configuration()
-        configuration.logger = Logger(label: "test") { _ in KeepingLog(lines: output) }
-        configuration.logger.logLevel = .debug
+        configuration.logger = output.logger()
         configuration.kinds = [EntryKind("mail")]
         let client = RepriseClient(configuration)
         let general = client.channel("general", of: Note.self)
@@ -221,13 +220,12 @@ struct ClientStreamsTests {
 
     @Test("A calendar that was set is told, and so is from when and until when it is doubted")
     func calendar() async throws {
-        let output = Seen<String>()
+        let output = LoggedLines()
         let clock = ManualClock()
         var configuration = configuration()
         configuration.clock = clock
         configuration.kinds = [EntryKind("mail")]
-        configuration.logger = Logger(label: "test") { _ in KeepingLog(lines: output) }
-        configuration.logger.logLevel = .notice
+        configuration.logger = output.logger(.notice)
         let client = RepriseClient(configuration)
         let journal = try await client.journal
         #expect(try await client.diagnostics().isCalendarDoubted == false)
@@ -292,22 +290,6 @@ struct ClientStreamsTests {
         #expect(lines.count { $0.contains(#""what":"log""#) } == 2_000)
         #expect(lines.contains { $0.contains(#""id":"letter-10999""#) })
         await client.close()
-    }
-}
-
-private struct KeepingLog: LogHandler {
-    let lines: Seen<String>
-    var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.debug
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        let values = (event.metadata ?? [:]).map { "\($0)=\($1)" }.sorted().joined(separator: " ")
-        lines.add("\(event.level) \(event.message) \(values)")
     }
 }
 

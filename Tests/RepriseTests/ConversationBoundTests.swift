@@ -1,6 +1,9 @@
 import Foundation
 import GRDB
 import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseNotices
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
@@ -18,6 +21,7 @@ struct ConversationBoundTests {
     }
 
     private func running(
+        notices: Bool = false,
         _ prepare: (RepriseClient) async throws -> Void = { _ in },
         _ body: (RepriseClient) async throws -> Void
     ) async throws {
@@ -25,6 +29,10 @@ struct ConversationBoundTests {
         configuration.folder = folder.appending("home")
         configuration.dialer = server
         configuration.transport = server
+        if notices {
+            configuration.notices = Notices.Configuration()
+            configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
+        }
         let client = RepriseClient(configuration)
         try await client.signIn("ada") { [server] in try server.token(for: "ada") }
         try await prepare(client)
@@ -82,6 +90,102 @@ struct ConversationBoundTests {
                 #expect(list.count == 1_000 && list.first?.id == "c1")
                 break
             }
+        }
+    }
+
+    private func list(_ client: RepriseClient, _ name: String) async -> Conversation? {
+        for await list in client.conversations.newest(1_000) {
+            return list.first { $0.id == name }
+        }
+        return nil
+    }
+
+    @Test(
+        "A device keeps a thousand drafts; another one waits until one is sent or removed",
+        .limit("channels.drafts"))
+    func drafts() async throws {
+        try await running({ client in
+            try await client.journal.write { db in
+                try db.execute(
+                    sql: """
+                        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1001)
+                        INSERT INTO channelsConversation
+                            (channel, role, since, members, others, muted)
+                        SELECT 'x' || i, 'member', i, 1, '', 0 FROM n
+                        """)
+                try db.execute(
+                    sql: """
+                        INSERT INTO channelsDraft (channel, text)
+                        SELECT channel, 'begun' FROM channelsConversation WHERE channel <> 'x1001'
+                        """)
+            }
+        }) { client in
+            let conversations = client.conversations
+            await expectError(.full) { try await conversations.setDraft("more", in: "x1001") }
+            try await conversations.setDraft("changed", in: "x1")
+            await expectError(.full) { try await conversations.setDraft("more", in: "x1001") }
+            try await conversations.setDraft(nil, in: "x2")
+            try await conversations.setDraft("more", in: "x1001")
+            #expect(await list(client, "x1001")?.draft == "more")
+            let long = String(repeating: "x", count: ConversationLimits.draftBytes + 1)
+            await expectError(.tooLarge) { try await conversations.setDraft(long, in: "x1") }
+        }
+    }
+
+    private func badge(_ client: RepriseClient) async -> Int64? {
+        for await badge in client.badges { return badge.count }
+        return nil
+    }
+
+    private func say(_ text: String = "look", in channel: String) throws {
+        try server.publish(
+            #"{"text":"\#(text)","notice":{"mentions":["ada"]}}"#, to: channel,
+            from: UserID("grace"))
+    }
+
+    @Test(
+        "What is unread in the 901st counts in its list and in the badge, until it is left",
+        .limit("client.unfollowed"))
+    func unfollowed() async throws {
+        for number in 1...900 {
+            let since = 4_000_000_000_000 + number
+            try tell(#"{"conversation":"c\#(number)","role":"member","since":\#(since)}"#)
+        }
+        // Told last, so that it never is among the 900.
+        try server.setMembers(["ada", "grace"], of: "c901")
+        try say(in: "c901")
+        try say(in: "c1")
+        try await running(notices: true) { client in
+            try await eventually("both are counted") { await badge(client) == 2 }
+            #expect(await list(client, "c901")?.unread == 1)
+            #expect(await list(client, "c901")?.mentions == 1)
+            #expect(!followed().contains("c901"))
+            try say("more", in: "c901")
+            // What else changes has it counted again, and each minute has.
+            try server.setMembers(["ada", "grace"], of: "other")
+            try await eventually("the new one is counted") { await badge(client) == 3 }
+            #expect(await list(client, "c901")?.unread == 2)
+            try server.setMembers(["grace"], of: "c901")
+            try await eventually("who has left has nothing to read") { await badge(client) == 1 }
+        }
+    }
+
+    @Test("One that the app does not follow any more is counted by the server, until it is again")
+    func unsubscribed() async throws {
+        try server.setMembers(["ada", "grace"], of: "team")
+        try say(in: "team")
+        try await running(notices: true) { client in
+            let team = client.channel(rawJSON: "team")
+            try await eventually("it is counted") { await badge(client) == 1 }
+            try await team.unsubscribe()
+            try say("not followed", in: "team")
+            try server.setMembers(["ada", "grace"], of: "other")
+            try await eventually("so is the next") { await badge(client) == 2 }
+            #expect(await list(client, "team")?.unread == 2)
+            try await team.subscribe()
+            try await eventually("it is followed") { team.state == .live }
+            try say("followed", in: "team")
+            try await eventually("it counts by itself") { await badge(client) == 3 }
         }
     }
 

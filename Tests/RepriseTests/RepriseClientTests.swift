@@ -351,6 +351,36 @@ struct RepriseClientTests {
         }
     }
 
+    @Test("An early button of a reminder is done once the client runs, and holds up nothing")
+    func earlyButton() async throws {
+        let store = MemoryReminderStore()
+        store.save(Entity(id: "g1", title: "Read"))
+        var reminders = Reminders.Configuration(store: store)
+        reminders.actions = [
+            ReminderActionRule("log", category: "goal", title: "Log…", does: .log)
+        ]
+        var configuration = configuration()
+        configuration.reminders = reminders
+        configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
+        // Nobody moves it: a wait for the effect that begins before the feature never ends.
+        configuration.clock = ManualClock()
+        let client = RepriseClient(configuration)
+        var press = tap("a")
+        press.notification.request.content.info =
+            ReminderInfo(
+                route: Route(sort: "goal", id: "g1"), reminder: "x", occurrence: "2027-01-15T07:30"
+            ).payload
+        press.notification.request.content.category = "goal"
+        press.action = .button("log")
+        try client.record(press)
+        let received = Task { [press] in try await client.received(press) }
+        try await running(client) {
+            try await received.value
+            #expect(store.commands.map(\.id) == [press.tapID])
+            try await eventually("it connects") { server.dialled > 0 }
+        }
+    }
+
     @Test("The largest event may come early; it waits in the journal where forms were removed")
     func largestEarly() async throws {
         var configuration = withForms()

@@ -44,7 +44,7 @@ struct RepriseTests {
                 socket.push([
                     ServerFrame.event(event).encoded(), ServerFrame.published(answer).encoded(),
                 ])
-            case .unsubscribe, .receipt, .typing, .authenticate: break
+            case .unsubscribe, .receipt, .typing, .presence, .watch, .authenticate: break
             }
         }
     }

@@ -113,6 +113,28 @@ struct SignedInTests {
         await home.close()
     }
 
+    @Test("A sign-in at the moment of a refusal goes on, thirty times")
+    func refusedMeanwhile() async throws {
+        let folder = try TemporaryFolder()
+        let server = try Self.server()
+        let home = try await Self.open(folder, server)
+        let running = Task { try await home.run() }
+        try await home.signIn(as: Self.ada)
+        let states = try await home.current.channels.connectionStates
+        for round in 0..<30 {
+            try await eventually("round \(round) is live") { try await Self.isLive(home) }
+            server.end(code: CloseCode.unsupportedVersion.number)
+            for await state in states { if case .stopped = state { break } }
+            // At another moment after it each time.
+            for _ in 0..<round { await Task.yield() }
+            try await home.signIn(as: Self.ada)
+        }
+        try await eventually("it goes on") { try await Self.isLive(home) }
+        running.cancel()
+        try await running.value
+        await home.close()
+    }
+
     @Test(
         "A token that the server does not know stops the client; a fresh one after a sign-in goes on"
     )

@@ -35,6 +35,35 @@ struct ModelTests {
         return RepriseClient(configuration)
     }
 
+    @Test("who is there is followed as long as the model exists, and one's own is told and hidden")
+    func presence() async throws {
+        try server.setPresence(.online, of: "bob")
+        try server.setMembers(["ada", "bob", "cem"], of: "team")
+        let ada = client("ada") { $0.transport = server }
+        let run = Task { try await ada.run() }
+        try await ada.signIn("ada") { "ada.Yg.1" }
+        let bob = try UserID("bob")
+        var model: PresenceModel? = PresenceModel(ada.channel("team", of: Note.self))
+        try await eventually("bob is there") { model?.presence.users[bob]?.state == .online }
+        #expect(model?.presence.users.count == 2)
+        let seen = WallTime(milliseconds: 7)
+        try server.setPresence(.offline, of: "bob", seen: seen)
+        try await eventually("bob is gone") { model?.presence.users[bob]?.seen == seen }
+        var other: PresenceModel? = PresenceModel(ada.channel("elsewhere", of: Note.self))
+        try await eventually("no member") { other?.presence == .refused(.forbidden) }
+        #expect(server.watched(by: "ada") == ["elsewhere", "team"])
+        other = nil
+        ada.setIdle(true)
+        try await eventually("she is idle") { server.reportedPresence(of: "ada") == [.idle] }
+        try await ada.conversations.hidePresence(true)
+        try await eventually("she hides") { server.settings(of: "ada").hidesPresence }
+        model = nil
+        try await eventually("nobody looks") { server.watched(by: "ada").isEmpty }
+        run.cancel()
+        _ = await run.result
+        await ada.close()
+    }
+
     @Test("A channel's model follows messages, state and unread count, and tells its observers")
     func channel() async throws {
         let (ada, bob) = (client("ada"), client("bob"))
@@ -208,6 +237,30 @@ struct ModelTests {
         }
         try await client.signIn("ada") { "ada.Yg.1" }
         try await eventually("another account has its own") { badge.count == 0 }
+        run.cancel()
+        try await run.value
+        await client.close()
+    }
+
+    @Test("The conversations are those of who is signed in; archived ones stand apart")
+    func conversations() async throws {
+        let client = client("bob") { [server] in $0.transport = server }
+        let inbox = client.conversationsModel()
+        #expect(inbox === client.conversationsModel())
+        let run = Task { try await client.run() }
+        try await client.signIn("bob") { "bob.Yg.1" }
+        try server.setMembers(["ada", "bob"], of: "team")
+        try await eventually("it is there") { inbox.conversations.map(\.id) == ["team"] }
+        try server.publish(#"{"text":"hello"}"#, to: "team", from: try UserID("ada"))
+        try await eventually("it counts") { inbox.unread == 1 }
+        try await client.conversations.archive("team")
+        try await eventually("it is archived") {
+            inbox.conversations.isEmpty && inbox.archived.map(\.id) == ["team"]
+        }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        try await eventually("hers is another list") {
+            inbox.archived.isEmpty && inbox.conversations.map(\.id) == ["team"]
+        }
         run.cancel()
         try await run.value
         await client.close()

@@ -58,19 +58,25 @@ extension AccountClient: NotificationHandler {
         guard !Chains.isPlain(response.notification) else { return false }
         switch feature(of: response.notification.request.content.info) {
         case .notices: return try await notices?.record(response) ?? false
-        case .reminders: try await reminders?.received(response)
+        case .reminders: return try await reminders?.record(response) ?? false
         case .forms: try await forms?.received(response)
         case .none: break
         }
         return false
     }
 
-    /// Waits for what a recorded response asks for without a screen: a reply, "mark as read".
+    /// Waits for what a recorded response asks for without a screen: a reply, "mark as read", a
+    /// reminder's button.
     func perform(_ response: NotificationResponse) async {
-        guard let notices, case .notices = feature(of: response.notification.request.content.info),
-            notices.isAction(response)
-        else { return }
-        await whileAwake { await notices.done(response, within: NoticeLimits.actionTimeout) }
+        switch feature(of: response.notification.request.content.info) {
+        case .notices:
+            guard let notices, notices.isAction(response) else { return }
+            await whileAwake { await notices.done(response, within: NoticeLimits.actionTimeout) }
+        case .reminders:
+            guard let reminders, reminders.isAction(response) else { return }
+            await reminders.done(response)
+        case .forms, .none: break
+        }
     }
 
     /// Keeps the connection open during work that the system has woken the app for, and closes it

@@ -88,13 +88,15 @@ package final class AccountClient: Sendable {
 
     /// The server that receives a person's settings of notices; nil: none.
     let noticeServer: NoticeServer?
+    /// Counts what this device does not follow; nil: nothing can be asked.
+    private let unfollowed: UnfollowedCounts?
     /// Held while the features are told of the app's phase, so that all see its changes in one
     /// order.
     let life = Mutex(())
 
     private init(
         journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?,
-        notices: Notices?, noticeServer: NoticeServer?
+        notices: Notices?, noticeServer: NoticeServer?, unfollowed: UnfollowedCounts?
     ) {
         self.journal = journal
         self.channels = channels
@@ -103,6 +105,7 @@ package final class AccountClient: Sendable {
         self.chains = chains
         self.notices = notices
         self.noticeServer = noticeServer
+        self.unfollowed = unfollowed
     }
 
     /// Opens the journal in `folder`, or makes a new one there.
@@ -178,7 +181,14 @@ package final class AccountClient: Sendable {
             },
             noticeServer: configuration.notices?.transport.map {
                 NoticeServer(server, $0, journal: journal, identity: settings.identity)
-            })
+            },
+            unfollowed: settings.dials
+                ? configuration.transport.map {
+                    UnfollowedCounts(
+                        server: NoticeServer(
+                            server, $0, journal: journal, identity: settings.identity),
+                        channels: channels, clock: settings.timekeeper)
+                } : nil)
         if let transport = configuration.transport {
             await client.handleConversations(at: server, by: transport)
         }
@@ -244,10 +254,14 @@ package final class AccountClient: Sendable {
     ///   ends with `stopped` and the same reason. Cancellation is no error.
     package func run() async throws {
         let settings = Task { await tellSettings() }
+        let counts = Task {
+            if let unfollowed { await unfollowed.run() }
+        }
         let result: Result<Void, any Error>
         do { result = .success(try await channels.run()) } catch { result = .failure(error) }
-        settings.cancel()
+        for task in [settings, counts] { task.cancel() }
         await settings.value
+        await counts.value
         try result.get()
     }
 

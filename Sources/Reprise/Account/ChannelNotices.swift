@@ -17,7 +17,12 @@ struct ChannelNotices: NoticeMessages {
     }
 
     func flows(of names: [ChannelName]) async -> [ChannelName: NoticeFlow] {
-        await channels.flows(of: names)
+        var flows = await channels.flows(of: names)
+        // A new conversation's banner waits for its title.
+        for name in (try? await channels.untold(of: names)) ?? [] {
+            flows[name]?.isCatchingUp = true
+        }
+        return flows
     }
 
     func marks(_ db: Database) throws -> [(channel: String, mark: String)] {

@@ -54,6 +54,9 @@ package actor DeviceAccounts {
     private var isRunning = false
     /// The client that the server has refused for good.
     private weak var refused: AccountClient?
+    /// The current account's user has signed in again since its run began: a refusal, which may
+    /// have come before, does not end it.
+    private var isSignedInAgain = false
     private var isClosed = false
     /// A change is running; others wait for it.
     private var isChanging = false
@@ -171,6 +174,7 @@ package actor DeviceAccounts {
         try await inTurn {
             if self.user == user, let client {
                 refused = nil
+                isSignedInAgain = true
                 await client.reconnect()
                 return client
             }
@@ -342,6 +346,7 @@ package actor DeviceAccounts {
                 await waitForChange()
                 continue
             }
+            isSignedInAgain = false
             let task = Task { try await running.run() }
             runner = task
             let result = await withTaskCancellationHandler {
@@ -356,7 +361,7 @@ package actor DeviceAccounts {
             do {
                 return try result.get()
             } catch let error as RepriseError where error.code == .refused {
-                refused = running
+                if !isSignedInAgain { refused = running }
             }
         }
     }

@@ -20,7 +20,10 @@ struct ConversationCalls: Sendable {
             throw DispatchFailure.permanent("It cannot be read.")
         }
         do {
-            for call in try calls(of: change) { try await ask(call) }
+            var calls = try calls(of: change)[...]
+            // The settings of one that the user has made before stay.
+            if change.verb == .make, try await isOwn(change.channel) { calls = calls.dropFirst() }
+            for call in calls { try await ask(call) }
             if change.verb == .rename { try await rename(change) }
         } catch let error as Unreached {
             throw error.wait.map { DispatchFailure.retry(after: $0, error.words) }
@@ -80,7 +83,24 @@ struct ConversationCalls: Sendable {
         case .profile:
             let body = try ForeignJSON.encode(change.profile ?? Profile())
             return [Call(method: "PUT", path: "/v1/profile", body: body)]
+        case .presence:
+            let body = #"{"hidden":\#(change.isHidden ?? false)}"#
+            return [Call(method: "PUT", path: "/v1/presence", body: Array(body.utf8))]
+        case .archive: return [Call(method: "PUT", path: "/v1/archive/" + change.channel)]
+        case .unarchive: return [Call(method: "DELETE", path: "/v1/archive/" + change.channel)]
         case .rename: return []
+        }
+    }
+
+    /// Whether the user is an owner of a channel that is there.
+    private func isOwn(_ channel: String) async throws -> Bool {
+        struct Seen: Decodable {
+            var role: String?
+        }
+        switch try await server.ask("GET", "/v1/channels/" + channel, nil) {
+        case .done(let body):
+            return (try? ForeignJSON.decode(Seen.self, from: body))?.role == "owner"
+        case .refused: return false
         }
     }
 

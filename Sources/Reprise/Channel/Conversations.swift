@@ -15,7 +15,7 @@ public import RepriseWire
 /// One that somebody else begins appears by itself, and is followed; see
 /// `Channels.Configuration.followsConversations`. Every change is durable when its function returns
 /// and shows in the list at once; the server does it when it can be reached. One that the server
-/// refuses is a dead letter, and the list is as before.
+/// refuses is a dead letter of ``RepriseClient/journal``, and the list is as before.
 public struct Conversations: Sendable {
     let client: RepriseClient
 
@@ -30,9 +30,18 @@ public struct Conversations: Sendable {
         client.follow { $0.channels.observeConversations(newest: count) }
     }
 
+    /// The archived ones, which ``newest(_:)`` leaves out, in the same way.
+    ///
+    /// - Parameter count: the most conversations, 1 to 1,000.
+    /// - Returns: the lists.
+    public func archived(_ count: Int = 100) -> AsyncStream<[Conversation]> {
+        client.follow { $0.channels.observeConversations(newest: count, isArchived: true) }
+    }
+
     /// Makes a private channel, of which the user is the owner and others are members.
     ///
-    /// Messages may be published to it at once: they follow when the server has made it.
+    /// Messages may be published to it at once: they follow when the server has made it. One that
+    /// the user owns already keeps its settings, and gets the members.
     ///
     /// - Parameters:
     ///   - name: the channel's; nil: a random one.
@@ -58,12 +67,17 @@ public struct Conversations: Sendable {
     ///
     /// - Parameter user: the other.
     /// - Returns: the channel's name.
-    /// - Throws: as ``make(_:title:with:)``.
+    /// - Throws: as ``make(_:title:with:)``; `.malformed` for the user's own name, too.
     @discardableResult
     public func direct(with user: String) async throws -> String {
         let other = try UserID(user)
         let account = try await account()
         guard let me = account.channels.identity?.user else { throw Self.nobody }
+        guard other != me else {
+            throw RepriseError(
+                .malformed, "A conversation of two has another user.",
+                remedy: "Name somebody else.")
+        }
         let channel = ChannelName.direct(me, other)
         _ = try await account.channels.record(
             ConversationChange(.direct, channel, users: [other]))
@@ -110,6 +124,34 @@ public struct Conversations: Sendable {
         try await record(ConversationChange(.rename, try ChannelName(channel), title: title))
     }
 
+    /// Moves a conversation from ``newest(_:)`` to ``archived(_:)``, on all of the user's devices.
+    ///
+    /// Its next message brings it back, unless it is muted.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func archive(_ channel: String) async throws {
+        try await record(ConversationChange(.archive, try ChannelName(channel)))
+    }
+
+    /// Moves it back.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func unarchive(_ channel: String) async throws {
+        try await record(ConversationChange(.unarchive, try ChannelName(channel)))
+    }
+
+    /// Keeps what the user has begun to write, for ``RepriseChannels/Conversation/draft``: on this
+    /// device alone.
+    ///
+    /// - Parameters:
+    ///   - text: at most 16,384 bytes; nil or empty: nothing.
+    ///   - channel: the conversation's.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.badChannelName`; `.noSuchEntry` if
+    ///   this device knows no such conversation; `.full` beyond 1,000 drafts; the journal's errors.
+    public func setDraft(_ text: String?, in channel: String) async throws {
+        try await client.accounts.opened().current.channels.setDraft(text, in: channel)
+    }
+
     /// Says what the user is called; those with whom the user shares a channel see it.
     ///
     /// - Parameter profile: all of it; an empty one removes it.
@@ -123,12 +165,21 @@ public struct Conversations: Sendable {
         try await record(change)
     }
 
+    /// Hides from all others whether the user is there, and was; or shows it again.
+    ///
+    /// It counts for all of the user's devices. Others see him as offline. A server that does not
+    /// tell presence refuses it: a dead letter.
+    ///
+    /// - Throws: as ``make(_:title:with:)``.
+    public func hidePresence(_ isHidden: Bool) async throws {
+        guard let me = try await account().channels.identity?.user else { throw Self.nobody }
+        var change = ConversationChange(.presence, .directory(of: me))
+        change.isHidden = isHidden
+        try await record(change)
+    }
+
     private func record(_ change: ConversationChange) async throws {
-        guard (change.title?.utf8.count ?? 0) <= ConversationLimits.titleBytes else {
-            throw RepriseError(
-                .tooLarge, "A title has at most \(ConversationLimits.titleBytes) bytes.",
-                remedy: "Shorten it.")
-        }
+        try ConversationLimits.check(title: change.title)
         let account = try await account()
         guard account.channels.identity != nil else { throw Self.nobody }
         _ = try await account.channels.record(change)

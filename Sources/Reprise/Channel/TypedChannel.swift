@@ -262,13 +262,18 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - body: at most 65,536 bytes of JSON.
+    ///   - mentions: the users whom it mentions, at most 50: `notice.mentions` of the body, which
+    ///     must be an object without. One who is no member of the channel is not told.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the id.
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.full`, `.badChannelName`, what opening
-    ///   a journal throws; an `EncodingError`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.full`, `.badChannelName`, `.malformed`
+    ///   for a body that takes no mentions, what opening a journal throws; an `EncodingError`.
     @discardableResult
-    public func publish(_ body: Body, id: EntryID = .random()) async throws -> EntryID {
-        try await channel().publish(try codec.encode(body), id: id)
+    public func publish(
+        _ body: Body, mentions: [UserID] = [], id: EntryID = .random()
+    ) async throws -> EntryID {
+        let json = try Mentions.add(mentions, to: try codec.encode(body))
+        return try await channel().publish(json, id: id)
     }
 
     /// Records a message in a transaction of the journal's: both are durable, or neither is.
@@ -284,8 +289,8 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ///   - body: at most 65,536 bytes of JSON.
     ///   - id: its identity; recording the same id again does nothing.
     ///   - db: the database of ``RepriseJournal/Journal/write(_:)`` of the current account.
-    /// - Throws: as ``publish(_:id:)``; `.closed` during a change of accounts; a `DatabaseError`,
-    ///   which the transaction must rethrow.
+    /// - Throws: as ``publish(_:mentions:id:)``; `.closed` during a change of accounts; a
+    ///   `DatabaseError`, which the transaction must rethrow.
     public func publish(_ body: Body, id: EntryID = .random(), in db: Database) throws {
         guard let account = client.accounts.current else {
             throw RepriseError(.closed, "No journal is open.")
@@ -293,13 +298,13 @@ public struct TypedChannel<Body: Sendable>: Sendable {
         try account.channel(name).publish(codec.encode(body), id: id, in: db)
     }
 
-    /// Records a message for the server, byte for byte; see ``publish(_:id:)``.
+    /// Records a message for the server, byte for byte; see ``publish(_:mentions:id:)``.
     ///
     /// - Parameters:
     ///   - rawJSON: one JSON value.
     ///   - id: its identity; recording the same id again does nothing.
     /// - Returns: the id.
-    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and as ``publish(_:id:)``.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`, and as ``publish(_:mentions:id:)``.
     @discardableResult
     public func publish(rawJSON: String, id: EntryID = .random()) async throws -> EntryID {
         try await channel().publish(rawJSON, id: id)
@@ -308,7 +313,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// Replaces the body of an own message, also of one that still waits to be sent.
     ///
     /// - Returns: the id of the edit.
-    /// - Throws: as ``publish(_:id:)``.
+    /// - Throws: as ``publish(_:mentions:id:)``.
     @discardableResult
     public func edit(_ id: EntryID, _ body: Body) async throws -> EntryID {
         try await channel().edit(id, String(decoding: codec.encode(body), as: UTF8.self))
@@ -358,6 +363,28 @@ public struct TypedChannel<Body: Sendable>: Sendable {
 
     /// The other users who type: the current ones, then each change.
     public var typists: AsyncStream<[UserID]> { follow { $0.typists } }
+
+    /// Who of the other members is there: what is known, then each change.
+    ///
+    /// ```swift
+    /// for await presence in ben.presence {
+    ///     title.isOnline = presence.users.values.contains { $0.state == .online }
+    /// }
+    /// ```
+    ///
+    /// The device asks the server for it as long as somebody iterates: end it when it is not shown
+    /// any more. The server must offer it (`reprise serve --presence`), the user must be a member,
+    /// and the channel may have 100 of them at most: in a larger one name those whom you show, with
+    /// ``presence(of:)``. Else it is `refused`, with the reason.
+    public var presence: AsyncStream<ChannelPresence> { follow { $0.presence } }
+
+    /// Who of some members is there, likewise, also in a large channel.
+    ///
+    /// - Parameter users: at most 100; of more those who come first by name.
+    /// - Returns: what is known of them; who is no member is left out.
+    public func presence(of users: Set<UserID>) -> AsyncStream<ChannelPresence> {
+        follow { $0.presence(of: users) }
+    }
 
     /// How far the others have read and received: the last known positions, then each change.
     public var positions: AsyncStream<[UserID: ServerFrame.Position]> { follow { $0.positions } }

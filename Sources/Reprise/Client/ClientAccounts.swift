@@ -11,7 +11,12 @@ actor ClientAccounts {
     private struct Life {
         var accounts: DeviceAccounts?
         var phase: AppPhase?
+        /// How many phases there were, and when the time in the background of the last one ends.
+        var phases = 0
+        var end: Duration = .zero
         var sources: [UserID: TokenProvider] = [:]
+        /// The client's `run()` is under way: it will run each account that opens.
+        var isRunning = false
     }
 
     nonisolated let states = StateBroadcaster<ClientState>(.idle)
@@ -103,11 +108,12 @@ actor ClientAccounts {
             }
             let phase = life.withLock { life in
                 life.accounts = accounts
-                return life.phase
+                return life.phase == .foreground ? .foreground : life.phase.map { _ in left(life) }
             }
-            // The time that was granted before belonged to nobody.
             if let phase {
-                await accounts.enter(phase == .foreground ? phase : .background(granted: .zero))()
+                let rest = accounts.enter(phase)
+                // Time that is left is waited for by who told of it.
+                if phase == .foreground || phase == .background(granted: .zero) { await rest() }
             }
             await tell(accounts)
             return accounts
@@ -193,6 +199,32 @@ actor ClientAccounts {
         active.announce(.closed)
     }
 
+    // MARK: Running
+
+    /// Runs the accounts, once they are open.
+    ///
+    /// - Throws: as ``keepOpening()`` and ``DeviceAccounts/run()``.
+    func run() async throws {
+        expectRun(true)
+        defer { expectRun(false) }
+        try await keepOpening()
+        try await opened().run()
+    }
+
+    private nonisolated func expectRun(_ isExpected: Bool) {
+        let accounts = life.withLock { life in
+            life.isRunning = isExpected
+            return life.accounts
+        }
+        accounts?.active?.channels.expectRun(isExpected)
+    }
+
+    /// An account becomes the current one.
+    nonisolated func began(_ account: AccountClient) {
+        life.withLock { if $0.isRunning { account.channels.expectRun(true) } }
+        active.announce(.account(account))
+    }
+
     // MARK: Accounts
 
     func signIn(_ user: UserID, tokens: TokenProvider?) async throws {
@@ -230,12 +262,35 @@ actor ClientAccounts {
 
     nonisolated func enter(_ phase: AppPhase) -> @Sendable () async -> Void {
         if phase == .foreground { retry.raise() }
-        let accounts = life.withLock { life in
+        let now = clock.uptime()
+        let (accounts, number) = life.withLock { life in
             life.phase = phase
-            return life.accounts
+            life.phases += 1
+            if case .background(let granted) = phase { life.end = now + granted }
+            return (life.accounts, life.phases)
         }
-        guard let accounts else { return {} }
-        return accounts.enter(phase)
+        if let accounts { return accounts.enter(phase) }
+        if phase == .foreground { return {} }
+        return { [self] in await spend(phase: number) }
+    }
+
+    private nonisolated var clock: any Timekeeper { configuration.clock ?? SystemTimekeeper() }
+
+    /// What is left of the last phase in the background.
+    private nonisolated func left(_ life: Life) -> AppPhase {
+        .background(granted: max(life.end - clock.uptime(), .zero))
+    }
+
+    /// Gives accounts that are being opened what is left of the time then.
+    private func spend(phase number: Int) async {
+        guard opening != nil, case .background(let granted) = life.withLock({ left($0) }) else {
+            return
+        }
+        _ = try? await opened(within: granted)
+        let rest = life.withLock { life in
+            life.phases == number ? life.accounts?.enter(left(life)) : nil
+        }
+        await rest?()
     }
 }
 
@@ -256,9 +311,9 @@ extension DeviceAccounts {
                 return try await client.token(request)
             },
             features: AccountRunner(configuration: configuration).run,
-            prepare: { [registrations = client.registrations, active = client.active] account in
+            prepare: { [weak client, registrations = client.registrations] account in
                 try await registrations.prepare(account)
-                active.announce(.account(account))
+                client?.began(account)
             })
     }
 }

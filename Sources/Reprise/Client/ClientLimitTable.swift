@@ -24,6 +24,10 @@ extension LimitTable {
                 "client.reread", "unreadable messages of a reader that an update tries again",
                 "\(ClientLimits.reread)", "the others stay dead letters"),
             Limit(
+                "client.unfollowed", "unread messages of conversations that are not followed",
+                "counted by the server every \(ClientLimits.unfollowedCounts)",
+                "the list and the badge are as old; a push brings its count at once"),
+            Limit(
                 "client.timeline", "entries, and log lines, in an exported timeline",
                 "\(ClientLimits.timelineEntries), and \(ClientLimits.recentLines)",
                 "the newest"),
@@ -40,6 +44,8 @@ enum ClientLimits {
     static let reread = 1_000
     /// The newest lines of the log that are kept in memory for a timeline.
     static let recentLines = 2_000
+    /// How often the server counts what is unread in conversations that are not followed.
+    static let unfollowedCounts: Duration = .seconds(60)
     /// The newest entries in a timeline.
     static let timelineEntries = 10_000
 }

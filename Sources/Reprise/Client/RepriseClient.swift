@@ -71,8 +71,7 @@ public final class RepriseClient: Sendable {
         }
         defer { isRunning.withLock { $0 = false } }
         do {
-            try await accounts.keepOpening()
-            try await accounts.opened().run()
+            try await accounts.run()
         } catch is CancellationError {
             // Whoever cancelled this knows.
         }
@@ -230,8 +229,9 @@ extension RepriseClient: NotificationHandler {
     /// A person responded to a notification; returns when the response is recorded, in the journal
     /// or, if that is not open, in a file of its own.
     ///
-    /// A reply and "mark as read" are also done then, if the journal opens and a connection comes
-    /// within ``NoticeLimits/actionTimeout``; otherwise at the app's next run.
+    /// A reply, "mark as read" and a reminder's button are also done then, if the journal opens
+    /// and, for the first two, a connection comes within ``NoticeLimits/actionTimeout``; otherwise
+    /// at the app's next run.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` if neither can be written: then it is not recorded.
     public func received(_ response: NotificationResponse) async throws {
@@ -268,6 +268,12 @@ extension RepriseClient: AppLife {
     /// The app is in the foreground: the client dials without waiting, and a journal that could not
     /// be opened is tried at once.
     public func foreground() async { await accounts.enter(.foreground)() }
+
+    /// Says that the user does nothing with this device, or does something again.
+    ///
+    /// In the background a device is idle by itself. Others see the user idle when all of his
+    /// devices are; see ``TypedChannel/presence``.
+    public func setIdle(_ isIdle: Bool) { accounts.current?.channels.setIdle(isIdle) }
 
     /// Frees the memory that the journal can do without.
     public func memoryPressure() async { await accounts.current?.memoryPressure() }

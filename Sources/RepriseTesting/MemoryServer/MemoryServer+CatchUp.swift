@@ -9,7 +9,9 @@ extension MemoryServer {
             guard state.connections[id] != nil else { return }
             guard isKnown(frame, from: id, &state) else { return refuse(id, &state) }
             switch frame {
-            case .hello: welcome(id, &state)
+            case .hello(let hello):
+                state.devices[id] = hello.device.text
+                welcome(id, &state)
             case .subscribe(let asked):
                 for request in asked.filter(\.isFirst) + asked.filter({ !$0.isFirst }) {
                     state.requests.append(request)
@@ -25,6 +27,8 @@ extension MemoryServer {
             case .receipt(let receipt): move(receipt, from: id, &state)
             case .authenticate: welcomeAgain(id, &state)
             case .typing(let channel, let isTyping): typed(isTyping, in: channel, by: id, &state)
+            case .presence(let report): state.reports[id] = report
+            case .watch(let watches): watched(watches, by: id, &state)
             }
         }
     }
@@ -84,7 +88,8 @@ extension MemoryServer {
                         version: ClientFrame.Hello.currentVersion, time: time,
                         heartbeat: state.faults.heartbeat, server: "memory",
                         session: session(of: id, state),
-                        directory: state.users[id].map { .directory(of: $0) }))
+                        directory: state.users[id].map { .directory(of: $0) },
+                        hasPresence: state.users[id] != nil && state.presence != nil))
             ], to: id, &state)
     }
 

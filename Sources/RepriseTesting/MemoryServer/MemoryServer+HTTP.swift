@@ -9,22 +9,47 @@ public struct MemorySettings: Hashable, Sendable {
     public internal(set) var mutedChannels: [String: Int64?] = [:]
     /// The muted users, likewise.
     public internal(set) var mutedUsers: [String: Int64?] = [:]
+    /// The muted channels whose mute mentions of the user do not break.
+    public internal(set) var channelsMutedWithMentions: Set<String> = []
+    /// The muted users whose mentions of the user come through.
+    public internal(set) var usersMutedExceptMentions: Set<String> = []
+    /// Whether nothing rings while the user is active on another device.
+    public internal(set) var isSilentElsewhere = false
+    /// When channels were archived, in milliseconds since 1970.
+    public internal(set) var archived: [String: Int64] = [:]
     /// Quiet hours of the user.
     public internal(set) var quietHours: QuietHours?
     /// Quiet hours of single devices, by the device's id.
     public internal(set) var deviceQuietHours: [String: QuietHours] = [:]
     /// The push tokens, in hexadecimal digits, by the device's id; nil: a device without one.
     public internal(set) var pushTokens: [String: String?] = [:]
+    /// Whether the user hides his presence.
+    public internal(set) var hidesPresence = false
 
-    func isMuted(_ channel: ChannelName, from user: UserID?, at now: WallTime) -> Bool {
-        let mutes = [mutedChannels[channel.text], user.flatMap { mutedUsers[$0.text] }]
-        return mutes.compactMap(\.self).contains { until in
-            until.map { $0 > now.milliseconds } ?? true
+    func isMuted(
+        _ channel: ChannelName, from user: UserID?, isMention: Bool, at now: WallTime
+    ) -> Bool {
+        func holds(_ until: Int64??, exceptMentions: Bool) -> Bool {
+            guard let until else { return false }
+            return NoticeState.Mute.until(
+                WallTime(milliseconds: until ?? .max), exceptMentions: exceptMentions
+            ).holds(isMention: isMention, at: now)
         }
+        let exceptsMentions = !channelsMutedWithMentions.contains(channel.text)
+        return holds(mutedChannels[channel.text], exceptMentions: exceptsMentions)
+            || user.map {
+                holds(
+                    mutedUsers[$0.text],
+                    exceptMentions: usersMutedExceptMentions.contains($0.text))
+            } ?? false
     }
 
-    func isQuiet(at now: WallTime) -> Bool {
-        ([quietHours].compactMap(\.self) + deviceQuietHours.values).contains { $0.contains(now) }
+    /// The quiet hours of a device; of one that is not named those of any.
+    func hours(of device: String?, at now: WallTime) -> QuietHours? {
+        let own: QuietHours? =
+            device.map { deviceQuietHours[$0] }
+            ?? deviceQuietHours.values.first { $0.contains(now) }
+        return own ?? quietHours
     }
 }
 
@@ -104,8 +129,17 @@ extension MemoryServer: HTTPTransport {
                 ? .failure(403, "forbidden", "This server asks nobody who he is.")
                 : .failure(401, "unauthorized", "The token is not one that is known here.")
         }
+        if request.method == "GET", path == ["v1", "unread"] { return unread(of: user, state) }
         if path[1] == "channels" || path[1] == "direct" {
             return conversations(request, path, by: user, &state)
+        }
+        if path[1] == "archive", path.count == 3, let channel = try? ChannelName(path[2]) {
+            guard request.method == "DELETE" || state.members[channel]?.contains(user) == true
+            else { return .failure(403, "forbidden", Self.forbidden) }
+            let archived = request.method == "PUT" ? state.time : nil
+            state.settings[user, default: MemorySettings()].archived[channel.text] = archived
+            tell(user, of: channel, &state)
+            return Answer(status: 204)
         }
         if request.method == "PUT", path == ["v1", "profile"] {
             return setProfile(request, of: user, &state)
@@ -116,8 +150,19 @@ extension MemoryServer: HTTPTransport {
         let isDeletion = request.method == "DELETE"
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", "mutes", 2): return settings.mutes
+        case ("PUT", "mutes", 3), ("DELETE", "mutes", 3):
+            guard path[2] == "elsewhere" else { return .notFound }
+            settings.isSilentElsewhere = !isDeletion
+            return isDeletion ? Answer(status: 204) : MemorySettings.write(["elsewhere": true])
         case ("PUT", "mutes", 4), ("DELETE", "mutes", 4):
-            return settings.mute(path[2], path[3], isDeletion ? nil : body)
+            let answer = settings.mute(path[2], path[3], isDeletion ? nil : body)
+            if path[2] == "channels", let channel = try? ChannelName(path[3]),
+                state.members[channel]?.contains(user) == true
+            {
+                state.settings[user] = settings
+                tell(user, of: channel, &state)
+            }
+            return answer
         case ("GET", "quiet-hours", 2): return settings.hours
         case ("PUT", "quiet-hours", 2): return settings.setHours(body)
         case ("DELETE", "quiet-hours", 2):
@@ -128,6 +173,15 @@ extension MemoryServer: HTTPTransport {
                 settings.quietHours = nil
             }
             return Answer(status: 204)
+        case ("PUT", "presence", 2) where state.presence != nil:
+            struct Setting: Codable {
+                let hidden: Bool
+            }
+            guard let setting = MemorySettings.read(Setting.self, body) else {
+                return MemorySettings.malformed
+            }
+            settings.hidesPresence = setting.hidden
+            return MemorySettings.write(setting)
         case ("GET", "devices", 2): return settings.devices
         case ("PUT", "devices", 3): return settings.register(path[2], body)
         case ("DELETE", "devices", 3):
@@ -135,6 +189,32 @@ extension MemoryServer: HTTPTransport {
             return Answer(status: 204)
         default: return .notFound
         }
+    }
+
+    private func unread(of user: UserID, _ state: State) -> Answer {
+        struct Counts: Encodable {
+            struct Channel: Encodable {
+                var channelId: String
+                var unread: Int64
+                var mentions: Int64?
+                var head: Int64
+            }
+
+            var epoch: String
+            var channels: [Channel]
+        }
+        let names = state.members.filter { $0.value.contains(user) }.keys.sorted {
+            $0.text < $1.text
+        }
+        let channels = names.compactMap { name -> Counts.Channel? in
+            let unread = unread(in: name, for: user, state)
+            guard unread.count > 0 else { return nil }
+            return .init(
+                channelId: name.text, unread: unread.count,
+                mentions: unread.mentions > 0 ? unread.mentions : nil, head: unread.head)
+        }
+        return MemorySettings.write(
+            Counts(epoch: Self.epoch(state.epochs).text, channels: channels))
     }
 
     private func setProfile(
@@ -218,6 +298,7 @@ extension MemorySettings {
         var channelId: String?
         var user: String?
         var until: Int64?
+        var exceptMentions: Bool?
     }
 
     private struct Hours: Codable {
@@ -254,21 +335,43 @@ extension MemorySettings {
         400, "malformed", "The body is not what docs/openapi.json asks for.")
 
     fileprivate var mutes: Answer {
-        let channels = mutedChannels.map { Mute(channelId: $0.key, until: $0.value) }
-        let users = mutedUsers.map { Mute(user: $0.key, until: $0.value) }
-        return Self.write(["mutes": channels + users])
+        let channels = mutedChannels.map { name, until in
+            Mute(
+                channelId: name, until: until,
+                exceptMentions: channelsMutedWithMentions.contains(name) ? false : nil)
+        }
+        let users = mutedUsers.map { name, until in
+            Mute(
+                user: name, until: until,
+                exceptMentions: usersMutedExceptMentions.contains(name) ? true : nil)
+        }
+        struct Mutes: Encodable {
+            var mutes: [Mute]
+            var elsewhere: Bool?
+        }
+        return Self.write(
+            Mutes(mutes: channels + users, elsewhere: isSilentElsewhere ? true : nil))
     }
 
     fileprivate mutating func mute(_ kind: String, _ name: String, _ body: [UInt8]?) -> Answer {
         guard kind == "channels" || kind == "users" else { return .notFound }
-        let part =
-            kind == "channels" ? \MemorySettings.mutedChannels : \MemorySettings.mutedUsers
+        let isChannel = kind == "channels"
+        let part = isChannel ? \MemorySettings.mutedChannels : \MemorySettings.mutedUsers
+        let unusual =
+            isChannel
+            ? \MemorySettings.channelsMutedWithMentions : \MemorySettings.usersMutedExceptMentions
         guard let body else {
             self[keyPath: part].removeValue(forKey: name)
+            self[keyPath: unusual].remove(name)
             return Answer(status: 204)
         }
         guard let mute = Self.read(Mute.self, body) else { return Self.malformed }
         self[keyPath: part].updateValue(mute.until, forKey: name)
+        if mute.exceptMentions ?? isChannel == isChannel {
+            self[keyPath: unusual].remove(name)
+        } else {
+            self[keyPath: unusual].insert(name)
+        }
         return Self.write(mute)
     }
 

@@ -5,6 +5,8 @@ import Synchronization
 /// A phone to which a ``MemoryServer`` pushes.
 struct MemoryPhone: Sendable {
     let user: UserID
+    /// Its app's device, if that is said.
+    let device: String?
     let notifications: MemoryNotifications
     let handler: (any NotificationHandler)?
     /// Up to which sequence it was pushed, and up to which its banners were removed.
@@ -29,13 +31,16 @@ extension MemoryServer {
     ///   - notifications: shows its alerts.
     ///   - user: its user.
     ///   - app: gets pushes in the background, as a running app does; nil: no app runs.
+    ///   - device: the app's device, a key of ``MemorySettings/pushTokens``: its own quiet hours
+    ///     hold, and reading on the others is reading elsewhere. Nil: quiet hours of any device
+    ///     hold; reading on every one is reading elsewhere, but with an `app` on none.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
     public func addPhone(
         _ notifications: MemoryNotifications, of user: String,
-        app: (any NotificationHandler)? = nil
+        app: (any NotificationHandler)? = nil, device: String? = nil
     ) throws {
         let phone = MemoryPhone(
-            user: try UserID(user), notifications: notifications, handler: app)
+            user: try UserID(user), device: device, notifications: notifications, handler: app)
         state.withLock { $0.phones.append(phone) }
     }
 
@@ -45,8 +50,9 @@ extension MemoryServer {
     /// connected, and two after a receipt. Due are, as there:
     ///
     /// - an alert of each message that its user may read, has not written, and has on no device
-    ///   yet, time-sensitive if it asks for that; in quiet hours without a sound; the badge alone
-    ///   where channel or author are muted;
+    ///   yet, time-sensitive if it asks for that; the badge alone where channel or author are
+    ///   muted; without a sound in quiet hours, and within two minutes of reading on another
+    ///   device if its user wants that;
     /// - a push in the background where messages that were pushed have been read elsewhere.
     public func push() async {
         let sendings = state.withLock { state in
@@ -84,7 +90,9 @@ extension MemoryServer {
             else { continue }
             content.appearance.complete(event.from.flatMap { state.profiles[$0] })
             state.phones[index].pushed[channel] = event.seq
-            guard !settings.isMuted(channel, from: event.from, at: now) else {
+            let isMention = Mentions(in: event.body).contains(phone.user)
+            guard !settings.isMuted(channel, from: event.from, isMention: isMention, at: now)
+            else {
                 found.append(payload(.badge, event.seq))
                 continue
             }
@@ -97,9 +105,13 @@ extension MemoryServer {
             )
             alert.category = content.category
             alert.hint.name(content.appearance, in: title)
+            alert.hint.isMention = isMention
             alert.isTimeSensitive = content.appearance.isTimeSensitive
             alert.relevance = content.appearance.relevance
-            alert.isQuiet = settings.isQuiet(at: now)
+            alert.sound = content.appearance.sound
+            alert.isQuiet = PushSilence.holds(
+                isActiveElsewhere: isActiveElsewhere(phone, settings, at: now, state),
+                hours: settings.hours(of: phone.device, at: now), at: now)
             found.append(alert)
         }
         let read = min(position.read, last)
@@ -108,6 +120,19 @@ extension MemoryServer {
             found += [payload(.badge, read), payload(.dismiss, position.read)]
         }
         return found.map { (phone, $0) }
+    }
+}
+
+extension MemoryServer {
+    private func isActiveElsewhere(
+        _ phone: MemoryPhone, _ settings: MemorySettings, at now: WallTime, _ state: State
+    ) -> Bool {
+        guard settings.isSilentElsewhere, phone.device != nil || phone.handler == nil else {
+            return false
+        }
+        return state.readings[phone.user, default: [:]].contains {
+            $0.key != phone.device && PushSilence.isActive(since: $0.value, at: now)
+        }
     }
 }
 

@@ -130,6 +130,7 @@ extension MemoryServer {
             if let mute = state.settings[user]?.mutedChannels[channel.text] {
                 (entry.muted, entry.mutedUntil) = (true, mute)
             }
+            entry.archived = state.settings[user]?.archived[channel.text]
         } else {
             entry.left = true
         }
@@ -179,10 +180,17 @@ extension MemoryServer {
         guard let user = state.users[id], !state.faults.losesReceipts else { return }
         let head = state.logs[receipt.channel]?.head ?? 0
         var position = position(of: user, in: receipt.channel, state)
+        let former = position.read
         position.read = max(position.read, min(receipt.read ?? 0, head))
         position.delivered = max(
             position.delivered, min(receipt.delivered ?? 0, head), position.read)
         state.positions[receipt.channel, default: [:]][user] = position
+        if position.read > former, state.settings[user]?.isSilentElsewhere == true,
+            let device = state.devices[id]
+        {
+            if clock != nil { tick(&state) }
+            state.readings[user, default: [:]][device] = WallTime(milliseconds: state.time)
+        }
         let frame = ServerFrame.receipt(channel: receipt.channel, position)
         send([frame], toSubscribersOf: receipt.channel, &state)
         // The answer comes to one that has not subscribed, too.
@@ -205,10 +213,13 @@ extension MemoryServer {
         let log = state.logs[channel]
         let read = position(of: user, in: channel, state).read
         let start = Unread.start(read: read, joined: 0, floor: log?.floor ?? 0)
-        let count = (log?.events ?? []).count {
+        let unread = (log?.events ?? []).filter {
             $0.seq > start && $0.from != user && !$0.isDeleted && $0.change == nil
         }
-        return Unread(count: min(Int64(count), WireLimits.unreadCounted), head: log?.head ?? 0)
+        let mentions = unread.count { Mentions(in: $0.body).contains(user) }
+        return Unread(
+            count: min(Int64(unread.count), WireLimits.unreadCounted), head: log?.head ?? 0,
+            mentions: min(Int64(mentions), WireLimits.unreadCounted))
     }
 
     // MARK: Typing

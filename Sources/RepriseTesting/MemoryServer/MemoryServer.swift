@@ -62,6 +62,15 @@ public final class MemoryServer: SocketDialer {
         var answer: @Sendable (HTTPCall) -> HTTPAnswer? = { _ in nil }
         /// The user of each greeted connection.
         var users: [Int: UserID] = [:]
+        /// The device of each connection.
+        var devices: [Int: String] = [:]
+        /// When users have read on which device, of those who want no sound elsewhere then.
+        var readings: [UserID: [String: WallTime]] = [:]
+        /// Nil: presence is not told.
+        var presence: [UserID: UserPresence]?
+        /// What connections watch, and have said of themselves.
+        var watches: [Int: [ClientFrame.Watch]] = [:]
+        var reports: [Int: PresenceState] = [:]
         var greeted: [UserID?] = []
         var refused = 0
     }
@@ -318,7 +327,7 @@ public final class MemoryServer: SocketDialer {
         state.withLock { state in
             defer {
                 (state.connections, state.subscriptions, state.silent) = ([:], [:], [])
-                state.users = [:]
+                (state.users, state.watches, state.reports) = ([:], [:], [:])
             }
             return Array(state.connections.values)
         }

@@ -5,7 +5,7 @@ import RepriseWire
 struct ScriptedCatalogue: Sendable {
     struct Trigger: Decodable, Sendable {
         var event: String
-        var `where`: ScriptedValue?
+        var `where`: CatalogueValue?
         var delay: Double?
     }
 
@@ -40,7 +40,7 @@ struct ScriptedCatalogue: Sendable {
         var type: String
         var url: String?
         var name: String?
-        var properties: ScriptedValue?
+        var properties: CatalogueValue?
     }
 
     struct Button: Decodable, Sendable {
@@ -63,7 +63,7 @@ struct ScriptedCatalogue: Sendable {
 
     private struct Content: Decodable {
         var version: String
-        var predicates: [String: ScriptedValue]?
+        var predicates: [String: CatalogueValue]?
         var forms: [Form]
     }
 
@@ -80,11 +80,11 @@ struct ScriptedCatalogue: Sendable {
     }
 
     let version: String
-    let predicates: [String: ScriptedValue]
+    let predicates: [String: CatalogueValue]
     private let byEvent: [String: [Candidate]]
 
     /// - Throws: ``Refusal``.
-    init(_ value: ScriptedValue, version: String?) throws {
+    init(_ value: CatalogueValue, version: String?) throws {
         let bytes = Array(try JSONEncoder().encode(value))
         do {
             _ = try FormsCatalogue(bytes)
@@ -116,8 +116,8 @@ struct ScriptedCatalogue: Sendable {
 
     func candidates(for event: String) -> [Candidate] { byEvent[event] ?? [] }
 
-    func matches(_ trigger: Trigger, _ properties: ScriptedValue) -> Bool {
+    func matches(_ trigger: Trigger, _ properties: CatalogueValue) -> Bool {
         guard let node = trigger.where else { return true }
-        return ScriptedPredicate(node: node, named: predicates).holds(properties)
+        return CataloguePredicate(node: node, named: predicates).holds(properties)
     }
 }

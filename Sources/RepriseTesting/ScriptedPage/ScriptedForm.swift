@@ -1,4 +1,5 @@
 import Foundation
+import RepriseWire
 
 /// A form on the screen of ``ScriptedWebViews``, as a person sees it.
 public struct ScriptedForm: Hashable, Sendable {
@@ -195,7 +196,7 @@ struct ScriptedScreen {
 
     // MARK: Answers
 
-    private func answer(_ field: Int) -> ScriptedValue? {
+    private func answer(_ field: Int) -> CatalogueValue? {
         let value = shown.fields[field].value
         let text = value.first ?? ""
         switch fields[field].type {
@@ -209,8 +210,8 @@ struct ScriptedScreen {
         }
     }
 
-    var answers: ScriptedValue {
-        var answers: [String: ScriptedValue] = [:]
+    var answers: CatalogueValue {
+        var answers: [String: CatalogueValue] = [:]
         for (place, field) in fields.enumerated() { answers[field.name] = answer(place) }
         return .object(answers)
     }

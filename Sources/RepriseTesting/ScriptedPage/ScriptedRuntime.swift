@@ -8,7 +8,7 @@ struct ScriptedRuntime {
     fileprivate struct Item {
         let id: String
         let name: String
-        let properties: ScriptedValue
+        let properties: CatalogueValue
         let at: Double
         var next = 0
         var outcome: Outcome?
@@ -60,8 +60,8 @@ struct ScriptedRuntime {
     private var inHand: [Item] = []
     /// The ids of those that wait for the screen.
     private var waiting: [String] = []
-    private var outcomes: [ScriptedValue] = []
-    private var postponed: [ScriptedValue] = []
+    private var outcomes: [CatalogueValue] = []
+    private var postponed: [CatalogueValue] = []
     private var unanswered: Set<String> = []
 
     init(session: String) { self.session = session }
@@ -75,13 +75,13 @@ struct ScriptedRuntime {
     // MARK: What it says
 
     private mutating func say(
-        _ type: String, _ members: [String: ScriptedValue] = [:], atMost bytes: Int = 65_536
+        _ type: String, _ members: [String: CatalogueValue] = [:], atMost bytes: Int = 65_536
     ) -> Bool {
         var message = members
         message["type"] = .string(type)
         message["session"] = .string(session)
         message["n"] = .number(Double(number + 1))
-        guard let text = try? JSONEncoder().encode(ScriptedValue.object(message)),
+        guard let text = try? JSONEncoder().encode(CatalogueValue.object(message)),
             text.count <= bytes
         else { return false }
         number += 1
@@ -117,7 +117,7 @@ struct ScriptedRuntime {
     // MARK: What the host says
 
     mutating func heard(_ bytes: [UInt8]) {
-        guard let message = try? JSONDecoder().decode(ScriptedValue.self, from: Data(bytes)),
+        guard let message = try? JSONDecoder().decode(CatalogueValue.self, from: Data(bytes)),
             case .object = message
         else { return fault("malformed", "") }
         let type = message["type"]?.text ?? ""
@@ -138,11 +138,11 @@ struct ScriptedRuntime {
         }
     }
 
-    private mutating func setClock(_ value: ScriptedValue?) {
+    private mutating func setClock(_ value: CatalogueValue?) {
         if let now = value?.number { offset = now - elapsed }
     }
 
-    private mutating func welcome(_ message: ScriptedValue) {
+    private mutating func welcome(_ message: CatalogueValue) {
         let version = message["protocol"]?.number
         guard version == 1 || version == 2 else { return fault("protocol", "") }
         mayPostpone = version == 2
@@ -150,7 +150,7 @@ struct ScriptedRuntime {
         setClock(message["now"])
     }
 
-    private mutating func catalogueCame(_ message: ScriptedValue) {
+    private mutating func catalogueCame(_ message: CatalogueValue) {
         guard let value = message["catalogue"] else { return }
         if case .null = value { return }
         let version = message["version"] ?? .null
@@ -168,7 +168,7 @@ struct ScriptedRuntime {
         advance()
     }
 
-    private mutating func eventsCame(_ message: ScriptedValue) {
+    private mutating func eventsCame(_ message: CatalogueValue) {
         guard let events = message["events"]?.array else { return fault("malformed", "events") }
         for event in events.prefix(64) {
             guard let id = event["id"]?.text, let name = event["name"]?.text,
@@ -194,14 +194,14 @@ struct ScriptedRuntime {
         advance()
     }
 
-    private mutating func granted(_ message: ScriptedValue) {
+    private mutating func granted(_ message: CatalogueValue) {
         guard let asked = screen, asked.phase == .asking,
             message["event"]?.text == asked.item.id, message["form"]?.text == asked.form.id
         else { return fault("notAsked", "granted") }
         let showing = message["showing"]?.text ?? ""
         screen?.showing = showing
         screen?.view = ScriptedScreen(asked.form)
-        let members: [String: ScriptedValue] = [
+        let members: [String: CatalogueValue] = [
             "event": .string(asked.item.id), "form": .string(asked.form.id),
             "showing": .string(showing),
         ]
@@ -211,7 +211,7 @@ struct ScriptedRuntime {
         _ = say("formDidAppear", members)
     }
 
-    private mutating func denied(_ message: ScriptedValue) {
+    private mutating func denied(_ message: CatalogueValue) {
         guard let asked = screen, asked.phase == .asking,
             message["event"]?.text == asked.item.id, message["form"]?.text == asked.form.id
         else { return fault("notAsked", "denied") }
@@ -297,7 +297,7 @@ struct ScriptedRuntime {
 
     private mutating func end(_ id: String, _ outcome: Outcome) {
         inHand.removeAll { $0.id == id }
-        var members: [String: ScriptedValue] = [
+        var members: [String: CatalogueValue] = [
             "id": .string(id), "result": .string(outcome.result),
         ]
         members["form"] = outcome.form.map { .string($0) }
@@ -307,7 +307,7 @@ struct ScriptedRuntime {
 
     /// Tells the host what became of events, and which take their time.
     mutating func flush() {
-        var told: [ScriptedValue] = []
+        var told: [CatalogueValue] = []
         for index in inHand.indices
         where !inHand[index].isTold && inHand[index].id != screen?.item.id {
             inHand[index].isTold = true
@@ -403,7 +403,7 @@ struct ScriptedRuntime {
         }
         let id = current.ids[[button, place]] ?? EntryID.random().text
         screen?.ids[[button, place]] = id
-        var members: [String: ScriptedValue] = [
+        var members: [String: CatalogueValue] = [
             "form": .string(current.form.id), "showing": .string(current.showing),
             "id": .string(id),
         ]
@@ -441,8 +441,8 @@ struct ScriptedRuntime {
 }
 
 extension ScriptedCatalogue.Action {
-    fileprivate var value: ScriptedValue {
-        var members: [String: ScriptedValue] = ["type": .string(type)]
+    fileprivate var value: CatalogueValue {
+        var members: [String: CatalogueValue] = ["type": .string(type)]
         members["url"] = url.map { .string($0) }
         members["name"] = name.map { .string($0) }
         if type == "emit" { members["properties"] = properties ?? .object([:]) }

@@ -51,6 +51,15 @@ extension RepriseClient {
         ModelCache.model(of: self) { ClientModel(self) }
     }
 
+    /// The user's conversations, and the archived ones.
+    ///
+    /// - Parameter count: the most of each, 1 to 1,000; another count is another model.
+    /// - Returns: the model that a view has already, or a new one.
+    @MainActor
+    public func conversationsModel(newest count: Int = 100) -> ConversationsModel {
+        ModelCache.model(of: self, subject: "\(count)") { ConversationsModel(self, newest: count) }
+    }
+
     /// The number on the icon.
     @MainActor public var badgeModel: BadgeModel {
         ModelCache.model(of: self) { BadgeModel(self) }

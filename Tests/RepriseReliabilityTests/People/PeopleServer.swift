@@ -21,19 +21,21 @@ final class PeopleServer: Sendable {
     private let group = Mutex<(ServiceGroup, Task<Void, any Error>)?>(nil)
     private let listening = Mutex<Int>(0)
     let wall = SystemTimekeeper()
+    private let presence: Bool
 
-    private init(_ folder: TemporaryFolder, _ issuer: TokenIssuer) {
+    private init(_ folder: TemporaryFolder, _ issuer: TokenIssuer, presence: Bool) {
+        self.presence = presence
         self.folder = folder
         self.issuer = Mutex(issuer)
         data = folder.appending("data").path
     }
 
     static func with(
-        restart: Bool = false, _ body: (PeopleServer) async throws -> Void
+        restart: Bool = false, presence: Bool = false, _ body: (PeopleServer) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
         let key = try await newKey(in: folder)
-        let people = PeopleServer(folder, key)
+        let people = PeopleServer(folder, key, presence: presence)
         try await people.start()
         do { try await body(people) } catch {
             try? await people.stop()
@@ -55,6 +57,7 @@ final class PeopleServer: Sendable {
         configuration.access = .tokens(.file(folder.appending("key").path))
         configuration.tokenLeeway = .zero
         configuration.isRestored = isRestored
+        configuration.presence = presence
         let logger = Logger(label: "people") { _ in SwiftLogNoOpLogHandler() }
         let (ready, isReady) = AsyncStream<Int>.makeStream()
         let server = Server(configuration: configuration, logger: logger) {
