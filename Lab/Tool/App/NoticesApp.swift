@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCore
@@ -9,9 +10,10 @@ import ReprisePhone
 /// `reprise-lab app notices`: an app that shows notifications of messages.
 ///
 /// It reports to the phone's log: `process`; `journal`; `live` with a channel; `stored` with a
-/// message's id; `pushed`; `willPresent` with the id of a notification and its presentation;
-/// `recorded` with a tap's id; `route` with the conversation then on the screen, and the reason;
-/// `badge`; the reports of ``LiveSigns``; `registered` when the server has the device's push token.
+/// message's id; `said` with the id of an answer; `pushed`; `willPresent` with the id of a
+/// notification and its presentation; `recorded` with a tap's id; `route` with the conversation
+/// then on the screen, and the reason; `badge`; the reports of ``LiveSigns``; `registered` when the
+/// server has the device's push token.
 struct NoticesAppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "notices", shouldDisplay: false)
 
@@ -60,6 +62,9 @@ struct NoticesApp: Sendable {
     let pushToken: [UInt8]?
     let diesAfterChanges: Int?
 
+    /// The file in which a person's answer comes to the app: channel, id and text.
+    static let answers = "answers"
+
     func run() async throws {
         let reprise = try await AccountClient.open(
             at: phone.folder, server: server, dialer: phone.dialer(over: NIODialer()),
@@ -76,12 +81,7 @@ struct NoticesApp: Sendable {
         if let pushToken { try await notices.registered(pushToken: pushToken) }
         if phone.launch.isForeground { await reprise.setReady(.ui) }
         let screen = NoticesScreen(reprise)
-        for channel in channels {
-            try await reprise.channel(channel).read("log") { [phone] message in
-                await phone.report("stored", message.id.text)
-                try await screen.came(message)
-            }
-        }
+        for channel in channels { try await read(reprise.channel(channel), screen) }
         let system: any UserNotifications =
             diesAfterChanges.map { DyingNotifications(phone.notifications, after: $0) }
             ?? phone.notifications
@@ -91,7 +91,9 @@ struct NoticesApp: Sendable {
             { try await reprise.run() },
             { try await notices.run(notifications: system) },
             { try await follow(notices, screen) },
+            { try await follow(reprise, screen) },
             { try await signs.report() },
+            { try await answer(reprise) },
             { for await badge in notices.badges { await phone.report("badge", "\(badge.count)") } },
             {
                 for await settings in notices.settingsChanges where settings.push == .told {
@@ -99,6 +101,39 @@ struct NoticesApp: Sendable {
                 }
             },
             { await phone.run(life: life, notifications: handler) })
+    }
+
+    private func read(_ channel: Channel, _ screen: NoticesScreen) async throws {
+        try await channel.read("log") { [phone] message in
+            await phone.report("stored", message.id.text)
+            try await screen.came(message)
+        }
+    }
+
+    /// A conversation that somebody begins appears by itself.
+    private func follow(_ reprise: AccountClient, _ screen: NoticesScreen) async throws {
+        var known = Set(channels)
+        for await list in reprise.channels.observeConversations() {
+            for conversation in list where known.insert(conversation.id).inserted {
+                try await read(reprise.channel(conversation.id), screen)
+            }
+        }
+    }
+
+    /// Publishes what the person writes; it is reported when it is recorded.
+    private func answer(_ reprise: AccountClient) async throws {
+        let file = phone.folder.appendingPathComponent(Self.answers)
+        while true {
+            try await Task.sleep(for: .milliseconds(50))
+            guard let line = try? String(contentsOf: file, encoding: .utf8) else { continue }
+            let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+            guard words.count == 3 else { continue }
+            let id = try EntryID(words[1])
+            // Killed before the file is removed, it publishes the same id again.
+            try await reprise.channel(words[0]).publish(#"{"text":"\#(words[2])"}"#, id: id)
+            try FileManager.default.removeItem(at: file)
+            await phone.report("said", id.text)
+        }
     }
 
     /// A tap opens its conversation, and is finished when that is on the screen.

@@ -170,7 +170,7 @@ struct OriginalScheduler: Sendable {
         }
     }
 
-    private static func triggers(_ schedule: RepriseReminders.Schedule) -> [(
+    private static func triggers(_ schedule: RepriseCore.Schedule) -> [(
         DateComponents, repeats: Bool
     )] {
         schedule.times.flatMap { time -> [(DateComponents, repeats: Bool)] in

@@ -26,8 +26,6 @@ struct DemoFolder: Sendable {
         }
     }
 
-    private init(url: URL, program: URL) { (self.url, self.program) = (url, program) }
-
     /// A new folder with a short path, because there may be a socket in it.
     private static func make() throws -> URL {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -60,10 +58,10 @@ struct DemoFolder: Sendable {
         return server
     }
 
-    /// Starts a phone.
-    func phone() async throws -> DemoPhone {
+    /// Starts a phone in a folder of this name.
+    func phone(_ name: String = "phone") async throws -> DemoPhone {
         let phone = try await Phone.start(
-            in: url.appendingPathComponent("phone"), supervisor: .tool(program))
+            in: url.appendingPathComponent(name), supervisor: .tool(program))
         atEnd { await phone.end() }
         return DemoPhone(phone: phone, program: program.path)
     }

@@ -19,7 +19,7 @@ struct ProofDemo: Sendable {
             budget: budget / Workloads.all.count, mutation: nil, tier: .model, jobs: jobs,
             isQuiet: settings.isQuiet
         ).run()
-        try say(heading: "\n2. The seeds' own algorithms, under the same eyes")
+        try say(heading: "\n2. The case studies' own algorithms, in the same workloads")
         var judgements: [Judgement] = []
         var told: (baseline: Baseline, detection: Detection)?
         for baseline in Baseline.all where !Task.isCancelled {
@@ -72,7 +72,7 @@ struct ProofDemo: Sendable {
         func row(_ terminal: Terminal) -> String {
             let name = "  " + baseline.left(22)
             guard let seed, let broke else {
-                return name + terminal.paint("acquitted: the proof cannot fail here", .red)
+                return name + terminal.paint("not detected: the proof cannot fail here", .red)
             }
             let disposition = "detected by seed \(seed): "
             return name + terminal.paint(disposition, .yellow)
@@ -86,11 +86,11 @@ struct ProofDemo: Sendable {
                 .init("violated", "violated", "\($0.workload): not every invariant held")
             }
         },
-        Expectation("each of the seeds' own algorithms is convicted") { evidence in
+        Expectation("each of the case studies' own algorithms is detected") { evidence in
             let isEmpty = evidence.judgements.isEmpty
             let acquitted = evidence.judgements.filter { !$0.convicted }.map(\.baseline)
             return (isEmpty ? ["nobody"] : acquitted).map {
-                .init("acquitted", "acquitted", "\($0) was not convicted: it cannot fail")
+                .init("not detected", "not detected", "\($0) was not detected: it cannot fail")
             }
         },
     ]
@@ -113,7 +113,7 @@ struct ProofDemo: Sendable {
                 judgement.baseline,
                 [
                     (judgement.tried ?? 0).grouped, "",
-                    judgement.convicted ? "convicted" : "acquitted",
+                    judgement.convicted ? "detected" : "not detected",
                 ])
         }
         return TableReport(

@@ -37,8 +37,8 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhonePowerCommand.self, PhoneLowPowerCommand.self, PhoneFocusCommand.self,
             PhoneRestartCommand.self, PhoneUnlockCommand.self, PhoneStorageCommand.self,
             PhoneClockCommand.self,
-            PhonePermissionCommand.self, PhonePushCommand.self, PhoneTaskCommand.self,
-            PhoneTransfersCommand.self,
+            PhonePermissionCommand.self, PhonePushCommand.self, PhoneAPNsCommand.self,
+            PhoneTaskCommand.self, PhoneTransfersCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
 

@@ -99,7 +99,8 @@ struct ReachText {
 
     private var claim: [String] {
         var lines = [
-            terminal.paint("What the seed's \"90–95 %\" without a push would require", .bold)
+            terminal.paint(
+                "What the case study's \"90–95 %\" without a push would require", .bold)
         ]
         for mode in ReachMode.allCases {
             guard let best = report.favourable[mode], let figures = report[mode] else { continue }

@@ -22,7 +22,7 @@ struct SimulationList: Encodable {
             lines += items.map { "  " + $0.name.left(31) + " " + $0.summary }
         }
         section("Workloads: what should hold", workloads)
-        section("Baselines: the seeds' own algorithms, which should not", baselines)
+        section("Baselines: the case studies' own algorithms, which should not", baselines)
         section("Controls: machines of ours, tried as the baselines are", controls)
         section("Mutations: drivers that are wrong on purpose", mutations)
         return lines.joined(separator: "\n")

@@ -68,12 +68,12 @@ struct DeviceCommand: AsyncParsableCommand {
     func run() async throws {
         let names = try channels.map { try ChannelName($0) }
         let device = self
-        let go = WakeUp()
+        let go = Signal()
         _ = try await Interruption.cancelling {
             try await untilOneEnds(
                 {
                     let reader = InputLineReader(descriptor: STDIN_FILENO)
-                    while try await reader.next() != nil { go.ring() }
+                    while try await reader.next() != nil { go.raise() }
                 },
                 {
                     if device.role == .reprise {
@@ -85,7 +85,7 @@ struct DeviceCommand: AsyncParsableCommand {
         }
     }
 
-    private func listenAsOriginal(_ names: [ChannelName], after go: WakeUp) async throws {
+    private func listenAsOriginal(_ names: [ChannelName], after go: Signal) async throws {
         let device = try OriginalDevice(
             role, names, in: place, server: server, dialer: dialer, speed: speed)
         DeviceWord.ready.say()
@@ -94,7 +94,7 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     /// With the SDK.
-    private func listen(_ names: [ChannelName], after go: WakeUp) async throws {
+    private func listen(_ names: [ChannelName], after go: Signal) async throws {
         var configuration = AccountClient.Configuration()
         configuration.schemas = [SinkTable.schema]
         let reprise = try await AccountClient.open(

@@ -5,7 +5,7 @@ import RepriseFakes
 import RepriseNIO
 import ReprisePhone
 
-/// The stand-in for Apple's service, which brings the pushes that it accepts to the phone.
+/// The stand-in for Apple's service, which brings the pushes that it accepts to phones.
 struct NoticesApple: Sendable {
     static let topic = "org.example.chat"
 
@@ -14,6 +14,8 @@ struct NoticesApple: Sendable {
     private let service: FakePushServer
     private let certificate: FakePushServer.Certificate
     private let pushes: AsyncStream<FakeRequest>
+    /// Where phones take pushes, by their apps' tokens.
+    private let phones = Shared<[String: String]>([:])
 
     /// Starts it, with its keys in the folder.
     init(in folder: URL) async throws {
@@ -50,16 +52,28 @@ struct NoticesApple: Sendable {
 
     func end() async { await service.stop() }
 
-    /// Delivers pushes to the phone, one after the other, until the task is cancelled.
-    func deliver(to address: PushEndpoint.Address) async {
+    /// Takes the pushes of an app on a phone.
+    ///
+    /// - Returns: the app's token.
+    func install(_ app: String, at address: PushEndpoint.Address) -> String {
+        let token = address.token(of: app)
+        phones.update { $0[token] = address.url }
+        apns.install(token)
+        return token
+    }
+
+    /// Delivers pushes, one after the other, until the task is cancelled.
+    func deliver() async {
         for await push in pushes {
+            let token = push.path.split(separator: "/").last.map(String.init) ?? ""
+            guard let url = phones.value[token] else { continue }
             var headers = Dictionary(
                 push.headers.filter { $0.name.hasPrefix("apns-") }.map { ($0.name, $0.value) }
             ) { first, _ in first }
             // On the phone each app of the demo is one of its own.
             headers["apns-topic"] = nil
             let call = HTTPCall(
-                method: "POST", url: address.url + push.path, headers: headers,
+                method: "POST", url: url + push.path, headers: headers,
                 body: .bytes(push.body))
             _ = try? await NIOTransport().fetch(call, limit: 65_536)
         }

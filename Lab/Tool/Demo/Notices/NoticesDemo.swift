@@ -30,6 +30,10 @@ enum NoticesDemo: ScenarioDemo {
         let delivered: [NotificationRequest]
         /// How often the app has counted that a person was alerted twice.
         let secondAlerts: Int64
+        /// The same of the other persons' phones.
+        var others: [Run] = []
+        /// What came to a terminal.
+        var terminal: [NoticesTerminal.Line] = []
 
         var messages: [NoticesNotes.Message] { notes.messages }
         var unread: Int64 { standings.values.reduce(0) { $0 + $1.unread } }
@@ -103,6 +107,20 @@ enum NoticesDemo: ScenarioDemo {
         .ledger("each message has ended once in the ledger") { _, ledger in
             ledger.isBalanced && ledger.pending == 0
         },
+        Expectation("a terminal has each message once, in order") { run in
+            let said = NoticesTerminal.names(in: run.seen.terminal)
+            let sentence = "the terminal had \(said.joined(separator: ", "))"
+            return said == run.seen.notes.said ? [] : [.init("other", "terminal", sentence)]
+        },
+        Expectation("all of this holds on each person's phone") { run in
+            run.seen.others.flatMap { other in
+                expectations.flatMap { $0.faults(other) }.map { fault in
+                    ScenarioFault(
+                        fault.sort, fault.word, "On another phone: " + fault.sentence,
+                        count: fault.count)
+                }
+            }
+        },
     ]
 
     private static func counted(
@@ -162,20 +180,26 @@ enum NoticesDemo: ScenarioDemo {
         }
     }
 
-    /// Delivered notifications without sender, channel or text.
+    /// Delivered notifications without sender, group or text.
     @Sendable private static func unnamed(_ run: Run) -> Int {
         run.seen.delivered.count { request in
             guard let message = run.seen.messages.first(where: { $0.id == request.id }) else {
                 return true
             }
-            let names = request.content.title + request.content.subtitle
-            return !names.contains("ada") && !names.contains(message.channel)
-                || request.content.body != "Message \(name(of: message.id))"
+            let (title, subtitle) = (request.content.title, request.content.subtitle)
+            // The original app names one of the two.
+            let isNamed =
+                run.app == .reprise
+                ? title == "The \(message.channel)" && subtitle == message.author
+                : (title + subtitle).contains("ada") || title.contains(message.channel)
+            return !isNamed || request.content.body != "Message \(message.name)"
         }
     }
 
     /// As the scenario has it.
-    static func name(of id: String) -> String { String(id.split(separator: "-").last ?? "") }
+    private static func name(of id: String, in run: Run) -> String {
+        run.seen.messages.first { $0.id == id }?.name ?? NoticesNotes.name(of: id)
+    }
 
     // MARK: The report
 
@@ -252,17 +276,30 @@ enum NoticesDemo: ScenarioDemo {
     static let beginnings = ["launched"]
 
     static func sightings(_ run: Run) -> [Sighting] {
-        run.seen.messages.map { ("\(name(of: $0.id)) is stored", $0.microseconds) }
+        var all: [Sighting] = run.seen.messages.map { ("\($0.name) is stored", $0.microseconds) }
+        for line in run.seen.terminal where line.isMessage {
+            all.append(("  terminal: " + line.text, line.microseconds))
+        }
+        for other in run.seen.others {
+            for event in other.log where marks.contains(event.what) {
+                guard let words = label(event, in: other) else { continue }
+                all.append(("  other phone: " + words, event.microseconds))
+            }
+        }
+        return all
     }
+
+    /// What a timeline has of other phones.
+    private static let marks: Set = ["launched", "terminated", "banner", "badge", "app.route"]
 
     static func notes(_ run: Run) -> [String] {
         ["badge        \(run.seen.badge), and \(run.seen.unread) unread by the server"]
     }
 
-    static func label(_ event: PhoneEvent) -> String? {
+    static func label(_ event: PhoneEvent, in run: Run) -> String? {
         switch event.what {
-        case "banner", "app.stored": PhoneLabel.of(event, detail: name(of: event.detail))
-        case "removed": "taken away: \(name(of: event.detail))"
+        case "banner", "app.stored": PhoneLabel.of(event, detail: name(of: event.detail, in: run))
+        case "removed": "taken away: \(name(of: event.detail, in: run))"
         default: PhoneLabel.of(event)
         }
     }

@@ -8,10 +8,20 @@ import RepriseWire
 extension NoticesDemo {
     /// A phone, a server and what brings pushes from one to the other.
     struct Fixture: Sendable {
+        let folder: DemoFolder
         let phone: DemoPhone
         let server: DemoServer
         let apple: NoticesApple
-        let address: PushEndpoint.Address
+
+        /// Ada makes a conversation with a person.
+        func make(
+            _ channel: String, with person: String, by ada: NoticesCaller
+        ) async throws {
+            try await ada.send(
+                "PUT", ["channels", channel],
+                #"{"title":"The \#(channel)","visibility":"private"}"#)
+            try await ada.send("PUT", ["channels", channel, "members", person])
+        }
     }
 
     static func fixture(in folder: DemoFolder, _: DemoSettings) async throws -> Fixture {
@@ -19,10 +29,9 @@ extension NoticesDemo {
         folder.atEnd { await apple.end() }
         let server = try await folder.server(["--dev"] + apple.options)
         let phone = try await folder.phone()
-        let address = try await address(of: phone.phone)
-        let delivering = Task { await apple.deliver(to: address) }
+        let delivering = Task { await apple.deliver() }
         folder.atEnd { delivering.cancel() }
-        return Fixture(phone: phone, server: server, apple: apple, address: address)
+        return Fixture(folder: folder, phone: phone, server: server, apple: apple)
     }
 
     /// The phone's push address, once it listens.
@@ -39,28 +48,41 @@ extension NoticesDemo {
     static func begin(
         _ scenario: NoticesScenario, as algorithm: App, on fixture: Fixture, number: Int
     ) async throws -> NoticesSession {
-        let (url, person) = (await fixture.server.url, "person\(number)")
+        var others: [NoticesSession] = []
+        for place in 1..<scenario.phones {
+            let phone = try await fixture.folder.phone("phone\(number)-\(place)")
+            others.append(
+                try await session(
+                    "\(number)-\(place)", of: scenario, as: algorithm, on: phone, fixture,
+                    number: number))
+        }
+        return try await session(
+            "\(number)", of: scenario, as: algorithm, on: fixture.phone, fixture, number: number,
+            others: others)
+    }
+
+    /// A person with a phone; `suffix` is in no other's names.
+    private static func session(
+        _ suffix: String, of scenario: NoticesScenario, as algorithm: App, on phone: DemoPhone,
+        _ fixture: Fixture, number: Int, others: [NoticesSession] = []
+    ) async throws -> NoticesSession {
+        let (url, person) = (await fixture.server.url, "person\(suffix)")
         let isReprise = algorithm == .reprise
         let ada = try await NoticesCaller.make("ada", at: url)
         let elsewhere = try await NoticesCaller.make(person, at: url)
-        let channels = ["team\(number)", "club\(number)"]
-        for channel in channels {
-            try await ada.send(
-                "PUT", ["channels", channel],
-                #"{"title":"The \#(channel)","visibility":"private"}"#)
-            try await ada.send("PUT", ["channels", channel, "members", person])
-        }
-        var app = try await fixture.phone.begin(
+        let channels = ["team\(suffix)", "club\(suffix)"]
+        for channel in channels { try await fixture.make(channel, with: person, by: ada) }
+        var app = try await phone.begin(
             scenario, as: algorithm, number: number,
             [
                 isReprise ? "notices" : "notices-seed", "--server", url, "--user", person,
                 "--token", elsewhere.token.secret,
             ] + channels.flatMap { ["--channel", $0] })
-        let isPushed = scenario.isPushed && isReprise
-        let pushToken = isPushed ? fixture.address.token(of: app.id) : nil
-        if let pushToken {
-            app.spec.arguments += ["--push-token", pushToken]
-            fixture.apple.apns.install(pushToken)
+        var pushToken: String?
+        if scenario.isPushed && isReprise {
+            let token = fixture.apple.install(app.id, at: try await address(of: phone.phone))
+            app.spec.arguments += ["--push-token", token]
+            pushToken = token
         }
         if isReprise {
             app.spec.serviceExtension = app.spec.executable
@@ -70,23 +92,25 @@ extension NoticesDemo {
         try await app.phone.permit(app: app.id)
         return NoticesSession(
             app: app, fixture: fixture, person: person, channels: channels, sender: ada,
-            elsewhere: elsewhere, pushToken: pushToken)
+            elsewhere: elsewhere, pushToken: pushToken, others: others)
     }
 
     /// The person opens the app; when all is idle, or at a timeout, the result is judged.
     static func observe(_ session: NoticesSession, of scenario: NoticesScenario) async throws
         -> Observation
     {
-        try await session.open()
-        var seen = try await session.observation()
+        for each in session.all { try await each.open() }
+        var seen = try await session.observation(of: scenario)
         let limit = session.isReprise ? .seconds(12) : session.timeout
         try await Waiting.isTrue(within: limit) {
-            seen = try await session.observation()
+            seen = try await session.observation(of: scenario)
             let run: Run = try await session.run(of: scenario, seen)
             return ScenarioResult(scenario: scenario, runs: [run]).faults(run).isEmpty
-                && (!session.isReprise || session.isLive(run.log))
+                && (!session.isReprise
+                    || zip(session.all, [run] + seen.others).allSatisfy { $0.isLive($1.log) })
         }
-        if let token = session.pushToken {
+        await session.terminal.value?.end()
+        for token in session.all.compactMap(\.pushToken) {
             session.fixture.apple.apns.uninstall(token, since: Date())
         }
         return seen

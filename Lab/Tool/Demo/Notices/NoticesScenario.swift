@@ -14,12 +14,14 @@ struct NoticesScenario: Scenario {
     /// Whether two alerts may race, so that a second one counted by the app is no violation.
     var mayRace = false
     var rules = PhoneRules()
+    /// How many persons have one; what is expected holds on each.
+    var phones = 1
     let steps: [Step<NoticesSession>]
 
     /// All, in the order of the demo.
     static func all(_ settings: DemoSettings = DemoSettings()) -> [NoticesScenario] {
-        states + reading + [threeDevices(settings)] + pushes + races + quiet + troubles
-            + [providerDown(settings)]
+        states + reading + [threeDevices(settings)] + pushes + beginnings + races + quiet
+            + troubles + [providerDown(settings)]
     }
 }
 
@@ -129,6 +131,35 @@ extension NoticesScenario {
 // MARK: Beyond it
 
 extension NoticesScenario {
+    private static let beginnings = [
+        NoticesScenario(
+            name: "new-talk", title: "Ada begins a conversation, app at home",
+            isInCaseStudy: false,
+            steps: [
+                .launch, .home, .begins("m1"), .seen("m1"), .badge, .tap("m1"), .stored("m1"),
+                .badge,
+            ]),
+        NoticesScenario(
+            name: "new-talk-dead", title: "the same by push, the app is dead", isPushed: true,
+            isInCaseStudy: false,
+            steps: [
+                .launch, .kill, .begins("m1"), .seen("m1"), .badge, .tap("m1"), .stored("m1"),
+                .badge,
+            ]),
+        NoticesScenario(
+            name: "two-phones", title: "two phones and a terminal, both are dead", isPushed: true,
+            isInCaseStudy: false, phones: 2,
+            steps: [
+                .launch, .kill, .onOthers(.launch, .kill), .beginsAtTerminal("m1"), .seen("m1"),
+                .badge, .onOthers(.seen("m1"), .badge), .tap("m1"), .stored("m1"), .isRead("m1"),
+                .badge, .offline, .answer("m2"), .kill, .online, .launch, .answerArrives("m2"),
+                .onOthers(
+                    .seen("m2"), .badge, .tap("m2"), .stored("m1", "m2"), .isRead("m2"),
+                    .gone("m1", "m2"), .badge),
+                .badge, .terminalAgrees,
+            ]),
+    ]
+
     private static let races = [
         NoticesScenario(
             name: "socket-push", title: "first by socket, then by push", isPushed: true,

@@ -33,6 +33,24 @@ extension Step<NoticesSession> {
     ) -> Step {
         Step { try await $0.write(name, due, in: conversation) }
     }
+    /// Ada begins a conversation with the person, and writes.
+    static func begins(_ name: String) -> Step { Step { try await $0.begin(name) } }
+    /// Ada begins one with everybody, at her terminal, and writes there.
+    static func beginsAtTerminal(_ name: String) -> Step {
+        Step { try await $0.beginAtTerminal(name) }
+    }
+    /// The person answers in the app.
+    static func answer(_ name: String) -> Step { Step { try await $0.answer(name) } }
+    /// The terminal has the answer.
+    static func answerArrives(_ name: String) -> Step { Step { try await $0.answerArrives(name) } }
+    /// The same on the other persons' phones.
+    static func onOthers(_ steps: Step...) -> Step {
+        Step("on another phone") { session in
+            for other in session.others {
+                try await forEach(steps) { [$0] }.perform(other)
+            }
+        }
+    }
     /// The same while her conversation is on the screen: the case study's own test deliberately has
     /// a banner over it.
     static func writeOnScreen(_ name: String) -> Step {
@@ -123,7 +141,9 @@ extension Step<NoticesSession> {
             let standing = try await session.elsewhere.standing(in: message.channel)
             hint.badge = PushHint.Badge(
                 count: standing.unread, asOf: hint.time ?? WallTime(milliseconds: 0))
-            let alert = #""alert":{"title":"The \#(message.channel)","body":"Message \#(name)"}"#
+            let alert =
+                #""alert":{"title":"The \#(message.channel)","subtitle":"ada","#
+                + #""body":"Message \#(name)"}"#
             let member = String(decoding: hint.json, as: UTF8.self)
             try await session.phone.push(
                 """
@@ -197,6 +217,10 @@ extension Step<NoticesSession> {
             }
         }
     }
+    /// The server knows that the person has read a message.
+    static func isRead(_ name: String) -> Step { Step { try await $0.checkRead(name) } }
+    /// The terminal shows what is read and unread as the server has it.
+    static var terminalAgrees: Step { Step { try await $0.checkTerminal() } }
     /// The figure at the icon is what is unread by the server.
     static var badge: Step { Step { try await $0.checkBadge() } }
 
@@ -220,7 +244,7 @@ extension Step<NoticesSession> {
                 case 7:
                     let shown = try await session.phone.app(session.id).delivered
                     if let first = shown.first {
-                        try await session.markRead(NoticesDemo.name(of: first.request.id))
+                        try await session.markRead(NoticesNotes.name(of: first.request.id))
                         isHome = session.isReprise ? isHome : false
                     }
                 case 8:

@@ -216,7 +216,7 @@ enum RemindersDemo: ScenarioDemo {
         return ["pending      \(centre.pending), of which \(centre.orphans) should not be"]
     }
 
-    static func label(_ event: PhoneEvent) -> String? {
+    static func label(_ event: PhoneEvent, in _: Run) -> String? {
         switch event.what {
         case "delivered": "it rings"
         case "app.route": String(event.detail.prefix { $0 != ":" })

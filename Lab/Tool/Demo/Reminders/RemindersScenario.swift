@@ -273,8 +273,12 @@ extension RemindersScenario {
         RemindersScenario(
             name: "button-\(name)", title: title, heard: heard, buttons: 1, applied: applied,
             isInCaseStudy: false,
-            steps: [.make(goals), .kill, .advance(toHour: 0), .listen, .advance(toHour: 8)]
-                + steps)
+            // Before 07:30 the first to ring is over at midnight.
+            steps: [
+                .make(goals),
+                .until("the next days are planned") { try await $0.centre().pending >= 8 },
+                .kill, .advance(toHour: 0), .listen, .advance(toHour: 8),
+            ] + steps)
     }
 }
 

@@ -67,7 +67,7 @@ protocol ScenarioDemo: Sendable {
     /// The first of these that happened is where time begins.
     static var beginnings: [String] { get }
     /// The line of an event; nil: none.
-    static func label(_ event: PhoneEvent) -> String?
+    static func label(_ event: PhoneEvent, in run: Run) -> String?
     /// Observations from outside the app, by the clock of the phone's log.
     static func sightings(_ run: Run) -> [Sighting]
     /// Lines below the timeline.
@@ -83,7 +83,7 @@ extension ScenarioDemo {
     static func files(_ run: Run) -> [String: Data] { [:] }
     static func sightings(_ run: Run) -> [Sighting] { [] }
     static func notes(_ run: Run) -> [String] { [] }
-    static func label(_ event: PhoneEvent) -> String? { PhoneLabel.of(event) }
+    static func label(_ event: PhoneEvent, in _: Run) -> String? { PhoneLabel.of(event) }
 
     /// Plays what the settings ask for.
     static func play(_ settings: DemoSettings) async throws -> any DemoReport {

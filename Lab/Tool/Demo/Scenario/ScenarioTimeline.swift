@@ -59,7 +59,7 @@ struct ScenarioTimeline<Demo: ScenarioDemo> {
         }.first
         guard let begins else { return [] }
         let said = run.log.compactMap { event in
-            Demo.label(event).map { (event.what, $0, event.microseconds) }
+            Demo.label(event, in: run).map { (event.what, $0, event.microseconds) }
         }
         let seen = Demo.sightings(run).map { ("seen", $0.label, $0.microseconds) }
         var counts: [String: Int] = [:]
