@@ -37,6 +37,17 @@ extension ExamplesFixture {
         try await client.conversations.rename(team, to: "The team")
     }
 
+    func presence(
+        _ client: RepriseClient, _ team: String,
+        show: (UserID, PresenceState, WallTime?) -> Void
+    ) async throws {
+        for await presence in client.channel(team, of: Note.self).presence {
+            for (user, one) in presence.users { show(user, one.state, one.seen) }
+        }
+        client.setIdle(true)  // nothing was touched for a while
+        try await client.conversations.hidePresence(true)  // on all of the user's devices
+    }
+
     func lifecycle(_ client: RepriseClient) async {
         await client.background(granted: .seconds(25))
         // Everything is closed and durable: the app may be suspended.

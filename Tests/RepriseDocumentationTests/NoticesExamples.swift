@@ -32,7 +32,12 @@ extension ExamplesFixture {
 
     func bodies(_ notices: inout Notices.Configuration) {
         notices.setReply { Note(text: $0) }
-        notices.setMention(in: Note.self) { $0.text.contains("@ada") }  // see `exceptMentions`
+        notices.setMention(in: Note.self) { $0.text.contains("@ada") }  // beside `notice.mentions`
+    }
+
+    func mentions(_ general: TypedChannel<Note>, ben: UserID) async throws {
+        // {"text":"@ben look","notice":{"mentions":["ben"]}}
+        try await general.publish(Note(text: "@ben look"), mentions: [ben])
     }
 
     func settings(
@@ -41,6 +46,7 @@ extension ExamplesFixture {
     ) async throws {
         try await notices.mute(channel: ChannelName("general"), until: tomorrow)
         try await notices.mute(person: ada)
+        try await notices.setSilentElsewhere(true)  // while another device is used
         try await notices.setQuietHours(
             QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
         // At each start, with what the system says then.

@@ -28,6 +28,7 @@
         let chat: ChannelModel<Photo>
         let upload: ChainModel
         let badge: BadgeModel
+        let inbox: ConversationsModel
         let forms: FormsStateModel
         @Environment(ClientModel.self) private var model
 
@@ -35,12 +36,16 @@
             chat = client.model(for: client.channel("general", of: Photo.self))
             upload = client.model(for: id)
             badge = client.badgeModel
+            inbox = client.conversationsModel()
             forms = client.formsModel
         }
 
         var body: some View {
             if let problem = model.problem { Text(problem.message) }
             Text("\(badge.count) unread, \(chat.typists.count) typing")
+            List(inbox.conversations) { conversation in
+                LabeledContent(conversation.displayName, value: "\(conversation.unread)")
+            }
             ProgressView(value: upload.fraction)
             if forms.form != nil { Text("A form is over this screen") }
         }

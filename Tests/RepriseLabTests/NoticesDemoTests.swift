@@ -77,6 +77,15 @@ struct NoticesDemoTests {
         #expect(NoticesDemo.Result(scenario: scenario, runs: [run]).isKept == isKept)
     }
 
+    @Test(
+        "a banner has its sender and its group",
+        arguments: [("The team", true), ("ada", false)])
+    func names(title: String, isKept: Bool) throws {
+        let scenario = try #require(NoticesScenario.all().first { $0.name == "test-1" })
+        let run = Self.run(scenario, .reprise, badge: 1, unread: 1, title: title)
+        #expect(NoticesDemo.Result(scenario: scenario, runs: [run]).isKept == isKept)
+    }
+
     @Test("a second alert that raced is forgiven where it is counted, and nowhere else")
     func races() throws {
         for (name, counted, isKept) in [
@@ -90,16 +99,47 @@ struct NoticesDemoTests {
         }
     }
 
+    @Test(
+        "two phones and a terminal hold to the same: what is wrong on the other phone, or twice in the terminal, violates it",
+        arguments: [
+            (["banner m"], Int64(1), "The team", ["1 ada: Message m", "* 1 unread."], true),
+            ([], 1, "The team", ["1 ada: Message m"], false),
+            (["banner m", "banner m"], 1, "The team", ["1 ada: Message m"], false),
+            (["banner m"], 0, "The team", ["1 ada: Message m"], false),
+            (["banner m"], 1, "ada", ["1 ada: Message m"], false),
+            (["banner m"], 1, "The team", ["1 ada: Message m", "1 ada: Message m"], false),
+            (["banner m"], 1, "The team", [], false),
+        ])
+    func twoPhones(
+        events: [String], badge: Int64, title: String, terminal: [String], isKept: Bool
+    ) throws {
+        let scenario = try #require(NoticesScenario.all().first { $0.phones == 2 })
+        let other = Self.run(
+            scenario, .reprise, events: events, badge: badge, unread: 1, title: title)
+        let run = Self.run(
+            scenario, .reprise, events: ["launched", "banner m"], badge: 1, unread: 1,
+            others: [other], terminal: terminal)
+        let result = NoticesDemo.Result(scenario: scenario, runs: [run])
+        #expect(result.isKept == isKept)
+        #expect(ScenarioTimeline(result).text(.plain).contains("terminal: ") != terminal.isEmpty)
+    }
+
     private static func run(
         _ scenario: NoticesScenario, _ algorithm: NoticesAlgorithm,
         events: [String] = ["banner m"], badge: Int64,
-        unread: Int64, read: Int64 = 0, alerts: Int64 = 0
+        unread: Int64, read: Int64 = 0, alerts: Int64 = 0, title: String = "The team",
+        others: [NoticesDemo.Run] = [], terminal: [String] = []
     ) -> NoticesDemo.Run {
-        var content = NotificationContent(title: "ada", body: "Message m", info: [])
+        var content = NotificationContent(title: title, body: "Message m", info: [])
+        content.subtitle = "ada"
         content.thread = "team"
         content.sound = true
         var ledger = LedgerSum()
         (ledger.accepted, ledger.outcomes) = (1, [.applied: 1])
+        var notes = NoticesNotes(messages: [
+            .init(id: "m", channel: "team", seq: 1, microseconds: 1, due: .banner)
+        ])
+        if !others.isEmpty { notes.said = ["m"] }
         return NoticesDemo.Run(
             scenario: scenario, app: algorithm,
             log: events.enumerated().map { index, event in
@@ -110,12 +150,11 @@ struct NoticesDemoTests {
             },
             ledger: ledger,
             seen: .init(
-                notes: NoticesNotes(messages: [
-                    .init(id: "m", channel: "team", seq: 1, microseconds: 1, due: .banner)
-                ]), badge: badge,
+                notes: notes, badge: badge,
                 standings: ["team": NoticesStatus(read: read, unread: unread)],
                 delivered: [NotificationRequest(id: "m", content: content)],
-                secondAlerts: alerts))
+                secondAlerts: alerts, others: others,
+                terminal: terminal.map { .init(text: $0, microseconds: 5) }))
     }
 
     private struct Report: Decodable {

@@ -57,6 +57,42 @@ struct PhoneTests {
         await running.end()
     }
 
+    @Test("a server's push comes through the stand-in for APNs to an app that is dead")
+    func apns() async throws {
+        let running = try await Running()
+        let apns = try RunningTool(
+            ["phone", "apns", running.path, "--keys", running.folder.path("k")], program: .lab)
+        try await apns.wait("it says how to reach it") { $0.contains("\n") }
+        let server = try await ToolServer(
+            data: running.folder.path("s"),
+            options: ["--dev"] + apns.output.split(whereSeparator: \.isWhitespace).map(String.init))
+        func reprise(_ words: String...) async throws -> String {
+            let said = try await Tool.run(words + ["--server", server.url])
+            #expect(said.status == 0, "\(words): \(said.error)")
+            return said.output.trimmingCharacters(in: .newlines)
+        }
+        _ = try await reprise("channels", "team", "--visibility", "private", "--as", "ada")
+        _ = try await reprise("members", "team", "--add", "ben", "--as", "ada")
+        let address = PushEndpoint.Address(in: PhoneFolder(URL(fileURLWithPath: running.path)))
+        let token = try await reprise("token", "--as", "ben")
+        let installed = try await LabTool.run([
+            "phone", "install", "chat", Tool.Program.lab.url.path, "--folder", running.path, "--",
+            "app", "notices", "--server", server.url, "--channel", "team", "--user", "ben",
+            "--token", token, "--push-token", try #require(address).token(of: "chat"),
+        ])
+        #expect(installed.status == 0, "\(installed.error)")
+        #expect(try await running.phone("permission", "allow").status == 0)
+        #expect(try await running.phone("launch").status == 0)
+        try await running.tool.wait("its token is known") { $0.contains("registered") }
+        #expect(try await running.phone("kill").status == 0)
+        _ = try await reprise("publish", "team", #"{"text":"Hello"}"#, "--as", "ada")
+        try await running.tool.wait("the banner") { $0.contains("banner") }
+        #expect(try await running.phone("status").output.contains("Hello"))
+        apns.signal(SIGTERM)
+        #expect(await apns.end(within: 10) == 0)
+        await running.end()
+    }
+
     @Test("a phone that was killed remembers its apps and its rules")
     func killed() async throws {
         let running = try await Running(["--rule", "zeroBadge=leavesDelivered"])

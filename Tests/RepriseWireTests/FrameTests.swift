@@ -64,8 +64,25 @@ struct FrameTests {
             .event(deleted), .receipt(channel: channel, position),
             .positions(
                 .init(channel: channel, positions: [position], unread: .init(count: 2, head: 9))),
+            .positions(
+                .init(
+                    channel: channel, positions: [],
+                    unread: .init(count: 2, head: 9, mentions: 1))),
             .typing(channel: channel, user: ada, isTyping: true, expires: .seconds(10)),
             .typing(channel: channel, user: ada, isTyping: false, expires: .zero),
+            .welcome(
+                .init(
+                    version: 1, time: time, heartbeat: .seconds(25), server: "s", session: session,
+                    hasPresence: true)),
+            .presence(
+                .init(
+                    channel: channel,
+                    users: [
+                        .init(user: ada, state: .online), .init(user: ada, state: .idle),
+                        .init(user: ada, state: .offline, seen: time),
+                    ])),
+            .presence(.init(users: [.init(user: ada, state: .offline)])),
+            .presence(.init(channel: channel, users: [], refusal: .tooManyMembers)),
         ]
     }
 
@@ -101,7 +118,41 @@ struct FrameTests {
             .receipt(.init(channel: channel, read: 4)),
             .receipt(.init(channel: channel, read: 4, delivered: 6)),
             .typing(channel, isTyping: true), .typing(channel, isTyping: false),
+            .presence(.online), .presence(.idle), .watch([]),
+            .watch([
+                .init(channel: channel),
+                .init(
+                    channel: try ChannelName("b"), users: [try UserID("ada"), try UserID("ben")]),
+                .init(channel: try ChannelName("c"), users: []),
+            ]),
         ]
+    }
+
+    @Test(
+        "a watch names as many channels and users as are allowed, and each channel once",
+        .limit("wire.watch"))
+    func watches() throws {
+        func read(channels: Int, users: Int, repeats: Bool = false) throws -> ClientFrame {
+            var decoder = FrameDecoder()
+            let names = try (0..<users).map { try UserID("u\($0)") }
+            let watched = try (0..<channels).map {
+                ClientFrame.Watch(channel: try ChannelName("c\(repeats ? 0 : $0)"), users: names)
+            }
+            return try decoder.clientFrame(ClientFrame.watch(watched).encoded())
+        }
+        _ = try read(channels: WireLimits.watchedChannels, users: WireLimits.watchedUsers)
+        for (channels, users, repeats) in [
+            (WireLimits.watchedChannels + 1, 0, false), (1, WireLimits.watchedUsers + 1, false),
+            (2, 0, true),
+        ] {
+            #expect(throws: RepriseError.self) {
+                try read(channels: channels, users: users, repeats: repeats)
+            }
+        }
+        var decoder = FrameDecoder()
+        #expect(throws: RepriseError.self) {
+            try decoder.clientFrame(Array(#"{"type":"presence","state":"offline"}"#.utf8))
+        }
     }
 
     @Test("a frame in which some names are bad is read without them, where they can be refused")

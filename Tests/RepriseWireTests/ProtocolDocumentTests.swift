@@ -43,7 +43,8 @@ struct ProtocolDocumentTests {
         }
         #expect(
             types == [
-                "hello", "subscribe", "unsubscribe", "publish", "receipt", "typing", "authenticate",
+                "hello", "subscribe", "unsubscribe", "publish", "receipt", "typing", "presence",
+                "watch", "authenticate",
             ])
     }
 
@@ -60,7 +61,7 @@ struct ProtocolDocumentTests {
         #expect(
             types == [
                 "welcome", "subscribed", "positions", "event", "gone", "sync_complete", "heartbeat",
-                "published", "refused", "receipt", "typing", "authenticated", "error",
+                "published", "refused", "receipt", "typing", "presence", "authenticated", "error",
             ])
     }
 }

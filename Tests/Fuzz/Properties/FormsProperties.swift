@@ -30,7 +30,8 @@ enum FormsProperties {
         let theirs = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
         try hold(
             theirs?["format"] as? String == "forms/1"
-                || JSONProperties.isBeyondFoundation(bytes), "Foundation reads another format")
+                || JSONProperties.isBeyondFoundation(bytes) || JSONProperties.hasMark(bytes),
+            "Foundation reads another format")
         let ids = Set(catalogue.forms.map(\.id))
         try hold(ids.count == catalogue.forms.count, "an id is there twice")
         try hold(!ids.contains("") && !catalogue.version.isEmpty, "a name is empty")

@@ -123,6 +123,10 @@ enum FrameProperties {
             try text(channel.text, "channelId", fields)
             try text(user.text, "user", fields)
             try hold(expires >= .zero && expires <= WireLimits.typing, "typing for \(expires)")
+        case .presence(let presence):
+            try hold(presence.users.count <= WireLimits.presentUsers, "too many users")
+            if let channel = presence.channel { try text(channel.text, "channelId", fields) }
+            for user in presence.users { if let seen = user.seen { try time(seen) } }
         case .error(_, let message): try short(message, "message")
         }
     }
@@ -154,6 +158,12 @@ enum FrameProperties {
             if let read = receipt.read { try sequence(read, "read", fields) }
             if let delivered = receipt.delivered { try sequence(delivered, "delivered", fields) }
         case .typing(let channel, _): try text(channel.text, "channelId", fields)
+        case .presence(let state): try hold(state != .offline, "a device is offline")
+        case .watch(let watched):
+            try hold(watched.count <= WireLimits.watchedChannels, "too many channels")
+            for watch in watched {
+                try hold((watch.users?.count ?? 0) <= WireLimits.watchedUsers, "too many users")
+            }
         case .authenticate(let token): try text(token.secret, "token", fields)
         }
     }

@@ -23,10 +23,7 @@ enum JSONProperties {
         guard let theirs else {
             return try hold(isBeyondFoundation(bytes), "accepted here, refused by Foundation")
         }
-        // Foundation drops a byte order mark that begins a string.
-        guard !String(decoding: bytes, as: UTF8.self).unicodeScalars.contains("\u{feff}") else {
-            return
-        }
+        guard !hasMark(bytes) else { return }
         try bytes.withUnsafeBufferPointer { buffer in
             var scanner = JSONScanner(buffer)
             try compare(try scanner.value(), in: scanner, with: theirs)
@@ -41,6 +38,11 @@ enum JSONProperties {
             || depth(bytes) > WireLimits.nestingDepth
             || String(decoding: bytes, as: UTF8.self).range(
                 of: #"\\u[dD][89a-fA-F]|,\s*[\]}]"#, options: .regularExpression) != nil
+    }
+
+    /// Byte order marks: Foundation drops one that begins a string or a key.
+    static func hasMark(_ bytes: [UInt8]) -> Bool {
+        String(decoding: bytes, as: UTF8.self).unicodeScalars.contains("\u{feff}")
     }
 
     /// Numbers that no Double holds: JSON by the grammar, but not to Foundation.

@@ -55,7 +55,9 @@ enum RouteProperties {
 
     /// Foundation finds the same id in it.
     private static func foundation(_ bytes: [UInt8], _ route: Route) throws {
-        guard !JSONProperties.isBeyondFoundation(bytes) else { return }
+        guard !JSONProperties.isBeyondFoundation(bytes), !JSONProperties.hasMark(bytes) else {
+            return
+        }
         let json = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
         let ours = json?["reprise"] as? [String: Any]
         let ids = [ours?["id"], ours?["goal"], json?["goalId"]].compactMap { $0 as? String }

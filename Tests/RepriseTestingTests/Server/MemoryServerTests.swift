@@ -153,6 +153,29 @@ struct MemoryServerTests {
         await other.close()
     }
 
+    @Test("A member is told that he has muted a channel, and that he has not any more")
+    func mutes() async throws {
+        try server.setMembers(["ada", "bob"], of: "order-7")
+        let system = MemoryNotifications(clock: clock)
+        try await running(
+            "ada",
+            {
+                $0.notices = Notices.Configuration()
+                $0.notifications = system.connect()
+            }
+        ) { client in
+            func isMuted() async -> Bool? {
+                for await list in client.conversations.newest() { return list.first?.isMuted }
+                return nil
+            }
+            try await waitUntil("it is there") { await isMuted() == false }
+            try await client.notices.mute(channel: try ChannelName("order-7"))
+            try await waitUntil("it is muted") { await isMuted() == true }
+            try await client.notices.unmute(channel: try ChannelName("order-7"))
+            try await waitUntil("it is not") { await isMuted() == false }
+        }
+    }
+
     @Test("The catalogue of forms is served, and only once while it is unchanged")
     func forms() async throws {
         server.catalogue = """
@@ -218,6 +241,52 @@ struct MemoryServerTests {
         let hint = try PushHint(payload: content.info)
         #expect(hint.kind == .alert && hint.seq == 1 && hint.from?.text == "bob")
         #expect(hint.to?.text == "ada")
+    }
+
+    @Test("Who wants it so gets a push without a sound while he reads on another device")
+    func elsewhere() async throws {
+        let other = MemoryNotifications(clock: clock)
+        let own = MemoryNotifications(clock: clock)
+        try server.addPhone(other, of: "ada")
+        func sound(_ text: String, _ phone: MemoryNotifications) -> Bool? {
+            phone.delivered.first { $0.request.content.body == text }?.request.content.sound
+        }
+        let system = MemoryNotifications(clock: clock)
+        try await running(
+            "ada",
+            {
+                $0.notices = Notices.Configuration()
+                $0.notifications = system.connect()
+                $0.clock = clock
+            }
+        ) { client in
+            try await client.registered(pushToken: [0xab, 0xcd])
+            try await client.notices.setSilentElsewhere(true)
+            try await waitUntil("it is told") {
+                let told = server.settings(of: "ada")
+                return told.isSilentElsewhere && !told.pushTokens.isEmpty
+            }
+            let device = try #require(server.settings(of: "ada").pushTokens.keys.first)
+            try server.addPhone(own, of: "ada", device: device)
+            let general = client.channel("general", of: Note.self)
+            try await general.consume(as: "inbox") { _ in }
+            try server.post(Note(text: "one"), to: "general", from: "bob")
+            for await page in general.messages() where page.count == 1 {
+                try await general.markRead(upTo: try #require(page.last))
+                break
+            }
+            try await clock.advance(by: .seconds(1)) {
+                server.unread(of: "general", for: "ada") == 0
+            }
+        }
+        try server.post(Note(text: "two"), to: "general", from: "bob")
+        await server.push()
+        #expect(sound("two", other) == false)
+        #expect(sound("two", own) == true, "it is this device that she uses")
+        clock.advance(by: .seconds(120))
+        try server.post(Note(text: "three"), to: "general", from: "bob")
+        await server.push()
+        #expect(sound("three", other) == true, "she has put it down")
     }
 
     @Test("A tap on a pushed notification is recorded for its message")

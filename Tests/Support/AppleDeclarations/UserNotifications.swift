@@ -33,6 +33,15 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
 // /unnotificationsound (2026-11-24)
 open class UNNotificationSound: NSObject {
     open class var `default`: UNNotificationSound { fatalError() }
+    public convenience init(named name: UNNotificationSoundName) { fatalError() }
+}
+
+// /unnotificationsoundname (2026-11-26)
+public struct UNNotificationSoundName: Hashable, RawRepresentable, Sendable {
+    public var rawValue: String
+
+    public init(rawValue: String) { fatalError() }
+    public init(_ rawValue: String) { fatalError() }
 }
 
 // /unnotificationcontent (2026-11-24)

@@ -72,12 +72,15 @@ package final class RunningTool: @unchecked Sendable {
         process.currentDirectoryURL = folder.url
         process.environment = ["PATH": "/usr/bin:/bin"].merging(environment) { $1 }
         process.standardInput = input
-        if let pipe {
-            process.standardOutput = pipe
-        } else {
-            process.standardOutput = try folder.file("output")
+        // Closed here once the tool has them: with many open descriptors Foundation's `Process`
+        // reads beyond a buffer (swift-corelibs-foundation 5472).
+        let files = (output: try folder.file("output"), error: try folder.file("error"))
+        defer {
+            try? files.output.close()
+            try? files.error.close()
         }
-        process.standardError = try folder.file("error")
+        process.standardOutput = pipe.map { $0 as Any } ?? files.output
+        process.standardError = files.error
         process.terminationHandler = {
             continuation.yield(
                 $0.terminationReason == .uncaughtSignal
@@ -109,7 +112,10 @@ package final class RunningTool: @unchecked Sendable {
             try await Task.sleep(for: .seconds(limit))
             kill(number, SIGKILL)
         }
-        defer { watchdog.cancel() }
+        defer {
+            watchdog.cancel()
+            closeInput()
+        }
         for await status in ended { return status }
         return process.terminationStatus
     }

@@ -51,23 +51,25 @@ class Verdict:
         self.word, self.steps, self.order, self.blocked = word, steps, order, blocked
 
 
-class Channel(collections.namedtuple("Channel", "members log positions")):
-    """`members`: none before it is made, else (user, role, joined) by name. `log`: (id, author, the sequence it deletes or None).
-    `positions`: (user, read)."""
+class Channel(collections.namedtuple("Channel", "members log positions mutes is_since_join", defaults=((), False))):
+    """`members`: none before it is made, else (user, role, joined) by name. `log`: (id, author, the sequence it deletes or None, the one it
+    edits or None). `positions`: (user, read). `mutes`: users who have muted it. `is_since_join`: what was before a member joined is not shown to him."""
 
     __slots__ = ()
 
 
 class ChannelModel:
-    """A private channel that shows all its history: docs/openapi.json, one operation after the other.
+    """A private channel: docs/openapi.json, one operation after the other.
 
-    `make`, `put`, `remove`, `publish`, `erase` and `move` change it. `may` is that somebody could read it. `members`, `messages`, `marks`,
-    `role`, `head` and `position` are what was read: a gateway looks up the permission and each of these one after the other.
+    `make`, `put`, `remove`, `publish`, `edit`, `erase`, `move` and `mute` change it. `may` is that somebody could read it, and `reach` from where
+    on. `members`, `messages`, `marks`, `role`, `head`, `position` and `muted` are what was read: a gateway looks up the permission and each of
+    these one after the other.
     """
 
     FIRST = Channel(None, (), ())
-    CHANGES = ("make", "put", "remove", "publish", "erase", "move")
-    READS = ("whole", "may", "members", "messages", "marks", "role", "head", "position")
+    STORED = ("publish", "edit", "erase")
+    CHANGES = ("make", "put", "remove", "move", "mute") + STORED
+    READS = ("whole", "may", "reach", "members", "messages", "marks", "role", "head", "position", "muted")
 
     def __init__(self, admins=("root",)):
         self.admins = admins
@@ -101,9 +103,10 @@ class ChannelModel:
         others = [one for one in channel.members if one[0] != member[0]]
         return channel._replace(members=tuple(sorted(others + [member])))
 
-    def make(self, channel, user):
+    def make(self, channel, user, history="all"):
+        """All who make or change it give it the same history."""
         if channel.members is None:
-            return channel._replace(members=((user, "owner", len(channel.log)),)), ("made",)
+            return channel._replace(members=((user, "owner", len(channel.log)),), is_since_join=history == "sinceJoin"), ("made",)
         return channel, ("kept",) if self.manages(channel, user) else REFUSED
 
     def put(self, channel, user, whom, role):
@@ -120,17 +123,30 @@ class ChannelModel:
         members = channel.members and tuple(one for one in channel.members if one[0] != whom)
         return channel._replace(members=members), ("removed",)
 
-    def publish(self, channel, user, id, target=None):
+    @staticmethod
+    def place(channel, id):
+        return next((seq for seq, one in enumerate(channel.log, 1) if one[0] == id), None)
+
+    def publish(self, channel, user, id, deletes=None, edits=None):
         if not self.reads(channel, user):
             return channel, REFUSED
-        for seq, (other, _, _) in enumerate(channel.log, 1):
-            if other == id:
-                return channel, ("stored", seq, True)
-        return channel._replace(log=channel.log + ((id, user, target),)), ("stored", len(channel.log) + 1, False)
+        seq = self.place(channel, id)
+        if seq is not None:
+            return channel, ("stored", seq, True)
+        return channel._replace(log=channel.log + ((id, user, deletes, edits),)), ("stored", len(channel.log) + 1, False)
+
+    def edit(self, channel, user, id, target):
+        """Of a message that is no edit and no deletion; its author alone may, and nobody once it is deleted."""
+        seq = self.place(channel, target)
+        if not self.reads(channel, user) or seq is not None and channel.log[seq - 1][1] != user:
+            return channel, REFUSED
+        if seq is None or seq in self.gone(channel):
+            return channel, ("missing",)
+        return self.publish(channel, user, id, edits=seq)
 
     def erase(self, channel, user, id, target):
         """Of a message that was acknowledged before."""
-        seq = next((seq for seq, one in enumerate(channel.log, 1) if one[0] == target), None)
+        seq = self.place(channel, target)
         if seq is None:
             return channel, ("missing",)
         if channel.log[seq - 1][1] != user and not self.manages(channel, user):
@@ -144,8 +160,21 @@ class ChannelModel:
         others = tuple(one for one in channel.positions if one[0] != user)
         return channel._replace(positions=tuple(sorted(others + ((user, now),)))) if now > former else channel, ("at", now)
 
+    def mute(self, channel, user, is_muted):
+        """A member or not."""
+        mutes = frozenset(channel.mutes) - {user} | ({user} if is_muted else set())
+        return channel._replace(mutes=tuple(sorted(mutes))), ("muted", is_muted)
+
     def may(self, channel, user):
         return channel, ("yes",) if self.reads(channel, user) else REFUSED
+
+    def reach(self, channel, user, after):
+        """Behind which sequence somebody reads who asked for what is behind `after`."""
+        if not self.reads(channel, user):
+            return channel, REFUSED
+        member = self.member(channel, user)
+        joined = member[2] if channel.is_since_join and user not in self.admins else 0
+        return channel, ("behind", max(after, joined))
 
     def members(self, channel, user):
         return channel, ("members",) + (channel.members or ())
@@ -154,9 +183,14 @@ class ChannelModel:
         return channel, ("messages",) + channel.log[after:]
 
     def marks(self, channel, user, after, through):
-        """Which messages of a range are deleted."""
-        gone = {target for _, _, target in channel.log}
-        return channel, ("marks",) + tuple(seq in gone for seq in range(after + 1, through + 1))
+        """Which messages of a range are deleted, or edit one that is."""
+        gone = self.gone(channel)
+        edits = {seq: one[3] for seq, one in enumerate(channel.log, 1)}
+        return channel, ("marks",) + tuple(seq in gone or edits.get(seq) in gone for seq in range(after + 1, through + 1))
+
+    @staticmethod
+    def gone(channel):
+        return {one[2] for one in channel.log if one[2] is not None}
 
     def head(self, channel, user):
         return channel, ("head", len(channel.log))
@@ -166,6 +200,9 @@ class ChannelModel:
 
     def position(self, channel, user):
         return channel, ("at", dict(channel.positions).get(user, 0))
+
+    def muted(self, channel, user):
+        return channel, ("is", user in channel.mutes)
 
     def whole(self, channel, user, *parts):
         """Several reads at one moment."""
@@ -190,14 +227,14 @@ class ChannelModel:
             ids[seq].add(id)
 
         for kind, words, answer in (part for one in operations for part in self.parts(one)):
-            if kind in ("publish", "erase") and answer[0] == "stored":
+            if kind in self.STORED and answer[0] == "stored":
                 saw(answer[1], words[0])
             elif kind == "messages" and answer[0] == "messages":
                 for seq, (id, *_) in enumerate(answer[1:], words[0] + 1):
                     saw(seq, id)
 
         def may_come(channel, operation):
-            if operation.kind not in ("publish", "erase"):
+            if operation.kind not in self.STORED:
                 return True
             id, seq = operation.words[0], len(channel.log) + 1
             return (not places[id] or seq in places[id]) and (not ids[seq] or id in ids[seq])

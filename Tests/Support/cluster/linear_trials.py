@@ -22,18 +22,23 @@ def read(path):
         return [Operation(**{name: tuples(value) for name, value in json.loads(line).items()}) for line in file]
 
 
-def history(*lines, at_start=True):
-    """Each line: when it was called and returned, by whom, what, and the answer. ada has made the channel and added bob before."""
-    start = [(-4, -3, "ada", "make", (), ("made",)), (-2, -1, "ada", "put", ("bob", "member"), ("put", True, "bob", "member", 0))]
-    return [Operation(kind, user, words, answer, called, returned)
-            for called, returned, user, kind, words, answer in (start if at_start else []) + list(lines)]
+# ada has made the channel and added bob.
+START = [(-4, -3, "ada", "make", (), ("made",)), (-2, -1, "ada", "put", ("bob", "member"), ("put", True, "bob", "member", 0))]
+# The same, of one that shows a member what comes after he has joined.
+SINCE_JOIN = [(-4, -3, "ada", "make", ("sinceJoin",), ("made",)), (-2.9, -2.5, "ada", "publish", ("m0",), ("stored", 1, False)),
+              (-2, -1, "ada", "put", ("bob", "member"), ("put", True, "bob", "member", 1))]
+
+
+def history(*lines, start=START):
+    """Each line: when it was called and returned, by whom, what, and the answer."""
+    return [Operation(kind, user, words, answer, called, returned) for called, returned, user, kind, words, answer in start + list(lines)]
 
 
 ADA, BOB = ("ada", "owner", 0), ("bob", "member", 0)
 
 
 def logged(*ids):
-    return ("messages",) + tuple((id, "bob", None) for id in ids)
+    return ("messages",) + tuple((id, "bob", None, None) for id in ids)
 
 
 # A name, what is to be found, and the history.
@@ -100,6 +105,37 @@ BY_HAND = [
         (2, 3, "bob", "may", (), REFUSED), (4, 5, "bob", "may", (), ("yes",)), (6, 7, "ada", "role", (), ("role", "owner", 0)))),
     ("one removal does not explain two", VIOLATED, history(
         (0, 1, "ada", "remove", ("bob",), UNKNOWN), (2, 3, "bob", "may", (), REFUSED), (4, 5, "bob", "may", (), ("yes",)),)),
+    ("an edit of another's message", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "ada", "edit", ("m2", "m1"), ("stored", 2, False)))),
+    ("an edit of a deleted message", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "ada", "erase", ("m2", "m1"), ("stored", 2, False)),
+        (4, 5, "bob", "edit", ("m3", "m1"), ("stored", 3, False)))),
+    ("an edit and a deletion at once, in either order", HOLDS, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 9, "ada", "erase", ("m2", "m1"), ("stored", 3, False)),
+        (2, 9, "bob", "edit", ("m3", "m1"), ("stored", 2, False)), (10, 11, "bob", "marks", (0, 3), ("marks", True, True, False)))),
+    ("an edit stays when its message is deleted", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "bob", "edit", ("m2", "m1"), ("stored", 2, False)),
+        (4, 5, "ada", "erase", ("m3", "m1"), ("stored", 3, False)), (6, 7, "bob", "marks", (0, 2), ("marks", True, False)))),
+    ("an edit is read as a message", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 1, False)), (2, 3, "bob", "edit", ("m2", "m1"), ("stored", 2, False)),
+        (4, 5, "ada", "messages", (0,), logged("m1", "m2")))),
+    ("a mute is forgotten", VIOLATED, history(
+        (0, 1, "bob", "mute", (True,), ("muted", True)), (2, 3, "bob", "muted", (), ("is", False)))),
+    ("a mute ends at the same time", HOLDS, history(
+        (0, 1, "bob", "mute", (True,), ("muted", True)), (2, 9, "bob", "mute", (False,), ("muted", False)),
+        (3, 4, "bob", "muted", (), ("is", True)), (5, 6, "bob", "muted", (), ("is", False)))),
+    ("another one's mute", VIOLATED, history(
+        (0, 1, "bob", "mute", (True,), ("muted", True)), (2, 3, "ada", "muted", (), ("is", True)))),
+    ("a member reads from where he joined", HOLDS, history(
+        (0, 1, "bob", "reach", (0,), ("behind", 1)), (0, 1, "ada", "reach", (0,), ("behind", 0)), (2, 3, "root", "reach", (0,), ("behind", 0)),
+        (2, 3, "bob", "reach", (7,), ("behind", 7)), start=SINCE_JOIN)),
+    ("a member reads what was before him", VIOLATED, history(
+        (0, 1, "bob", "reach", (0,), ("behind", 0)), start=SINCE_JOIN)),
+    ("an owner who came later reads from there, too", HOLDS, history(
+        (0, 1, "ada", "put", ("bob", "owner"), ("put", False, "bob", "owner", 1)), (2, 3, "bob", "reach", (0,), ("behind", 1)), start=SINCE_JOIN)),
+    ("who leaves and comes back reads from then on", VIOLATED, history(
+        (0, 1, "bob", "publish", ("m1",), ("stored", 2, False)), (2, 3, "ada", "remove", ("bob",), ("removed",)),
+        (4, 5, "ada", "put", ("bob", "member"), ("put", True, "bob", "member", 2)), (6, 7, "bob", "reach", (0,), ("behind", 1)), start=SINCE_JOIN)),
     ("permission and content of one moment", VIOLATED, history(
         (0, 1, "ada", "remove", ("bob",), ("removed",)), (0, 3, "bob", "publish", ("m1",), ("stored", 1, False)),
         (2, 3, "ada", "publish", ("m2",), ("stored", 2, False)),
@@ -115,15 +151,19 @@ def random_history(pick, size):
     """Operations that took effect one after the other, some unknown; called a little before, returned a little after. Of half of the
     histories one answer is another one."""
     state, operations = ChannelModel.FIRST, []
-    ids = ["m1", "m2"]
+    ids, history_kind = ["m1", "m2"], pick.choice(["all", "sinceJoin"])
     for moment in range(size):
         user, whom = pick.choice(["ada", "bob", "root"]), pick.choice(["ada", "bob"])
         kind, words = pick.choice([
             ("make", ()), ("put", (whom, pick.choice(["owner", "member"]))), ("remove", (whom,)), ("publish", (pick.choice(ids),)),
             ("publish", (pick.choice(ids),)), ("erase", ("m3", "m1")), ("move", (pick.randrange(3),)), ("may", ()), ("members", ()),
-            ("remove", (whom,)), ("messages", (pick.randrange(2),)), ("marks", (0, 2)), ("role", ()), ("head", ()), ("position", ()), ("whole", (("may", ()), ("messages", (0,))))])
+            ("remove", (whom,)), ("messages", (pick.randrange(2),)), ("marks", (0, 2)), ("role", ()), ("head", ()), ("position", ()),
+            ("edit", ("m4", "m1")), ("mute", (pick.random() < 0.5,)), ("muted", ()), ("reach", (pick.randrange(2),)),
+            ("whole", (("may", ()), ("messages", (0,))))])
         if moment == 0:
-            kind, user, words = "make", "ada", ()
+            kind, user, words = "make", "ada", (history_kind,)
+        elif kind == "make":
+            words = (history_kind,)
         one = Operation(kind, user, words, REFUSED, moment - pick.uniform(0, 3), moment + pick.uniform(0, 3))
         after, answer = MODEL.apply(state, one)
         is_unknown = pick.random() < 0.2
@@ -135,7 +175,7 @@ def random_history(pick, size):
         one = operations[index]
         if one.is_known:
             # What it would have been told in another state.
-            other = Channel(pick.choice([None, (ADA,), (ADA, BOB), (BOB,)]), (("m1", "bob", None),) * pick.randrange(2), ())
+            other = Channel(pick.choice([None, (ADA,), (ADA, BOB), (BOB,)]), (("m1", "bob", None, None),) * pick.randrange(2), ())
             operations[index] = one.replacing(answer=MODEL.apply(other, one)[1])
     return operations
 
@@ -157,7 +197,7 @@ def mutants(operations, pick):
     def earlier(kinds):
         """A read answered as one that had returned before it was called, and was answered otherwise."""
         pairs = [(old, new) for new in known if new.kind in kinds for old in known
-                 if (old.kind, old.words) == (new.kind, new.words) and (new.kind != "position" or old.user == new.user)
+                 if (old.kind, old.words) == (new.kind, new.words) and (new.kind not in ("position", "muted", "reach") or old.user == new.user)
                  and old.returned < new.called and old.answer != new.answer]
         pair = any_of(pairs)
         return pair and instead(pair[1], answer=pair[0].answer)
@@ -165,6 +205,24 @@ def mutants(operations, pick):
     yield "the members of an earlier read", earlier(["members"])
     yield "the messages of an earlier read", earlier(["messages"])
     yield "the head of an earlier read", earlier(["head"])
+    yield "the mute of an earlier read", earlier(["muted"])
+    yield "what an earlier member could read", earlier(["reach"])
+
+    one = any_of(one for one in known if one.kind == "muted")
+    yield "a mute is forgotten, or invented", one and instead(one, answer=("is", not one.answer[1]))
+    one = any_of(one for one in known if one.kind == "reach" and one.answer != REFUSED and one.answer[1] > one.words[0])
+    yield "a member reads what was before him", one and instead(one, answer=("behind", one.words[0]))
+    one = any_of(one for one in known if one.kind == "edit" and one.answer in (REFUSED, ("missing",)))
+    yield "a refused edit is acknowledged", one and instead(one, answer=("stored", 1 + sum(
+        other.kind in ChannelModel.STORED and other.answer[0] == "stored" and not other.answer[2] and other.returned < one.called
+        for other in known), False))
+    pair = any_of((one, index) for one in known if one.kind == "messages" for index, part in enumerate(one.answer[1:], 1) if part[3] is not None)
+    yield "an edit is read as a message", pair and instead(pair[0], answer=pair[0].answer[:pair[1]] + (
+        pair[0].answer[pair[1]][:3] + (None,),) + pair[0].answer[pair[1] + 1:])
+    one = any_of(one for one in known if one.kind == "messages" and "WebSocket" in one.detail and len(one.answer) > 2)
+    yield "the last message is missing at a WebSocket", one and instead(one, answer=one.answer[:-2] + one.answer[-1:])
+    one = any_of(one for one in known if one.kind == "publish" and "WebSocket" in one.detail and one.answer[0] == "stored" and not one.answer[2])
+    yield "a WebSocket's message is lost", one and [other for other in operations if other is not one]
 
     reads = [one for one in known if one.kind == "messages" and len(one.answer) > 2]
     one = any_of(reads)
@@ -178,7 +236,7 @@ def mutants(operations, pick):
     yield "another sequence is acknowledged", one and instead(one, answer=("stored", one.answer[1] + 1, one.answer[2]))
     one = any_of(one for one in known if one.kind == "publish" and one.answer == REFUSED)
     yield "a refused publish is acknowledged", one and instead(one, answer=("stored", 1 + sum(
-        other.kind in ("publish", "erase") and other.answer[0] == "stored" and not other.answer[2] and other.returned < one.called
+        other.kind in ChannelModel.STORED and other.answer[0] == "stored" and not other.answer[2] and other.returned < one.called
         for other in known), False))
     one = any_of(one for one in known if one.kind == "publish" and one.answer[0] == "stored")
     yield "a stored publish is refused", one and instead(one, answer=REFUSED)
