@@ -57,7 +57,7 @@ struct FormsBench {
         }
     }
 
-    /// Runs the door while `body` reads what crosses the bridge.
+    /// Runs the feature while `body` reads what crosses the bridge.
     private func running<T>(
         _ forms: Forms, _ catalogue: String,
         _ body: (inout AsyncStream<WatchedViews.Crossing>.Iterator) async throws -> T
@@ -124,8 +124,8 @@ struct FormsBench {
                     // it.
                     let both = try await next(both: "events", "handled", &crossings)
                     times.add(from: opened.at, to: both.first.at)
-                    // The door hears of it after us; what it has not would come again in the next
-                    // life.
+                    // The feature hears of it after us; what it has not would come again in the
+                    // next life.
                     while await forms.diagnostics.inFlight > 0 {
                         try await Task.sleep(for: .milliseconds(1))
                     }

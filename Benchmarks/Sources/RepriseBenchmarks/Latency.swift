@@ -12,7 +12,7 @@ import Synchronization
 /// The time of sending is in the body, by the clock that all processes of the machine share.
 struct Latency {
     let server: ServerProcess.Address
-    /// Whether to speak the protocol, or to bare rooms that send on what they get.
+    /// Whether to speak the protocol, or to a bare fan-out that sends on what it gets.
     var isBare = false
     var connections = 1_000
     var channels = 100

@@ -22,7 +22,7 @@ struct NoticesBench {
 
     /// - Parameter messages: how many, one after the other.
     /// - Returns: one of each a message.
-    /// - Throws: what the door throws; `BenchmarkError`.
+    /// - Throws: what the feature throws; `BenchmarkError`.
     func banners(messages: Int) async throws -> Times {
         let server = try ServerProcess(["serve-reprise"])
         defer { server.stop() }

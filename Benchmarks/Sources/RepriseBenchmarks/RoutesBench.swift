@@ -12,9 +12,9 @@ struct RoutesBench {
     /// From the moment at which `load()` returns until the app's loop has the route, in
     /// milliseconds.
     ///
-    /// - Parameter lives: how often the door begins anew; in each of them one tap waits.
+    /// - Parameter lives: how often the feature begins anew; in each of them one tap waits.
     /// - Returns: one time a life.
-    /// - Throws: what the door throws; `BenchmarkError`.
+    /// - Throws: what the feature throws; `BenchmarkError`.
     func handed(lives: Int) async throws -> FormsBench.Times {
         try await withFolder { folder in
             var configuration = AccountClient.Configuration()

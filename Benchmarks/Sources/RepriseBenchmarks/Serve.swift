@@ -12,6 +12,8 @@ extension Main {
 
         @Option var data: String
         @Flag var tokens = false
+        /// The least level of its log, which goes to standard error.
+        @Option var log = "error"
         /// Where a stand-in for Apple listens, or one for a browser's push service; their keys and
         /// certificate are in `pushFiles`.
         @Option var apns: String?
@@ -19,8 +21,9 @@ extension Main {
         @Option var pushFiles: String?
 
         func run() async throws {
+            LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
             var logger = Logger(label: "bench")
-            logger.logLevel = .error
+            logger.logLevel = Logger.Level(rawValue: log) ?? .error
             var configuration = ServerConfiguration(data: data)
             configuration.port = 0
             configuration.limits.connections = 50_000

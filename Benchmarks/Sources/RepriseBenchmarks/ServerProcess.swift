@@ -57,6 +57,11 @@ final class ServerProcess: @unchecked Sendable {
         process.arguments = arguments + ["--data", self.folder.path]
         let output = Pipe()
         process.standardOutput = output
+        if arguments.contains("--log") {
+            let log = self.folder.appendingPathComponent("log")
+            _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+            process.standardError = try FileHandle(forWritingTo: log)
+        }
         try process.run()
         var line = ""
         while !line.hasSuffix("\n") {

@@ -9,7 +9,7 @@ enum Suites {
         ("device", device), ("idle", idle), ("complete", complete), ("channels", manyChannels),
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
         ("forms", forms), ("reminders", reminders), ("chains", chains), ("jobs", jobs),
-        ("push", push), ("notices", notices),
+        ("push", push), ("notices", notices), ("directories", directories), ("logs", logs),
     ]
 
     private static func withServer<T>(
@@ -150,11 +150,11 @@ enum Suites {
             Figure(
                 name: "publish to arrival, 1,000 connections in 100 channels, p99",
                 value: ours.arrival, unit: "ms", baseline: bare.arrival,
-                baselineName: "bare rooms, committed first", target: 20, smallerIsBetter: true,
+                baselineName: "bare fan-out, committed first", target: 20, smallerIsBetter: true,
                 factor: 1.5),
             Figure(
                 name: "the same, median", value: ours.median, unit: "ms", baseline: bare.median,
-                baselineName: "bare rooms, committed first", smallerIsBetter: true),
+                baselineName: "bare fan-out, committed first", smallerIsBetter: true),
             Figure(
                 name: "publish to applied in a device's journal, at the same time, p99",
                 value: ours.applied, unit: "ms", baseline: bare.applied,
@@ -162,7 +162,8 @@ enum Suites {
                 smallerIsBetter: true, factor: 1.5),
             Figure(
                 name: "the rate at which they were published", value: ours.rate,
-                unit: "messages/s", baseline: bare.rate, baselineName: "bare rooms", target: 9_900),
+                unit: "messages/s", baseline: bare.rate, baselineName: "bare fan-out",
+                target: 9_900),
         ]
     }
 
@@ -235,7 +236,7 @@ enum Suites {
         let bare = try await routes.bare(rounds: 300)
         return [
             Figure(
-                name: "store ready to the route handed over, p99 of 300",
+                name: "store ready to the route dispatched, p99 of 300",
                 value: handed.percentile(0.99), unit: "ms", baseline: bare.percentile(0.99),
                 baselineName: "a commit and a look into memory", target: 5, smallerIsBetter: true,
                 factor: 1.5),
@@ -285,7 +286,47 @@ enum Suites {
         ]
     }
 
-    /// Trivial tasks: what is measured is what the door adds to them.
+    /// A new device's directory.
+    @Sendable private static func directories() async throws -> [Figure] {
+        try await withServer("serve-reprise", ["--tokens"]) { server in
+            var figures: [Figure] = []
+            for count in [10, 100, 900] {
+                let times = try await Directories(server: server.address)
+                    .run(channels: count, rounds: 9)
+                figures.append(
+                    Figure(
+                        name: "a new device connected, with its list of \(count) conversations",
+                        value: times.read, unit: "ms", baseline: times.without,
+                        baselineName: "connected, without a list", smallerIsBetter: true))
+            }
+            return figures
+        }
+    }
+
+    /// What the server's log costs, into a file.
+    @Sendable private static func logs() async throws -> [Figure] {
+        var figures: [Figure] = []
+        for subscribers in [1, 100] {
+            func rate(_ level: String) async throws -> Double {
+                try await withServer("serve-reprise", ["--log", level]) {
+                    try await FanOut(
+                        server: $0.address, subscribers: subscribers, duration: .seconds(3)
+                    ).run()
+                }
+            }
+            let off = try await rate("critical")
+            for level in ["info", "debug"] {
+                figures.append(
+                    Figure(
+                        name: "publish → deliver, 1 → \(subscribers), the log at `\(level)`",
+                        value: try await rate(level), unit: "deliveries/s", baseline: off,
+                        baselineName: "no log"))
+            }
+        }
+        return figures
+    }
+
+    /// Trivial tasks: what is measured is what the feature adds to them.
     @Sendable private static func chains() async throws -> [Figure] {
         let bare = try await ChainsBench.commit()
         let few = try await ChainsBench.step(beside: 10)

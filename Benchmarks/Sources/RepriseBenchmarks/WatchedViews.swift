@@ -1,7 +1,7 @@
 import Foundation
 import Reprise
 
-/// Web views that tell when what crossed the bridge: of the page's messages before the door has
+/// Web views that tell when what crossed the bridge: of the page's messages before the feature has
 /// them, of the host's once the page has.
 final class WatchedViews: WebViewHost {
     struct Crossing {
