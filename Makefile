@@ -15,6 +15,10 @@ TARGET ?=
 SECONDS ?= 60
 SANITIZER ?=
 
+# SwiftPM writes the traits into each compiler call in the order of a set. Where another `swift build` has
+# another order, it compiles everything again.
+export SWIFT_DETERMINISTIC_HASHING = 1
+
 SWIFT_SOURCES = Package.swift Sources Lab Tests Benchmarks/Sources Examples
 
 .DEFAULT_GOAL := help
