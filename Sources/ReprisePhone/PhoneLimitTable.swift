@@ -35,7 +35,7 @@ extension LimitTable {
                 "\(milliseconds: PhoneLimits.expiryMilliseconds)", "terminated"),
             Limit(
                 "phone.backgroundWarning", "an app's last time in the background",
-                "\(milliseconds: PhoneLimits.backgroundWarningMilliseconds), or a fifth of its time",
+                "\(milliseconds: PhoneLimits.backgroundWarningMilliseconds), or half of its time",
                 "suspended, or terminated: the rule `backgroundOverrun`"),
             Limit(
                 "phone.removal", "a removal of notifications waits; waiting ones",

@@ -103,7 +103,7 @@ extension ChainsPlan {
                 [Task(name: "list", bytes: 20_000)], [Task(name: "wait", milliseconds: 300)],
                 [Task(name: "use", reads: "list")],
             ])
-        case "slots": ChainsPlan(count: 14, milliseconds: 150)
+        case "slots": ChainsPlan(count: 18, milliseconds: 150)
         case "upgrade":
             ChainsPlan(
                 [

@@ -97,8 +97,8 @@ package struct AppProcess: Hashable, Sendable, Codable {
 
     mutating func enterBackground(at now: PhoneMoment, granted milliseconds: Int64) {
         phase = .background(until: now.after(milliseconds: milliseconds))
-        // Of little time a fifth.
-        let warned = min(PhoneLimits.backgroundWarningMilliseconds, milliseconds / 5)
+        // Of little time half: a fifth of a second is too short for an app on a busy machine.
+        let warned = min(PhoneLimits.backgroundWarningMilliseconds, milliseconds / 2)
         warning = now.after(milliseconds: milliseconds - warned)
     }
 

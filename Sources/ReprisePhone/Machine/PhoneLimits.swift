@@ -12,8 +12,8 @@ package enum PhoneLimits {
     package static let processingMilliseconds: Int64 = 300_000
     /// How long a task has after the notice that its time is over.
     package static let expiryMilliseconds: Int64 = 5_000
-    /// How long before the end of its time in the background an app is told; a fifth of less than
-    /// five times as long.
+    /// How long before the end of its time in the background an app is told; half of less than
+    /// twice as long.
     package static let backgroundWarningMilliseconds: Int64 = 3_000
     /// When a notification is removed after the app has asked for it.
     package static let removalMilliseconds: Int64 = 100

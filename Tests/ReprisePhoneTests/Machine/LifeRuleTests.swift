@@ -40,7 +40,7 @@ struct LifeRuleTests {
         try bench.open()
         try bench.command(.home)
         #expect(bench.orders.last == .background(remaining: 5))
-        #expect(bench.machine.nextDue(from: bench.now) == bench.now.microseconds + 4_000_000)
+        #expect(bench.machine.nextDue(from: bench.now) == bench.now.microseconds + 2_500_000)
         bench.pass(4.999)
         #expect(bench.orders.last == .backgroundExpires)
         #expect(bench.phase == .background(until: bench.now.microseconds + 1_000))

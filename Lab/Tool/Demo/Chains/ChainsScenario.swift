@@ -141,11 +141,11 @@ extension ChainsScenario {
     private static let background = [
         ChainsScenario(
             name: "slots", title: "opened once, then slots only", plan: "slots", again: 6,
-            rules: PhoneRules(backgroundSeconds: 1),
+            rules: PhoneRules(backgroundSeconds: 3),
             steps: [.launch, .does(1), .home, .backgroundTimePasses, .kill, .slots(tasks: 3)]),
         ChainsScenario(
             name: "force-quit", title: "force-quit: none until opened", plan: "slots", again: 1,
-            rules: PhoneRules(backgroundSeconds: 1),
+            rules: PhoneRules(backgroundSeconds: 3),
             steps: [
                 .launch, .does(1), .home, .backgroundTimePasses, .forceQuit, .noSlot, .launch,
                 .settle,
