@@ -61,13 +61,6 @@ extension Chains: AppLife {
                 budget.ring()
             }
         }
-        // A command that ends, as a removal, rings nobody.
-        let looking = Task {
-            while !Task.isCancelled {
-                try? await clock.sleep(for: .seconds(1))
-                budget.ring()
-            }
-        }
         while slots.isNow(life), !Task.isCancelled {
             let rings = budget.rings
             if let end, clock.uptime() >= end { break }
@@ -75,7 +68,6 @@ extension Chains: AppLife {
             await budget.wait(beyond: rings)
         }
         timer?.cancel()
-        looking.cancel()
     }
 
     /// Whether nothing runs, and nothing could before `end`.

@@ -8,7 +8,7 @@ import RepriseWire
 actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
-    /// How often it looks whether the server has refused something of the conversation.
+    /// How often it looks whether the server has refused something, while a change waits.
     private static let look = Duration.milliseconds(200)
 
     private let channel: Channel
@@ -25,6 +25,8 @@ actor ChatRoom {
     private var hasHinted = false
     /// Refused changes of the conversation that were told.
     private var toldRefusals: Set<EntryID> = []
+    /// A refused change of the conversation is sent again.
+    private let retried = Signal()
     private var divider = ChatDivider()
     private var connection = ConnectionState.idle
     private var isLive = false
@@ -336,7 +338,9 @@ extension ChatRoom {
         switch (one.isMessage, isAgain) {
         case (true, true): try await channel.outbox.retry(one.id)
         case (true, false): try await channel.outbox.withdraw(one.id)
-        case (false, true): try await channels.retry(refused: one.id)
+        case (false, true):
+            try await channels.retry(refused: one.id)
+            retried.raise()
         case (false, false): try await channels.discard(refused: one.id)
         }
         toldRefusals.remove(one.id)
@@ -385,13 +389,20 @@ extension ChatRoom {
     }
 
     /// Tells what the server refuses of the conversation, until the task is cancelled.
+    ///
+    /// Its changes are recorded before it is opened, and by a retry.
     func watchRefusals(_ tell: @Sendable ([String]) async throws -> Void) async throws {
         while !Task.isCancelled {
+            let waiting = try? await waitingChanges()
             if let lines = try? await newRefusals(), !lines.isEmpty {
                 await countFailed()
                 try await tell(lines)
             }
-            try? await Task.sleep(for: Self.look)
+            if waiting == 0 {
+                await retried.wait()
+            } else {
+                try? await Task.sleep(for: Self.look)
+            }
         }
     }
 

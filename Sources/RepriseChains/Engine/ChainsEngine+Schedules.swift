@@ -8,9 +8,8 @@ extension ChainsEngine {
         guard let name, let row = try await journal.read({ try ScheduleRow.read(name, $0) }),
             row.entry == delivery.entry.id.text
         else {
-            return delivery.end(
-                as: .ended(.superseded, reason: "Its schedule waits for another time."),
-                written: { [budget] in budget.ring() })
+            return end(
+                delivery, as: .ended(.superseded, reason: "Its schedule waits for another time."))
         }
         let run: Result<NewChain, any Error> = Result { try makeRun(of: row) }
         let zone = configuration.zone()

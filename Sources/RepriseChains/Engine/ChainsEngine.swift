@@ -125,6 +125,17 @@ actor ChainsEngine {
         budget.ring()
     }
 
+    /// Ends an entry alone.
+    ///
+    /// Once that is durable, who waits until nothing is left to do looks again.
+    func end(_ delivery: EntryDelivery, as ending: EntryDelivery.Ending) {
+        delivery.end(as: ending, written: { [budget] in budget.ring() })
+    }
+
+    private func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
+        end(delivery, as: .failed(failure))
+    }
+
     private func giveBack(_ batch: [EntryDelivery]) {
         for delivery in batch { delivery.end(as: .back(reason: "The chains do not run.")) }
     }
@@ -216,11 +227,11 @@ actor ChainsEngine {
     private func begin(_ delivery: EntryDelivery) async {
         guard let payload = try? ChainJSON.decode(IntentPayload.self, from: delivery.entry.payload)
         else {
-            return delivery.end(DispatchFailure.permanent("malformed: It names no task."))
+            return fail(delivery, .permanent("malformed: It names no task."))
         }
         do {
             guard let chain = try await chain(payload.chain) else {
-                return delivery.end(as: .ended(.superseded, reason: "The chain is gone."))
+                return end(delivery, as: .ended(.superseded, reason: "The chain is gone."))
             }
             switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
             case .decided(let decision): await carryOut(decision, delivery)
@@ -232,7 +243,7 @@ actor ChainsEngine {
             quarantine(payload.chain, error.description, delivery)
         } catch {
             loop.note(error)
-            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+            fail(delivery, .notReady("The chain cannot be read: \(error)"))
         }
     }
 
@@ -259,7 +270,7 @@ actor ChainsEngine {
             } catch {
                 loop.note(error)
                 _ = chain.machine.requeued(place)
-                return delivery.end(DispatchFailure.notReady("The task cannot be read: \(error)"))
+                return fail(delivery, .notReady("The task cannot be read: \(error)"))
             }
         }
         guard let input = kept else {
@@ -399,7 +410,7 @@ actor ChainsEngine {
         if decision.stopsAll {
             for key in running.keys where key.chain == chain.row.seq { running.stop(key, .machine) }
         }
-        guard !decision.isBare else { return delivery.end(as: decision.ending) }
+        guard !decision.isBare else { return end(delivery, as: decision.ending) }
         settle(delivery, as: decision.ending, decision.writes)
     }
 
@@ -446,7 +457,8 @@ actor ChainsEngine {
     private func finished(_ key: TaskKey, _ result: Result<WorkDone, any Error>) async {
         guard let run = running.remove(key) else { return }
         guard let chain = live[key.chain] else {
-            return run.delivery.end(as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
+            return end(
+                run.delivery, as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
         }
         switch result {
         case .success(let done):
@@ -469,35 +481,36 @@ actor ChainsEngine {
 
     private func obey(_ delivery: EntryDelivery) async {
         guard let command = try? ChainCommand(delivery.entry.payload) else {
-            return delivery.end(DispatchFailure.permanent("malformed: It is no command."))
+            return fail(delivery, .permanent("malformed: It is no command."))
         }
         do {
             switch command.command {
-            case .delete: return delivery.end(as: try await delete(command.chain))
+            case .delete: return end(delivery, as: try await delete(command.chain))
             case .clear:
                 guard let seconds = command.seconds, seconds >= 0 else {
-                    return delivery.end(DispatchFailure.permanent("malformed: It says no age."))
+                    return fail(delivery, .permanent("malformed: It says no age."))
                 }
                 _ = try await clear(olderThan: .seconds(seconds))
-                return delivery.end(as: .applied)
+                return end(delivery, as: .applied)
             case .scheduled: return try await cameDue(command.task, delivery)
             case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
-                return delivery.end(DispatchFailure.permanent("No chain has this id."))
+                return fail(delivery, .permanent("No chain has this id."))
             }
             if let name = chain.nameWanted(for: command.command),
                 try await isTaken(name, chain)
             {
                 let reason = "Another chain of its name goes on."
-                return delivery.end(
+                return end(
+                    delivery,
                     as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
             }
             await carryOut(.obey(command, chain, facts), delivery)
         } catch {
             loop.note(error)
-            delivery.end(DispatchFailure.notReady("The chain cannot be read: \(error)"))
+            fail(delivery, .notReady("The chain cannot be read: \(error)"))
         }
     }
 
@@ -669,7 +682,8 @@ actor ChainsEngine {
                     notifies: notifications.isOf)
                 found.withLock { $0 = chain }
             },
-            written: { [watchers] in
+            written: { [watchers, budget] in
+                budget.ring()
                 guard let chain = found.withLock({ $0 }) else { return }
                 watchers.announce(chain.id, chain.definition, chain.name) {
                     ChainProgress(state: .quarantined, done: 0, total: 0)

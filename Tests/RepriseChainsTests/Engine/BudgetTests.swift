@@ -154,4 +154,26 @@ struct BudgetTests {
         #expect(scheduler.asked.isEmpty)
         await fixture.close()
     }
+
+    @Test(
+        "A slot in which nothing but a command is done is complete once that has ended",
+        .timeLimit(.minutes(1)))
+    func slotAndCommand() async throws {
+        let fixture = try EngineFixture()
+        let chains = try await fixture.open([EngineTests.script()])
+        let journal = try #require(fixture.journal)
+        let commands = [
+            #"{"command":"clear","chain":"","seconds":0}"#, #"{"command":"clear","chain":""}"#,
+            #"{"command":"delete","chain":"00"}"#, #"{"command":"cancel","chain":"00"}"#, "{}",
+        ]
+        for round in 0..<100 {
+            let payload = Array(commands[round % commands.count].utf8)
+            try await journal.record(
+                NewEntry(kind: Chains.commandKind, payload: payload))
+            let slot = MemorySlot("reprise.chains")
+            await chains.slot(slot)
+            #expect(slot.completed == [true])
+        }
+        await fixture.close()
+    }
 }
