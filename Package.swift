@@ -397,7 +397,7 @@ let package = Package(
                 logging, crypto,
             ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + certificates
                 + serverTesting + embedded,
-            swiftSettings: strict),
+            exclude: ["Cluster/Files"], swiftSettings: strict),
         .testTarget(
             name: "RepriseReliabilityTests",
             dependencies: [

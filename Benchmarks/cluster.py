@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures a cluster beside raw JetStream with as many tails that write the same rows to SQLite.
 
-    Benchmarks/cluster.py [store | arrivals | catch-up | rebuild | leader] [--messages N] [--rates N,N] [--rounds N] [--bytes N] [--lines N]
+    Benchmarks/cluster.py [store | arrivals | catch-up | rebuild | leader | growth] [--messages N] [--rates N,N] [--rounds N] [--bytes N] [--lines N]
                           [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
                           [--nats-server FILE]
 
@@ -10,6 +10,7 @@ arrivals  acknowledgements of messages that arrive at --rates a second for --sec
 catch-up  a new device's catch-up of --messages through a gateway, and from a single server
 rebuild   a gateway without its view over a journal of --messages, from its start until /readyz
 leader    the longest time without an acknowledgement when the journal's leader is killed
+growth    what 50,000 more messages cost each gateway when 1,000, 100,000, 1,000,000 and so on up to --messages are stored (some minutes)
 
 Starts nats-server processes with `sync_interval: always`, gateways, a single server and Benchmarks/peers/jetstream on this machine, one
 after the other on the same nodes; what is not measured is stopped meanwhile. Prints the ratios, each target, and the CPU seconds of
@@ -241,8 +242,35 @@ def leader(bench):
     bench.target(f"the same at each gateway: {max(gap[1] for gap in gaps):.2f} s", max(gap[1] for gap in gaps) <= 1)
 
 
+def growth(bench):
+    call, costs, size, batch, stored = bench.call, {}, 1_000, 50_000, 0
+    bench.start()
+    ports = bench.cluster.ports
+
+    def grow(count):
+        nonlocal stored
+        while count > 0:
+            part = min(count, 250_000)
+            post(ports, part, call.bytes, call.lines, f"n{stored}", call.requests)
+            stored, count = stored + part, count - part
+
+    while size <= call.messages:
+        grow(size - stored)
+        before = {one.name: Spent.cpu(one.child.pid) for one in bench.cluster.gateways}
+        seconds = post(ports, batch, call.bytes, call.lines, f"g{size}", call.requests)
+        stored += batch
+        each = [(Spent.cpu(one.child.pid) - before[one.name]) / batch * 1e6 for one in bench.cluster.gateways]
+        costs[size] = middle(each)
+        view = os.path.join(bench.cluster.view(0), "view.sqlite")
+        print(f"{size:,} stored: {batch / seconds:,.0f} messages/s, {costs[size]:.1f} CPU µs a message and gateway;"
+              f" the view has {os.path.getsize(view) / stored:,.0f} bytes a message", flush=True)
+        size = max(size * 10, 10 ** len(str(stored)))
+    first, most = costs[1_000], max(costs.values())
+    bench.target(f"a message costs within 20 % of the first at every size: {most / first:.2f}", most / first <= 1.2)
+
+
 WHAT = {"store": (store, 200_000, 0), "arrivals": (arrivals, 0, 10), "catch-up": (caught_up, 200_000, 0), "rebuild": (rebuild, 500_000, 0),
-        "leader": (leader, 0, 30)}
+        "leader": (leader, 0, 30), "growth": (growth, 10_000_000, 0)}
 
 
 def main():
