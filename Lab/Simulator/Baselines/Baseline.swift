@@ -23,15 +23,15 @@ package struct Baseline: Sendable {
 
     /// Lets the simulation find what it loses or does twice.
     ///
-    /// A story is for people, so of the first few seeds that convict it the one with the shortest
+    /// A story is for people, so of the first few seeds that detect it the one with the shortest
     /// trace is told.
     ///
     /// - Parameters:
     ///   - seeds: where to look.
     ///   - kinds: leave all faults but these out of the schedules; empty: leave them as they are
     ///     drawn.
-    ///   - count: how many convictions to choose from.
-    /// - Returns: the conviction, shrunk, with its trace, and how many seeds the first one took;
+    ///   - count: how many detections to choose from.
+    /// - Returns: the detection, shrunk, with its trace, and how many seeds the first one took;
     ///   nil: it stands acquitted.
     package func detect(
         seeds: Range<UInt64> = Baseline.seeds, by kinds: [Fault.Kind] = [],

@@ -88,8 +88,8 @@ struct ProofDemo: Sendable {
         },
         Expectation("each of the case studies' own algorithms is detected") { evidence in
             let isEmpty = evidence.judgements.isEmpty
-            let acquitted = evidence.judgements.filter { !$0.convicted }.map(\.baseline)
-            return (isEmpty ? ["nobody"] : acquitted).map {
+            let undetected = evidence.judgements.filter { !$0.convicted }.map(\.baseline)
+            return (isEmpty ? ["nobody"] : undetected).map {
                 .init("not detected", "not detected", "\($0) was not detected: it cannot fail")
             }
         },

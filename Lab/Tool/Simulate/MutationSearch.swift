@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseSimulator
 import Synchronization
 
-/// Plays each wrong driver until the workload that should convict it does.
+/// Plays each wrong driver until the workload that should detect it does.
 struct MutationSearch: Sendable {
     /// Which seed detects a mutation first, and of which invariant; nil: none did.
     struct Disposition: Encodable, Sendable {

@@ -11,7 +11,7 @@ struct SimulationResult: Sendable {
     var tier: String
     var jobs: Int
     var detection: Detection?
-    /// The command that replays the conviction.
+    /// The command that replays the detection.
     var replay: String?
 
     var hasFailed: Bool { report.failure != nil }

@@ -17,7 +17,7 @@ struct BaselineTests {
     }
 
     @Test("The simulation detects each by itself, and shows the trace", arguments: Baseline.all)
-    func convicted(_ baseline: Baseline) throws {
+    func detected(_ baseline: Baseline) throws {
         let detection = try #require(baseline.detect(choosingFrom: 1))
         #expect(detection.shrunk.faults.count < detection.whole.faults.count)
         #expect(detection.lines.contains { $0.what.contains("VIOLATED INVARIANT") })
@@ -42,17 +42,17 @@ struct BaselineTests {
                 outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
         }
         for baseline in baselines {
-            let convicted = (0..<100 as Range<UInt64>).contains { seed in
+            let detected = (0..<100 as Range<UInt64>).contains { seed in
                 baseline.workload.run(baseline.workload.schedule(seed: seed)).violation != nil
             }
-            #expect(convicted, "\(baseline.name)")
+            #expect(detected, "\(baseline.name)")
         }
     }
 
     @Test("Every baseline has a control")
     func controls() { #expect(Baseline.all.allSatisfy { $0.control != nil }) }
 
-    @Test("A conviction replays: the same schedule breaks the same promise at the same moment")
+    @Test("A detection replays: the same schedule breaks the same promise at the same moment")
     func replays() throws {
         let baseline = try #require(Baseline.named("000-at-its-best"))
         let detection = try #require(baseline.detect(choosingFrom: 1))
@@ -71,7 +71,7 @@ struct BaselineTests {
         }
     }
 
-    /// A row that no longer convicts gets a new seed from
+    /// A row that no longer detects gets a new seed from
     /// ``Baseline/detect(seeds:by:choosingFrom:)``.
     @Test("Every command of docs/reliability/baselines.md shows a violated invariant")
     func documented() throws {

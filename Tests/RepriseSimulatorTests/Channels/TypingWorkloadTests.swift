@@ -24,9 +24,9 @@ struct TypingWorkloadTests {
             Mutation.typingForEver, .typingOutlivesConnection, .typingUnticked,
         ])
     func mutation(_ mutation: Mutation) {
-        let convicted = (1..<101 as Range<UInt64>).contains { seed in
+        let detected = (1..<101 as Range<UInt64>).contains { seed in
             workload.run(workload.schedule(seed: seed), mutation: mutation).violation != nil
         }
-        #expect(convicted, "\(mutation.text), and nobody noticed")
+        #expect(detected, "\(mutation.text), and nobody noticed")
     }
 }

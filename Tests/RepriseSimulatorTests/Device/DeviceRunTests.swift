@@ -161,7 +161,7 @@ struct DeviceTrialTests {
             .liveBeforeDurable, .lossesForgotten, .cursorBeforeEffect, .handingUnwritten,
             .effectApart, .outboxNewID, .outboxEndsWhenSent,
         ])
-    func convicted(_ mutation: Mutation) throws {
+    func detected(_ mutation: Mutation) throws {
         let found = try DeviceTrial.detection(of: mutation, seeds: 0..<400)
         #expect(found != nil)
     }

@@ -33,7 +33,7 @@ struct ServerCampaignTests {
             .keepHeadsAfterFailedCommit, .forgetIDs, .registerAfterRead, .silentDoubt,
             .trimWithoutFloor, .restoreKeepsEpoch, .serverSkipsSync, .earlySyncComplete,
         ])
-    func convicted(_ mutation: Mutation) {
+    func detected(_ mutation: Mutation) {
         let workload = ServerWorkload()
         let seed = (0..<2_000 as Range<UInt64>).first { seed in
             workload.run(workload.schedule(seed: seed), mutation: mutation).violation != nil
