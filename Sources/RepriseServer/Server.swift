@@ -49,6 +49,7 @@ public struct Server: Service {
     private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
     private let schedule: BaseKeeper.Schedule
     private let exchange: PresenceExchange.Settings
+    private let elsewhere: ConnectedElsewhere.Settings
     private let entrances = RunningAccess()
     private let admission: Admission?
     /// Replaces the configured one; for tests.
@@ -103,7 +104,8 @@ public struct Server: Service {
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
         schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil,
         authenticator: (any Authenticating)? = nil, providers: [any PushProvider]? = nil,
-        exchange: PresenceExchange.Settings = PresenceExchange.Settings()
+        exchange: PresenceExchange.Settings = PresenceExchange.Settings(),
+        elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings()
     ) {
         self.configuration = configuration
         self.logger = logger
@@ -112,6 +114,7 @@ public struct Server: Service {
         self.openJournal = openJournal
         self.schedule = schedule
         self.exchange = exchange
+        self.elsewhere = elsewhere
         self.admission = admission
         givenAuthenticator = authenticator
         givenProviders = providers
@@ -156,10 +159,14 @@ public struct Server: Service {
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let devices = ConnectedDevices()
+        let elsewhere = storage.cluster.map {
+            ConnectedElsewhere($0, devices, self.elsewhere, clock: clock)
+        }
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
-            devices: devices, cluster: storage.cluster, metrics: metrics, clock: clock,
-            logger: logger)
+            connected: { asked in
+                await elsewhere?.connected(of: asked) ?? devices.connected(of: asked)
+            }, cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
         entrances.opened(accessControl, pushing)
         if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
@@ -184,10 +191,12 @@ public struct Server: Service {
         let result = await withTaskGroup(of: Part.self) { parts in
             if let cluster = storage.cluster {
                 parts.addTask {
-                    .followed(
+                    async let _: Void? = elsewhere?.hear()
+                    return .followed(
                         await Self.result {
                             try await follow(cluster, leftBehind: gateway.sendAway) {
                                 entry, isOwn in
+                                elsewhere?.applied(entry, isOwn: isOwn)
                                 accounts.applied(entry)
                                 gateway.applied(entry.arrivals)
                                 onCommit(entry.events)

@@ -321,6 +321,14 @@ package final class ClusterView: Sendable {
         try database.readNow { try PushProgress.found(service, in: channel, $0) }
     }
 
+    /// The sessions that have written something since so long, by the journal's time.
+    package func writers(within duration: Duration) -> Set<Int64> {
+        state.withLock { state in
+            let since = state.admission.time.advanced(by: .zero - duration)
+            return Set(state.admission.sessions.filter { $0.value.time >= since }.keys)
+        }
+    }
+
     /// Who has a lease.
     package func lease(_ role: LeaseRole) -> Lease? {
         state.withLock { $0.applier.leases.leases[role] }

@@ -24,7 +24,9 @@ struct RunningServer: Sendable {
         admission: Admission? = nil, authenticator: (any Authenticating)? = nil,
         journal: (any ClusterJournal)? = nil,
         providers: [any PushProvider]? = nil, folder: TemporaryFolder? = nil,
-        presence: PresenceExchange.Settings? = nil, logger: Logger = RunningServer.logger,
+        presence: PresenceExchange.Settings? = nil,
+        elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings(),
+        logger: Logger = RunningServer.logger,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
@@ -42,7 +44,7 @@ struct RunningServer: Sendable {
             configuration: configuration, logger: logger,
             onReady: { isReady.yield(($0.port, $1)) }, openLog: { log }, openJournal: openJournal,
             admission: admission, authenticator: authenticator, providers: providers,
-            exchange: presence ?? PresenceExchange.Settings())
+            exchange: presence ?? PresenceExchange.Settings(), elsewhere: elsewhere)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {
