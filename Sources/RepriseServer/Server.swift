@@ -48,6 +48,8 @@ public struct Server: Service {
     /// Opens the journal of the cluster that this server is in; nil if it is alone.
     private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
     private let schedule: BaseKeeper.Schedule
+    /// Of a gateway; for tests.
+    private let view: ClusterView.Configuration
     private let exchange: PresenceExchange.Settings
     private let elsewhere: ConnectedElsewhere.Settings
     private let entrances = RunningAccess()
@@ -102,7 +104,8 @@ public struct Server: Service {
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
         openLog: @escaping @Sendable () throws -> any MessageLog,
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
-        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil,
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
+        view: ClusterView.Configuration = ClusterView.Configuration(), admission: Admission? = nil,
         authenticator: (any Authenticating)? = nil, providers: [any PushProvider]? = nil,
         exchange: PresenceExchange.Settings = PresenceExchange.Settings(),
         elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings()
@@ -113,6 +116,7 @@ public struct Server: Service {
         self.openLog = openLog
         self.openJournal = openJournal
         self.schedule = schedule
+        self.view = view
         self.exchange = exchange
         self.elsewhere = elsewhere
         self.admission = admission
@@ -253,7 +257,7 @@ public struct Server: Service {
             let cluster = try await cancelWhenGracefulShutdown {
                 try await ClusterMember.join(
                     journal, at: configuration.data, name: gatewayName,
-                    implicitChannels: configuration.implicitChannels, schedule: schedule,
+                    implicitChannels: configuration.implicitChannels, view, schedule: schedule,
                     clock: clock, logger: logger)
             }
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)

@@ -23,6 +23,7 @@ struct RunningServer: Sendable {
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
         admission: Admission? = nil, authenticator: (any Authenticating)? = nil,
         journal: (any ClusterJournal)? = nil,
+        view: ClusterView.Configuration = ClusterView.Configuration(),
         providers: [any PushProvider]? = nil, folder: TemporaryFolder? = nil,
         presence: PresenceExchange.Settings? = nil,
         elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings(),
@@ -43,7 +44,7 @@ struct RunningServer: Sendable {
         let server = Server(
             configuration: configuration, logger: logger,
             onReady: { isReady.yield(($0.port, $1)) }, openLog: { log }, openJournal: openJournal,
-            admission: admission, authenticator: authenticator, providers: providers,
+            view: view, admission: admission, authenticator: authenticator, providers: providers,
             exchange: presence ?? PresenceExchange.Settings(), elsewhere: elsewhere)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
