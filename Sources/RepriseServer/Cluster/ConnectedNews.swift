@@ -1,4 +1,4 @@
-package import RepriseCore
+import RepriseCore
 import RepriseWire
 
 /// What the gateway that pushes asks the others, and what they answer: which devices are connected;

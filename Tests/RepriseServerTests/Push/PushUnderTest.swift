@@ -91,8 +91,9 @@ final class PushUnderTest {
         _ metrics: ServerMetrics, _ clock: ManualClock, _ connected: Connected?, _ logger: Logger,
         lease: PushLease? = nil
     ) -> PushDispatcher {
-        let check: ConnectedCheck? = connected.map { connected in
-            { @Sendable asked in
+        var check: ConnectedCheck?
+        if let connected {
+            check = { asked in
                 let all = connected.all
                 return Set(asked.filter { all.contains($0.device.text) })
             }
