@@ -102,6 +102,13 @@ extension LimitTable {
                 nobody is asked for \(elsewhere.pause)
                 """),
             Limit(
+                "push.handover", "reads that the gateway which pushes next dismisses for",
+                """
+                those of the last \(PushLimits.handover) by the journal's time, \
+                \(PushLimits.handoverReads) at most
+                """,
+                "a banner stays, if the former gateway has not sent its dismissal"),
+            Limit(
                 "push.noted", "noted messages", "\(PushLimits.notedSlots)",
                 "all channels are scanned"),
             Limit(
