@@ -19,6 +19,8 @@ package final class NatsJournal: ClusterJournal {
         package var maxBytes: Int64 = 8 << 30
         /// Whether a channel that nobody made is public: equal on all gateways.
         package var implicitChannels = false
+        /// See ``RepriseServer/ClusterRules``; a test has a former version's.
+        package var rules = ClusterRules.newest
 
         package init() {}
     }
@@ -221,7 +223,9 @@ package final class NatsJournal: ClusterJournal {
         if let found = try await info(stream, connection)?.config { return found }
         let wanted = stream.settings(
             replicas: replicas(of: connection), maxBytes: settings.maxBytes,
-            .init(epoch: .random(), implicitChannels: settings.implicitChannels))
+            .init(
+                epoch: .random(), implicitChannels: settings.implicitChannels,
+                rules: settings.rules))
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
         if let made = answer.config, answer.error == nil { return made }

@@ -1,6 +1,8 @@
 package import RepriseCore
 import RepriseWire
 
+private let elsewhere = ConnectedElsewhere.Settings()
+
 extension LimitTable {
     /// Printed into `docs/limits/accounts.md`.
     package static let accounts: Self = LimitTable(
@@ -85,8 +87,27 @@ extension LimitTable {
             Limit(
                 "push.early",
                 "messages of a channel for which devices without a connection are pushed at once",
-                "\(PushLimits.messagesPerScan) that are not scanned for yet; not in a cluster",
+                "\(PushLimits.messagesPerScan) that are not scanned for yet",
                 "after the time of connected devices"),
+            Limit(
+                "push.connected",
+                "what the gateway that pushes asks the others: which devices are connected",
+                """
+                one message at a time for each push service, of up to \(ConnectedNews.devices) \
+                devices; all gateways that have written within \(elsewhere.writtenWithin) must \
+                answer within \(elsewhere.answerWithin)
+                """,
+                """
+                all devices get the time of connected ones; after one that is not answered by all \
+                nobody is asked for \(elsewhere.pause)
+                """),
+            Limit(
+                "push.handover", "reads that the gateway which pushes next dismisses for",
+                """
+                those of the last \(PushLimits.handover) by the journal's time, \
+                \(PushLimits.handoverReads) at most
+                """,
+                "a banner stays, if the former gateway has not sent its dismissal"),
             Limit(
                 "push.noted", "noted messages", "\(PushLimits.notedSlots)",
                 "all channels are scanned"),

@@ -48,7 +48,10 @@ public struct Server: Service {
     /// Opens the journal of the cluster that this server is in; nil if it is alone.
     private let openJournal: (@Sendable () async throws -> any ClusterJournal)?
     private let schedule: BaseKeeper.Schedule
+    /// Of a gateway; for tests.
+    private let view: ClusterView.Configuration
     private let exchange: PresenceExchange.Settings
+    private let elsewhere: ConnectedElsewhere.Settings
     private let entrances = RunningAccess()
     private let admission: Admission?
     /// Replaces the configured one; for tests.
@@ -101,9 +104,11 @@ public struct Server: Service {
         onReady: @escaping @Sendable (Address, Gateway) async -> Void,
         openLog: @escaping @Sendable () throws -> any MessageLog,
         openJournal: (@Sendable () async throws -> any ClusterJournal)? = nil,
-        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(), admission: Admission? = nil,
+        schedule: BaseKeeper.Schedule = BaseKeeper.Schedule(),
+        view: ClusterView.Configuration = ClusterView.Configuration(), admission: Admission? = nil,
         authenticator: (any Authenticating)? = nil, providers: [any PushProvider]? = nil,
-        exchange: PresenceExchange.Settings = PresenceExchange.Settings()
+        exchange: PresenceExchange.Settings = PresenceExchange.Settings(),
+        elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings()
     ) {
         self.configuration = configuration
         self.logger = logger
@@ -111,7 +116,9 @@ public struct Server: Service {
         self.openLog = openLog
         self.openJournal = openJournal
         self.schedule = schedule
+        self.view = view
         self.exchange = exchange
+        self.elsewhere = elsewhere
         self.admission = admission
         givenAuthenticator = authenticator
         givenProviders = providers
@@ -156,10 +163,14 @@ public struct Server: Service {
         let group = MultiThreadedEventLoopGroup.singleton
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let devices = ConnectedDevices()
+        let elsewhere = storage.cluster.map {
+            ConnectedElsewhere($0, devices, self.elsewhere, clock: clock)
+        }
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
-            devices: devices, cluster: storage.cluster, metrics: metrics, clock: clock,
-            logger: logger)
+            connected: { asked in
+                await elsewhere?.connected(of: asked) ?? devices.connected(of: asked)
+            }, cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
         entrances.opened(accessControl, pushing)
         if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
@@ -184,10 +195,12 @@ public struct Server: Service {
         let result = await withTaskGroup(of: Part.self) { parts in
             if let cluster = storage.cluster {
                 parts.addTask {
-                    .followed(
+                    async let _: Void? = elsewhere?.hear()
+                    return .followed(
                         await Self.result {
                             try await follow(cluster, leftBehind: gateway.sendAway) {
                                 entry, isOwn in
+                                elsewhere?.applied(entry, isOwn: isOwn)
                                 accounts.applied(entry)
                                 gateway.applied(entry.arrivals)
                                 onCommit(entry.events)
@@ -244,7 +257,7 @@ public struct Server: Service {
             let cluster = try await cancelWhenGracefulShutdown {
                 try await ClusterMember.join(
                     journal, at: configuration.data, name: gatewayName,
-                    implicitChannels: configuration.implicitChannels, schedule: schedule,
+                    implicitChannels: configuration.implicitChannels, view, schedule: schedule,
                     clock: clock, logger: logger)
             }
             return Storage(log: cluster.log, accounts: cluster.accounts, cluster: cluster)

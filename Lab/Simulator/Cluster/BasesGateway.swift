@@ -116,6 +116,9 @@ final class BasesGateway {
 
     /// An entry is applied.
     func applied(_ entry: AppliedEntry, isOwn: Bool) {
+        if !isOwn, entry.verdict == .accepted {
+            agreement.wrote(entry.session, at: entry.sequence)
+        }
         for outcome in entry.outcomes {
             switch outcome {
             case .marked(let grant): look(atMarkBy: grant)

@@ -32,6 +32,7 @@ struct ClusterUpgradeCommand: AsyncParsableCommand {
 
             RULES
               2 users' conversations are told: client.conversations
+              3 unread mentions are counted
 
             Without --yes nothing is changed. This needs the operator's credentials.
 

@@ -89,6 +89,8 @@ package struct AdmissionMachine: Sendable {
         }
     }
 
+    /// The newest ``ClusterRules`` that this gateway knows.
+    package var newestRules = ClusterRules.newest
     /// The last applied entry.
     package private(set) var position: JournalPosition
     /// The journal's time.
@@ -157,7 +159,11 @@ package struct AdmissionMachine: Sendable {
     /// Nil for what is no entry; of one that does not count perhaps the head alone.
     private func read(_ stored: StoredEntry) throws(Fault) -> ClusterEntry? {
         do {
-            return try ClusterEntry(stored.bytes)
+            let entry = try ClusterEntry(stored.bytes)
+            for case .rules(let raised) in entry.commands where raised.version > newestRules {
+                throw ClusterEntry.unknown("rules \(raised.version)")
+            }
+            return entry
         } catch {
             guard let error = error as? RepriseError, error.code == .unknownKind,
                 let head = try? ClusterEntry(headOf: stored.bytes)

@@ -2,7 +2,11 @@ package import RepriseCore
 
 /// Decides whether a base may count: by what the gateways say that their views held at its mark.
 ///
+/// A gateway that is killed between a mark and its hash never tells it: the view of the mark is
+/// gone. Since it is there, who made the base is not alone: it sets another mark.
+///
 /// ```swift
+/// agreement.wrote(session, at: sequence)
 /// agreement.looked(own)
 /// agreement.heard(own, from: session, isOwn: true)
 /// if try agreement.allows(own, isLate: false) { writeManifest() }
@@ -10,6 +14,8 @@ package import RepriseCore
 package struct BaseAgreement: Sendable {
     /// What gateways said, by their sessions.
     private var said: [Int64: ViewHash] = [:]
+    /// The last entries of other gateways behind the newest mark, by their sessions.
+    private var written: [Int64: Int64] = [:]
     /// The session by which this gateway said something last.
     private var ownSession: Int64?
     /// What this view held at the newest mark.
@@ -21,6 +27,13 @@ package struct BaseAgreement: Sendable {
     package mutating func looked(_ own: ViewHash) {
         mine = own
         said = said.filter { $0.value.mark >= own.mark }
+        written = written.filter { $0.value > own.mark }
+    }
+
+    /// An entry of another gateway counts: it is there.
+    package mutating func wrote(_ session: Int64, at sequence: Int64) {
+        if written.count >= ClusterLimits.sessions { written = [:] }
+        written[session] = sequence
     }
 
     /// An entry is applied in which a gateway says what its view held.
@@ -38,19 +51,29 @@ package struct BaseAgreement: Sendable {
         return (mine.mark, all.count { $0.hash == mine.hash }, all.count)
     }
 
-    /// Whether a base counts: once another gateway had the same, or none has said anything in time.
+    /// Whether a base counts: once another gateway had the same, or none is there in time.
     ///
     /// - Parameters:
     ///   - hash: what this view held at the base's mark.
     ///   - isLate: whether ``ClusterLimits/hashWithin`` is over.
     /// - Returns: false while it has to wait.
-    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if views differ.
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if views differ; `.unavailable` if another
+    ///   gateway has written since the mark, and none has said in time what its view held.
     package func allows(_ hash: ViewHash, isLate: Bool) throws(RepriseError) -> Bool {
         let all = said.values.filter { $0.mark == hash.mark }
         guard all.allSatisfy({ $0.hash == hash.hash }) else {
             throw RepriseError(.corrupt, "The views of gateways differ.")
         }
         // One of them is this gateway's own.
-        return all.count > 1 || isLate
+        if all.count > 1 { return true }
+        guard isLate else { return false }
+        guard !written.contains(where: { $1 > hash.mark && said[$0]?.mark != hash.mark }) else {
+            throw RepriseError(
+                .unavailable,
+                "Another gateway is there, and has not said what its view held at entry "
+                    + "\(hash.mark).",
+                remedy: "Nothing: another base is tried. If it stays so, restart that gateway.")
+        }
+        return true
     }
 }

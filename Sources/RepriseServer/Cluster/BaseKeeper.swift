@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// Every gateway says at each mark what its view holds. The one with the lease copies its view into
 /// the ``BaseStore``, reads it back, and lets it count once another gateway had the same, or none
-/// has said anything in time. Views that differ stop that, and are told.
+/// is there. Views that differ stop that, and are told.
 package actor BaseKeeper {
     /// When bases are made.
     package struct Schedule: Sendable {
@@ -30,7 +30,7 @@ package actor BaseKeeper {
     private let logger: Logger
     private let folder: String
     private let schedule: Schedule
-    private var agreement = BaseAgreement()
+    private let agreement = Mutex(BaseAgreement())
     /// The view at a mark of this gateway's own, until it is copied: while it is kept, the file's
     /// write-ahead log grows.
     private var kept: ViewMark?
@@ -57,9 +57,17 @@ package actor BaseKeeper {
 
     /// An entry is applied, perhaps one of this gateway; does not block.
     package nonisolated func applied(_ entry: AppliedEntry, isOwn: Bool) {
-        for case .hashed(let hash) in entry.outcomes {
-            Task { await self.heard(hash, from: entry.session, isOwn: isOwn) }
+        guard entry.verdict == .accepted else { return }
+        let hasHeard = agreement.withLock { agreement in
+            if !isOwn { agreement.wrote(entry.session, at: entry.sequence) }
+            var hasHeard = false
+            for case .hashed(let hash) in entry.outcomes {
+                agreement.heard(hash, from: entry.session, isOwn: isOwn)
+                hasHeard = true
+            }
+            return hasHeard
         }
+        if hasHeard { compare() }
     }
 
     /// Until cancelled.
@@ -78,9 +86,9 @@ package actor BaseKeeper {
         do {
             let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
             let own = ViewHash(mark: mark.position.sequence, hash: hash)
-            agreement.looked(own)
+            agreement.withLock { $0.looked(own) }
             kept = leases.grant(of: .base) == mark.grant ? mark : nil
-            _ = try await submit([.hashed(own)])
+            try await tell(own)
         } catch {
             guard !Task.isCancelled else { return }
             logger.warning(
@@ -88,13 +96,23 @@ package actor BaseKeeper {
         }
     }
 
-    private func heard(_ hash: ViewHash, from session: Int64, isOwn: Bool) {
-        agreement.heard(hash, from: session, isOwn: isOwn)
-        compare()
+    /// Tries as long as somebody may wait for it: a journal without a leader answers nobody.
+    private func tell(_ own: ViewHash) async throws {
+        let end = clock.uptime() + schedule.hashWithin
+        while true {
+            do {
+                _ = try await submit([.hashed(own)])
+                return
+            } catch let error as RepriseError
+                where [.unavailable, .full].contains(error.code) && clock.uptime() < end
+            {
+                try await clock.sleep(for: .seconds(1))
+            }
+        }
     }
 
-    private func compare() {
-        guard let (mark, equal, all) = agreement.comparison else { return }
+    private nonisolated func compare() {
+        guard let (mark, equal, all) = agreement.withLock({ $0.comparison }) else { return }
         guard equal < all else { return difference.withLock { $0 = nil } }
         let text =
             "The views of gateways differ at entry \(mark): "
@@ -185,7 +203,7 @@ package actor BaseKeeper {
     private func copyMarked(by grant: Int64, to file: URL) async throws -> BaseManifest {
         let end = clock.uptime() + schedule.hashWithin
         while clock.uptime() < end {
-            if let mark = kept, mark.grant == grant, let mine = agreement.mine,
+            if let mark = kept, mark.grant == grant, let mine = agreement.withLock({ $0.mine }),
                 mine.mark == mark.position.sequence
             {
                 defer { kept = nil }
@@ -197,10 +215,10 @@ package actor BaseKeeper {
         throw RepriseError(.unavailable, "This view took too long to read.")
     }
 
-    /// Returns once another gateway had the same; or none has said anything in time.
+    /// Returns once another gateway had the same; or none is there in time.
     private func agreed(on hash: ViewHash) async throws {
         let end = clock.uptime() + schedule.hashWithin
-        while try !agreement.allows(hash, isLate: clock.uptime() >= end) {
+        while try !agreement.withLock({ $0 }).allows(hash, isLate: clock.uptime() >= end) {
             try await clock.sleep(for: .milliseconds(200))
         }
     }

@@ -71,6 +71,7 @@ extension ClusterJournal {
 package enum NewsSubject: String, Hashable, Sendable, CaseIterable {
     case typing = "news"
     case presence
+    case connected
 }
 
 /// An entry that counts, and of which every command is refused: one that no gateway can apply.

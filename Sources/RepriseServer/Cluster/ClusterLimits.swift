@@ -66,7 +66,8 @@ package enum ClusterLimits {
     package static let deaths = 2
     /// The most entries that are skipped at a time; those behind the base are forgotten.
     package static let skipped = 64
-    /// How long other gateways have to say what their view holds, before one that is alone goes on.
+    /// How long other gateways have to say what their view holds, before one that is alone goes on;
+    /// and how long one tries to say it.
     package static let hashWithin: Duration = .seconds(600)
     /// How long a gateway applies what comes since it last saw that the journal holds what it has
     /// applied; then it compares first.

@@ -199,7 +199,7 @@ package struct ClusterMember: Sendable {
     /// first counts.
     private func raiseRules() async {
         let wanted = journal.rules
-        guard wanted > view.rules, wanted <= ClusterRules.newest else { return }
+        guard wanted > view.rules, wanted <= view.newestRules else { return }
         _ = try? await submit([.rules(RaisedRules(wanted))])
     }
 

@@ -22,6 +22,8 @@ package final class ClusterView: Sendable {
         package var devices = ClusterLimits.devices
         /// The log's settings; its clock is not asked.
         package var log = SQLiteMessageLog.Configuration()
+        /// The newest ``ClusterRules`` that this gateway knows; a test has an older one.
+        package var newestRules = ClusterRules.newest
         /// Called before an entry is applied; a test fails or looks there.
         package var onApply: (@Sendable (StoredEntry) throws -> Void)?
 
@@ -33,14 +35,26 @@ package final class ClusterView: Sendable {
         var applier: CommandApplier
 
         /// As it is stored.
+        ///
+        /// - Throws: ``RepriseCore/RepriseError`` `.unknownKind` if a later version has applied
+        ///   more than this one knows.
         init(
             _ db: Database, _ configuration: Configuration, _ pushes: PushQueue
         ) throws {
+            let rules = try ClusterRules.inForce(db)
+            guard rules <= configuration.newestRules else {
+                throw RepriseError(
+                    .unknownKind,
+                    "The view, or the journal's base, has rules \(rules); this version knows "
+                        + "\(configuration.newestRules).",
+                    remedy: "Upgrade this gateway.")
+            }
             admission = try AdmissionMachine(db)
+            admission.newestRules = configuration.newestRules
             applier = CommandApplier(
                 implicitChannels: configuration.implicitChannels, pushes: pushes,
                 arrivals: try DeviceArrivals(db, limit: Int64(configuration.devices)),
-                leases: try GrantedLeases(db), rules: try ClusterRules.inForce(db))
+                leases: try GrantedLeases(db), rules: rules)
         }
     }
 
@@ -66,7 +80,7 @@ package final class ClusterView: Sendable {
     ///   - configuration: the view's settings.
     /// - Returns: the view, exclusively until ``close()`` or the process's end.
     /// - Throws: as ``SQLiteMessageLog/open(at:_:)``; `.badConfiguration` if it is of another
-    ///   journal.
+    ///   journal; `.unknownKind` if it has later rules than this gateway knows.
     package static func open(
         at path: String, epoch: Epoch, _ configuration: Configuration = Configuration()
     ) throws -> ClusterView {
@@ -107,6 +121,9 @@ package final class ClusterView: Sendable {
 
     /// See ``ClusterRules``.
     package var rules: Int64 { state.withLock { $0.applier.rules } }
+
+    /// The newest of them that this gateway knows.
+    package var newestRules: Int64 { configuration.newestRules }
 
     /// The last applied entry.
     package var position: JournalPosition { state.withLock { $0.admission.position } }
@@ -319,6 +336,14 @@ package final class ClusterView: Sendable {
         _ service: PushService, in channel: ChannelName
     ) throws -> PushProgress {
         try database.readNow { try PushProgress.found(service, in: channel, $0) }
+    }
+
+    /// The sessions that have written something since so long, by the journal's time.
+    package func writers(within duration: Duration) -> Set<Int64> {
+        state.withLock { state in
+            let since = state.admission.time.advanced(by: .zero - duration)
+            return Set(state.admission.sessions.filter { $0.value.time >= since }.keys)
+        }
     }
 
     /// Who has a lease.

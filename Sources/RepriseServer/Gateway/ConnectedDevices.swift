@@ -1,8 +1,9 @@
 import RepriseCore
 import Synchronization
 
-/// Whether a device is connected; quick, and from any thread.
-package typealias ConnectedCheck = @Sendable (ConnectingDevice) -> Bool
+/// Those of the devices that are connected; all of them where that is not known in time.
+package typealias ConnectedCheck =
+    @Sendable ([ConnectingDevice]) async -> Set<ConnectingDevice>
 
 /// The devices that are connected to this server, with their connections.
 package final class ConnectedDevices: Sendable {
@@ -10,9 +11,9 @@ package final class ConnectedDevices: Sendable {
 
     package init() {}
 
-    /// Whether a device has a connection whose hello has come.
-    package func contains(_ device: ConnectingDevice) -> Bool {
-        roster.withLock { $0.contains(device) }
+    /// Those of the devices that have a connection whose hello has come.
+    package func connected(of devices: [ConnectingDevice]) -> Set<ConnectingDevice> {
+        roster.withLock { roster in Set(devices.filter { roster.contains($0) }) }
     }
 
     func update<Result: Sendable>(

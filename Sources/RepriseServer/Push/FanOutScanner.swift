@@ -23,20 +23,20 @@ actor FanOutScanner {
     private let log: any MessageLog
     private let clock: any Timekeeper
     /// Nil where that is not known.
-    private let isConnected: ConnectedCheck?
+    private let connected: ConnectedCheck?
     private var scans: [ChannelName: Scan] = [:]
     /// The early scan in flight.
     private var early: Scan?
 
     init(
         _ service: PushService, store: FanOutScans, log: any MessageLog, clock: any Timekeeper,
-        isConnected: ConnectedCheck?
+        connected: ConnectedCheck?
     ) {
         self.service = service
         self.store = store
         self.log = log
         self.clock = clock
-        self.isConnected = isConnected
+        self.connected = connected
     }
 
     /// Starts the service: messages stored before are not pushed.
@@ -103,7 +103,7 @@ actor FanOutScanner {
         _ channel: ChannelName, through: Int64, mayExpire: Bool
     ) async throws -> Step {
         let done = Step(added: 0, through: through)
-        guard let isConnected else { return done }
+        guard let connected else { return done }
         if early?.scan.channel != channel {
             guard let scan = try await store.scan(service, in: channel), scan.target == nil,
                 through - scan.through <= PushLimits.messagesPerScan
@@ -117,7 +117,7 @@ actor FanOutScanner {
         do {
             let step = try await store.early(
                 service, in: channel, after: scan.scan.user, to: scan.target, scan.candidates,
-                now: clock.wall(), isConnected: isConnected)
+                now: clock.wall(), connected: connected)
             scan.scan.user = step.last ?? ""
             early = step.last == nil ? nil : scan
             return Step(added: step.added, through: step.last == nil ? scan.target : nil)

@@ -56,14 +56,14 @@ package actor PushDispatcher {
     ///   - unread: the counts for badges.
     ///   - log: the messages.
     ///   - metrics: the counters.
-    ///   - isConnected: whether a device is, and gets its grace period; nil if that is not known,
-    ///     and each device gets it.
+    ///   - connected: which devices are, and get their grace period; nil if that is not known, and
+    ///     each device gets it.
     ///   - clock: the time.
     ///   - logger: receives services and reasons.
     package init(
         _ provider: any PushProvider, queue: PushQueue, lease: PushLease? = nil,
         unread: UnreadCounts, log: any MessageLog, metrics: ServerMetrics? = nil,
-        isConnected: ConnectedCheck? = nil, clock: any Timekeeper, logger: Logger
+        connected: ConnectedCheck? = nil, clock: any Timekeeper, logger: Logger
     ) {
         self.provider = provider
         self.queue = queue
@@ -73,11 +73,11 @@ package actor PushDispatcher {
         self.clock = clock
         self.logger = logger
         machine = PushMachine(
-            concurrency: provider.concurrency, scansEarly: isConnected != nil)
+            concurrency: provider.concurrency, scansEarly: connected != nil)
         calendar = WallClockGuard(stored: nil, now: clock.clockReading())
         scanner = FanOutScanner(
             provider.service, store: queue.scans, log: log, clock: clock,
-            isConnected: isConnected)
+            connected: connected)
         maker = PushMaker(unread: unread, log: log, clock: clock)
     }
 

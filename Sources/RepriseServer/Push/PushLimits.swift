@@ -60,6 +60,11 @@ package enum PushLimits {
     package static let lifeLongest = PushPayloadLimits.lifeLongest
     /// How long a user who keeps reading is waited for before the other devices are told.
     package static let dismissAfter: Duration = .seconds(2)
+    /// How long a read is remembered in a cluster, by the journal's time: the gateway that pushes
+    /// next queues its dismissals again.
+    package static let handover: Duration = .seconds(30)
+    /// The most of these.
+    package static let handoverReads = 10_000
     /// The burst of pushes to a device, after a pause.
     package static let deviceBurst = 20.0
     /// The sustained pushes per second to a device.

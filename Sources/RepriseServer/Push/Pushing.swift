@@ -42,7 +42,7 @@ struct Pushing: Sendable {
 
     init(
         _ providers: [any PushProvider], webPushKey: String?, accounts: Accounts,
-        log: any MessageLog, devices: ConnectedDevices, cluster: ClusterMember? = nil,
+        log: any MessageLog, connected: @escaping ConnectedCheck, cluster: ClusterMember? = nil,
         metrics: ServerMetrics, clock: any Timekeeper, logger: Logger
     ) {
         self.providers = providers
@@ -53,13 +53,10 @@ struct Pushing: Sendable {
         queue = accounts.pushQueue
         let unread = UnreadCounts(accounts: accounts, log: log)
         let queue = queue
-        // What is connected to other gateways is not known here.
-        let isConnected: ConnectedCheck? =
-            cluster == nil ? { @Sendable in devices.contains($0) } : nil
         dispatcher = { provider, lease in
             PushDispatcher(
                 provider, queue: queue, lease: lease, unread: unread, log: log, metrics: metrics,
-                isConnected: isConnected, clock: clock, logger: logger)
+                connected: connected, clock: clock, logger: logger)
         }
         guard !providers.isEmpty else { return }
         let running = running

@@ -57,4 +57,40 @@ struct BaseAgreementTests {
         #expect(!isAllowed)
         #expect(agreement.comparison?.all == 1)
     }
+
+    @Test("a gateway that has written since the mark and says nothing is there: nobody is alone")
+    func silent() throws {
+        var agreement = BaseAgreement()
+        agreement.wrote(2, at: 8)
+        agreement.looked(Self.mine)
+        agreement.heard(Self.mine, from: 1, isOwn: true)
+        // It has written before the mark alone.
+        let alone = try agreement.allows(Self.mine, isLate: true)
+        #expect(alone)
+        agreement.wrote(2, at: 10)
+        let found = agreement
+        let waits = try found.allows(Self.mine, isLate: false)
+        #expect(!waits)
+        let error = #expect(throws: RepriseError.self) {
+            _ = try found.allows(Self.mine, isLate: true)
+        }
+        #expect(error?.code == .unavailable)
+        // It says it after all; or what it wrote stands before the next mark.
+        agreement.heard(Self.mine, from: 2, isOwn: false)
+        let together = try agreement.allows(Self.mine, isLate: true)
+        #expect(together)
+        let next = ViewHash(mark: 12, hash: [3])
+        agreement.looked(next)
+        let later = try agreement.allows(next, isLate: true)
+        #expect(later)
+    }
+
+    @Test("writes before this view is hashed count too")
+    func early() {
+        var agreement = BaseAgreement()
+        agreement.wrote(2, at: 10)
+        agreement.looked(Self.mine)
+        let found = agreement
+        #expect(throws: RepriseError.self) { _ = try found.allows(Self.mine, isLate: true) }
+    }
 }

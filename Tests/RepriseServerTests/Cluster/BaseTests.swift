@@ -18,6 +18,15 @@ struct BaseTests {
         let following: Task<Void, Never>
         let keeping: Task<Void, Never>
 
+        /// Ends as one that is killed: what it was about to say is not said.
+        func kill() async {
+            following.cancel()
+            await following.value
+            keeping.cancel()
+            await keeping.value
+            await member.close()
+        }
+
         /// Gives its leases back first, as a server that ends does.
         func stop() async {
             keeping.cancel()
@@ -276,6 +285,77 @@ struct BaseTests {
         #expect(!told.isEmpty && told.allSatisfy { $0.contains(#""equal": 1"#) }, "\(told)")
         await late.stop()
         await good.stop()
+    }
+
+    /// Its gateway is killed before it says what its view holds: that never comes into the journal.
+    private final class KilledBeforeHash: ClusterJournal {
+        private let journal: NatsJournal
+        private let said = Mutex<Set<Int64>>([])
+
+        init(_ journal: NatsJournal) { self.journal = journal }
+
+        /// The marks of what it was about to say.
+        var marks: Set<Int64> { said.withLock { $0 } }
+
+        var epoch: Epoch { journal.epoch }
+        var bases: (any BaseStore)? { journal.bases }
+        var connectionNumber: UInt64? { journal.connectionNumber }
+        func send(_ bytes: [UInt8]) async {
+            var marks: Set<Int64> = []
+            for case .hashed(let hash) in (try? ClusterEntry(bytes))?.commands ?? [] {
+                marks.insert(hash.mark)
+            }
+            guard !marks.isEmpty else { return await journal.send(bytes) }
+            said.withLock { $0.formUnion(marks) }
+        }
+        func live() -> AsyncStream<StoredEntry> { journal.live() }
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            try await journal.read(after: sequence)
+        }
+        func status() async throws -> JournalStatus { try await journal.status() }
+        func close() async { await journal.close() }
+    }
+
+    @Test(
+        "A gateway killed between a mark and its hash leaves no damaged maker of bases alone: the next mark shows it"
+    )
+    func killedBeforeHash() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+        defer { server.kill() }
+        func journal() async throws -> NatsJournal { try await NatsStore.journal(server.url) }
+        let one = try await Self.start(
+            try await journal(), at: folder.path("one"), every: .seconds(3_600))
+        try await Self.fill(one.member, 2)
+        await one.stop()
+        try await Self.damage(folder.path("one"))
+        let kept = try await journal()
+        let store = try #require(kept.bases)
+        // So long the killed one has to be back.
+        let bad = try await Self.start(
+            try await journal(), at: folder.path("one"), hashWithin: .seconds(12))
+        try await eventually("the damaged one makes bases") {
+            bad.member.leases.grant(of: .base) != nil
+        }
+        let dying = KilledBeforeHash(try await journal())
+        let killed = try await Self.start(dying, at: folder.path("two"), every: .seconds(3_600))
+        try await eventually("a mark is applied, and its hash is not told") {
+            !dying.marks.isEmpty
+        }
+        await killed.kill()
+        let good = try await Self.start(
+            try await journal(), at: folder.path("two"), every: .seconds(3_600))
+        try await good.member.barrier.pass()
+        // What it was about to say is of a view that has gone on.
+        #expect(good.member.view.position.sequence > (dying.marks.max() ?? .max))
+        try await eventually("both say that they differ", within: .seconds(40)) {
+            [bad, good].allSatisfy { $0.member.problem?.contains("1 of 2") == true }
+        }
+        #expect(try await Self.manifest(store) == nil)
+        #expect(try await kept.status().first == 1)
+        for running in [bad, good] { await running.stop() }
+        await kept.close()
     }
 
     @Test("A running gateway that the journal has left behind stops, and says what to do")

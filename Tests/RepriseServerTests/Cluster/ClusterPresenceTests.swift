@@ -8,7 +8,6 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
-import Synchronization
 import Testing
 
 /// Two whole servers over a real nats-server; docs/channels.md.
@@ -16,31 +15,6 @@ import Testing
 struct ClusterPresenceTests {
     private let team = channel("team")
     private let ben = user("ben")
-
-    /// A journal that may lose what its gateway says, as if that was killed.
-    private final class MutedJournal: ClusterJournal {
-        private let journal: NatsJournal
-        private let isMuted = Atomic(false)
-
-        init(_ journal: NatsJournal) { self.journal = journal }
-
-        func mute(_ isMuted: Bool) { self.isMuted.store(isMuted, ordering: .relaxed) }
-
-        func say(_ bytes: [UInt8], on subject: NewsSubject) {
-            if !isMuted.load(ordering: .relaxed) { journal.say(bytes, on: subject) }
-        }
-
-        var epoch: Epoch { journal.epoch }
-        var connectionNumber: UInt64? { journal.connectionNumber }
-        func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> { journal.said(on: subject) }
-        func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
-        func live() -> AsyncStream<StoredEntry> { journal.live() }
-        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
-            try await journal.read(after: sequence)
-        }
-        func status() async throws -> JournalStatus { try await journal.status() }
-        func close() async { await journal.close() }
-    }
 
     private struct Gateways {
         let first: RunningServer

@@ -53,16 +53,29 @@ struct ClusterPushTests {
         #expect(try await member.log.append([message]).first?.event != nil)
     }
 
+    private func somebodyPushes(_ members: [ClusterMember]) async throws {
+        try await eventually("somebody pushes") {
+            try await members[0].accounts.pushQueue.scans.hasBegun(.apns)
+                != members[1].accounts.pushQueue.scans.hasBegun(.apns)
+        }
+    }
+
+    /// What was pushed is known at a gateway.
+    private func isTold(_ member: ClusterMember, of seq: Int64, in room: ChannelName) async throws {
+        try await eventually("the delivery is told everywhere") {
+            let states = try await member.accounts.positions.deliveries(
+                of: seq, in: room, after: nil, limit: 9)
+            return states.contains { $0.state == .pushed }
+        }
+    }
+
     @Test("One gateway pushes what any has stored, once; when it ends another goes on")
     func handedOver() async throws {
         try await withGateways { servers, providers in
             let members = try servers.map(cluster)
             let room = try ChannelName("room")
             try await people(members[0], room)
-            try await eventually("somebody pushes") {
-                try await members[0].accounts.pushQueue.scans.hasBegun(.apns)
-                    != members[1].accounts.pushQueue.scans.hasBegun(.apns)
-            }
+            try await somebodyPushes(members)
             try await publish("m1", members[0], room)
             try await publish("m2", members[1], room)
             try await eventually("both are pushed to both devices", within: .seconds(30)) {
@@ -71,12 +84,7 @@ struct ClusterPushTests {
             #expect(providers.contains { $0.pushes.isEmpty }, "one gateway pushes")
             let holder = providers[0].pushes.isEmpty ? 1 : 0
             let tablet = try EntryID("tablet")
-            // What was pushed is known at the other.
-            try await eventually("the delivery is told everywhere") {
-                let states = try await members[1 - holder].accounts.positions.deliveries(
-                    of: 2, in: room, after: nil, limit: 9)
-                return states.contains { $0.state == .pushed }
-            }
+            try await isTold(members[1 - holder], of: 2, in: room)
             // Bob reads on his tablet: his phone's banner goes.
             try await members[1 - holder].accounts.perform(
                 MovePosition(
@@ -91,6 +99,36 @@ struct ClusterPushTests {
                 providers[1 - holder].ids.count == 2
             }
             #expect(providers[1 - holder].ids == ["m3", "m3"], "and nothing that was pushed")
+        }
+    }
+
+    @Test(
+        "What was read as the gateway that pushed ended is dismissed by the next",
+        .limit("push.handover"))
+    func dismissedByTheNext() async throws {
+        #expect(PushLimits.handover == .seconds(30) && PushLimits.handoverReads == 10_000)
+        try await withGateways { servers, providers in
+            let members = try servers.map(cluster)
+            let room = try ChannelName("room")
+            try await people(members[0], room)
+            try await somebodyPushes(members)
+            try await publish("m1", members[0], room)
+            try await eventually("it is pushed to both devices", within: .seconds(30)) {
+                providers.flatMap(\.ids).count == 2
+            }
+            let holder = providers[0].pushes.isEmpty ? 1 : 0
+            let next = members[1 - holder]
+            try await isTold(next, of: 1, in: room)
+            // Its dismissal is due in two seconds; the queue that it waits in ends before.
+            try await next.accounts.perform(
+                MovePosition(
+                    channel: room, user: try UserID("bob"), device: try EntryID("tablet"), read: 1,
+                    delivered: nil))
+            await servers[holder].group.triggerGracefulShutdown()
+            try await eventually("the banner on the phone goes", within: .seconds(40)) {
+                providers[1 - holder].pushes.contains { $0.hint.kind == .dismiss }
+            }
+            #expect(providers[1 - holder].ids.isEmpty, "and nothing is pushed again")
         }
     }
 }

@@ -43,8 +43,11 @@ final class NatsStore: GatewaysUnderTest {
         }
     }
 
-    static func journal(_ url: String) async throws -> NatsJournal {
+    static func journal(
+        _ url: String, rules: Int64 = ClusterRules.newest
+    ) async throws -> NatsJournal {
         var settings = NatsJournal.Settings()
+        settings.rules = rules
         settings.implicitChannels = true
         settings.maxBytes = 256 << 20
         return try await NatsJournal.open(

@@ -23,8 +23,11 @@ struct RunningServer: Sendable {
         _ limits: ServerLimits = ServerLimits(), log: MemoryLog? = nil,
         admission: Admission? = nil, authenticator: (any Authenticating)? = nil,
         journal: (any ClusterJournal)? = nil,
+        view: ClusterView.Configuration = ClusterView.Configuration(),
         providers: [any PushProvider]? = nil, folder: TemporaryFolder? = nil,
-        presence: PresenceExchange.Settings? = nil, logger: Logger = RunningServer.logger,
+        presence: PresenceExchange.Settings? = nil,
+        elsewhere: ConnectedElsewhere.Settings = ConnectedElsewhere.Settings(),
+        logger: Logger = RunningServer.logger,
         _ body: (RunningServer) async throws -> Void
     ) async throws {
         let log = try log ?? MemoryLog()
@@ -41,8 +44,8 @@ struct RunningServer: Sendable {
         let server = Server(
             configuration: configuration, logger: logger,
             onReady: { isReady.yield(($0.port, $1)) }, openLog: { log }, openJournal: openJournal,
-            admission: admission, authenticator: authenticator, providers: providers,
-            exchange: presence ?? PresenceExchange.Settings())
+            view: view, admission: admission, authenticator: authenticator, providers: providers,
+            exchange: presence ?? PresenceExchange.Settings(), elsewhere: elsewhere)
         let group = ServiceGroup(
             services: [server], logger: Self.logger)
         async let running: Void = {

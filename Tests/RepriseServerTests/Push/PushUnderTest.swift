@@ -91,13 +91,17 @@ final class PushUnderTest {
         _ metrics: ServerMetrics, _ clock: ManualClock, _ connected: Connected?, _ logger: Logger,
         lease: PushLease? = nil
     ) -> PushDispatcher {
-        let isConnected: ConnectedCheck? = connected.map { connected in
-            { @Sendable in connected.all.contains($0.device.text) }
+        var check: ConnectedCheck?
+        if let connected {
+            check = { asked in
+                let all = connected.all
+                return Set(asked.filter { all.contains($0.device.text) })
+            }
         }
         let dispatcher = PushDispatcher(
             provider, queue: accounts.pushQueue, lease: lease,
             unread: UnreadCounts(accounts: accounts, log: log), log: log,
-            metrics: metrics, isConnected: isConnected, clock: clock,
+            metrics: metrics, connected: check, clock: clock,
             logger: logger)
         accounts.pushQueue.onQueued(
             PushQueued(

@@ -117,18 +117,8 @@ package final class FanOutScans: Sendable {
         _ scan: inout FanOutScan, _ service: PushService, to target: Int64,
         _ candidates: [PushCandidate], now: WallTime
     ) async throws -> Int {
-        let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
-        let (channel, after) = (scan.channel, scan.user)
-        var found = Step(last: nil, targets: [])
-        if let first = candidates.first?.seq, let last = candidates.last?.seq {
-            found = try await database.read { [isInCluster] db in
-                var step = try Self.step(service, channel, after: after, limit: limit, db)
-                if isInCluster {
-                    step.pushed = try Self.pushed(service, channel, first...last, db)
-                }
-                return step
-            }
-        }
+        let channel = scan.channel
+        let found = try await self.found(service, channel, after: scan.user, candidates)
         if let last = found.last {
             scan.user = last
             scan.target = target
@@ -152,22 +142,22 @@ package final class FanOutScans: Sendable {
     ///   - target: the message up to which the scan goes.
     ///   - candidates: all messages from the last scan on, in order.
     ///   - now: when the pushes are due.
-    ///   - isConnected: whether a device is.
+    ///   - connected: which devices are.
     /// - Returns: the number of queued pushes, and the last member, if there may be more after it.
     /// - Throws: ``RepriseCore/RepriseError``; then nothing was queued.
     package func early(
         _ service: PushService, in channel: ChannelName, after user: String, to target: Int64,
-        _ candidates: [PushCandidate], now: WallTime, isConnected: ConnectedCheck
+        _ candidates: [PushCandidate], now: WallTime, connected: ConnectedCheck
     ) async throws -> (added: Int, last: String?) {
-        let limit = max(1, PushLimits.membersPerStep / max(candidates.count, 1))
-        var found = try await database.read { db in
-            try Self.step(service, channel, after: user, limit: limit, db)
+        var found = try await self.found(service, channel, after: user, candidates)
+        let targets = found.targets.filter { one in
+            candidates.contains { one.isTarget(of: $0) }
         }
-        found.targets = try found.targets.filter { one in
-            guard candidates.contains(where: { one.isTarget(of: $0) }) else { return false }
-            return try !isConnected(
-                ConnectingDevice(user: UserID(one.user), device: EntryID(one.device)))
+        let devices = try targets.map { one in
+            ConnectingDevice(user: try UserID(one.user), device: try EntryID(one.device))
         }
+        let present = await connected(devices)
+        found.targets = zip(targets, devices).filter { !present.contains($1) }.map { one, _ in one }
         guard !found.targets.isEmpty else { return (0, found.last) }
         let added = try await database.write { [found] db in
             let note = try db.cachedStatement(
@@ -183,6 +173,24 @@ package final class FanOutScans: Sendable {
             return try Self.queue(found, candidates, service, channel, now, db)
         }
         return (added, found.last)
+    }
+
+    /// The next members, and what other gateways have pushed to them of the messages.
+    private func found(
+        _ service: PushService, _ channel: ChannelName, after user: String,
+        _ candidates: [PushCandidate]
+    ) async throws -> Step {
+        guard let first = candidates.first?.seq, let last = candidates.last?.seq else {
+            return Step(last: nil, targets: [])
+        }
+        let limit = max(1, PushLimits.membersPerStep / candidates.count)
+        return try await database.read { [isInCluster] db in
+            var step = try Self.step(service, channel, after: user, limit: limit, db)
+            if isInCluster {
+                step.pushed = try Self.pushed(service, channel, first...last, db)
+            }
+            return step
+        }
     }
 
     /// A member's device.

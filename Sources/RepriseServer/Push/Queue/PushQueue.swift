@@ -1,3 +1,4 @@
+import DequeModule
 import Foundation
 import GRDB
 package import RepriseCore
@@ -30,6 +31,16 @@ package final class PushQueue: Sendable {
     private let isInCluster: Bool
     /// Nil where nothing is pushed.
     private let queued = Mutex<PushQueued?>(nil)
+    /// In a cluster the newest reads: their dismissals may be lost with the gateway that pushes.
+    private let reads = Mutex(Deque<Read>())
+
+    private struct Read: Sendable {
+        let device: EntryID?
+        let former: Int64
+        let position: ServerFrame.Position
+        let channel: ChannelName
+        let time: WallTime
+    }
 
     /// Makes a queue; in a cluster it is the gateway's own, made anew when it begins to push.
     init(_ database: AccountsDatabase, isInCluster: Bool = false) {
@@ -38,9 +49,10 @@ package final class PushQueue: Sendable {
         scans = FanOutScans(database, isInCluster: isInCluster)
     }
 
-    /// Begins where other gateways have come to: see ``PushProgress``.
+    /// Begins where other gateways have come to: see ``PushProgress``; with the dismissals of what
+    /// was read shortly before.
     package func resume(_ service: PushService) async throws {
-        try await database.write { db in
+        try await database.write { [self] db in
             for table in ["push_queue", "push_walks", "push_early", "push_services"] {
                 try db.execute(
                     sql: "DELETE FROM \(table) WHERE service = ?", arguments: [service.rawValue])
@@ -53,6 +65,32 @@ package final class PushQueue: Sendable {
             try db.execute(
                 sql: "INSERT INTO push_services (service) VALUES (?)",
                 arguments: [service.rawValue])
+            guard service == .apns,
+                let time = try Int64.fetchOne(db, sql: "SELECT time FROM applied")
+            else { return }
+            for read in recentReads(at: WallTime(milliseconds: time)) {
+                _ = try Self.insertDismissals(after: read, db)
+            }
+        }
+    }
+
+    private func recentReads(at now: WallTime) -> [Read] {
+        let since = now.advanced(by: .zero - PushLimits.handover)
+        return reads.withLock { reads in
+            while let first = reads.first, first.time < since { reads.removeFirst() }
+            return Array(reads)
+        }
+    }
+
+    private func remember(_ read: Read) {
+        let since = read.time.advanced(by: .zero - PushLimits.handover)
+        reads.withLock { reads in
+            while let first = reads.first,
+                first.time < since || reads.count >= PushLimits.handoverReads
+            {
+                reads.removeFirst()
+            }
+            reads.append(read)
         }
     }
 
@@ -209,9 +247,15 @@ package final class PushQueue: Sendable {
         on device: EntryID?, after former: Int64, _ position: ServerFrame.Position,
         in channel: ChannelName, at now: WallTime, _ db: Database
     ) throws -> Int {
-        guard position.read > former,
-            queued.withLock({ $0?.services.contains(.apns) ?? false })
-        else { return 0 }
+        guard position.read > former else { return 0 }
+        let read = Read(
+            device: device, former: former, position: position, channel: channel, time: now)
+        if isInCluster { remember(read) }
+        guard queued.withLock({ $0?.services.contains(.apns) ?? false }) else { return 0 }
+        return try Self.insertDismissals(after: read, db)
+    }
+
+    private static func insertDismissals(after read: Read, _ db: Database) throws -> Int {
         var count = 0
         for kind in [PushHint.Kind.dismiss, .badge] {
             try db.cachedStatement(
@@ -225,9 +269,10 @@ package final class PushQueue: Sendable {
                     DO UPDATE SET seq = max(seq, excluded.seq), expires = excluded.expires
                     """
             ).execute(arguments: [
-                now.advanced(by: PushLimits.dismissAfter).milliseconds, kind.rawValue,
-                channel.text, position.read, now.advanced(by: PushLimits.life).milliseconds,
-                channel.text, position.user.text, device?.text ?? "", former,
+                read.time.advanced(by: PushLimits.dismissAfter).milliseconds, kind.rawValue,
+                read.channel.text, read.position.read,
+                read.time.advanced(by: PushLimits.life).milliseconds, read.channel.text,
+                read.position.user.text, read.device?.text ?? "", read.former,
             ])
             count += db.changesCount
         }
