@@ -480,6 +480,7 @@ actor ChainsEngine {
                 }
                 _ = try await clear(olderThan: .seconds(seconds))
                 return delivery.end(as: .applied)
+            case .unschedule: return try await unschedule(command.task, delivery)
             case .scheduled: return try await cameDue(command.task, delivery)
             case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
             }
