@@ -2,7 +2,7 @@ import ArgumentParser
 import RepriseCore
 
 /// The commands of a tool by name, and what to say of a word that is none of them.
-enum CommandNames {
+package enum CommandNames {
     /// - Parameters:
     ///   - word: the first that was typed.
     ///   - root: the tool.
@@ -12,13 +12,18 @@ enum CommandNames {
         guard let word, !word.hasPrefix("-"), word != "help",
             !known.contains(where: { $0.commandName == word })
         else { return nil }
-        let nearest = known.filter(\.shouldDisplay).compactMap(\.commandName)
-            .map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
         let shown = word.printable.prefix(columns: 40)
-        guard let (name, steps) = nearest, steps <= 2 else {
+        let names = known.filter(\.shouldDisplay).compactMap(\.commandName)
+        guard let name = nearest(to: word, among: names) else {
             return "There is no command '\(shown)'."
         }
         return "There is no command '\(shown)'. Did you mean '\(name)'?"
+    }
+
+    /// The name that was probably meant: at most two letters differ.
+    package static func nearest(to word: String, among names: [String]) -> String? {
+        let nearest = names.map { ($0, distance(word, $0)) }.min { $0.1 < $1.1 }
+        return nearest.flatMap { $0.1 <= 2 ? $0.0 : nil }
     }
 
     /// The command that these words name, as far as they name one.

@@ -24,6 +24,10 @@ extension LimitTable {
                 "\(AccountLimits.channelsMade); \(AccountLimits.membersMade); none for admins",
                 "`.full`; HTTP 503 `overloaded`"),
             Limit(
+                "accounts.directs", "conversations of two of a user",
+                "\(AccountLimits.directs)",
+                "HTTP 409 `tooManyChannels`; a dead letter of the device"),
+            Limit(
                 "accounts.devices", "devices of a user", "\(AccountLimits.devices)",
                 "the device unseen for longest is forgotten, with its positions"),
             Limit(

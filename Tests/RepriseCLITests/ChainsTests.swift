@@ -220,6 +220,46 @@ struct ChainsTests {
         #expect(json[1]["lastRun"] as? String == "0a57" && json[1]["skipped"] as? Int == 1_234)
     }
 
+    @Test("a schedule is left to the app to remove; of an unknown name the nearest is said")
+    func unschedule() async throws {
+        let folder = try TemporaryFolder()
+        let to = ["--journal", folder.url.path]
+        try await Album.open(folder.url) { _, chains in
+            for name in ["tidy-up", "other"] {
+                try await chains.schedule(
+                    Album.chain(), input: .init(word: "good"), name: name,
+                    runs: .every(.seconds(21_600)))
+            }
+        }
+        let typo = try await Tool.run(["chains", "unschedule", "tidy-pu"] + to)
+        #expect(typo.status == 65 && typo.error.contains("Did you mean 'tidy-up'?"))
+        let unknown = try await Tool.run(["chains", "unschedule", "a\u{1b}[2Jnother"] + to)
+        #expect(unknown.status == 65 && !unknown.error.contains("Did you mean"))
+        for result in [typo, unknown] {
+            #expect(result.error.contains("reprise chains schedules") && result.output.isEmpty)
+            #expect(result.error.split(separator: "\n").count == 1)
+            #expect(!result.error.contains("\u{1b}"))
+        }
+        #expect(!FileManager.default.fileExists(atPath: folder.path("spool")))
+
+        let left = try await Tool.run(["chains", "unschedule", "tidy-up"] + to)
+        #expect(left.status == 0 && left.output == "left for the app: unschedule tidy-up\n")
+        let again = try await Tool.run(["chains", "unschedule", "tidy-up", "--json"] + to)
+        let json = try object(again.output)
+        #expect(json["left"] as? String == "unschedule" && json["schedule"] as? String == "tidy-up")
+        try await Album.open(folder.url) { reprise, chains in
+            try await eventually("the app has removed it") {
+                try await chains.schedules().map(\.name) == ["other"]
+            }
+            // Both commands, and the wait for its next time.
+            try await eventually("all of that has ended") {
+                let ended = try await reprise.journal.ledger().outcomes
+                return ended[.applied, default: 0] + ended[.superseded, default: 0] == 3
+            }
+            #expect(try await reprise.journal.ledger().outcomes[.dead, default: 0] == 0)
+        }
+    }
+
     @Test(
         "what is of no use, unknown, not unique or no journal is bad input, in one line, and nothing is left"
     )

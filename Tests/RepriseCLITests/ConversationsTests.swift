@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Reprise
 import RepriseChannels
 import RepriseCommandLine
@@ -414,6 +415,51 @@ struct ConversationsTests {
         }
         #expect(
             try await ask("ada", of: server.url, "GET", "v1/channels/team").contains(#""head":0"#))
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
+    /// Changes the server's accounts, unseen by it.
+    private func edit(_ sql: String) throws {
+        var settings = Configuration()
+        settings.busyMode = .timeout(5)
+        let accounts = try DatabaseQueue(
+            path: folder.path("data/accounts.sqlite"), configuration: settings)
+        try accounts.write { try $0.execute(sql: sql) }
+        try accounts.close()
+    }
+
+    @Test(
+        "Beyond 10,000 conversations of two another is a dead letter, which can be retried",
+        .limit("accounts.directs"))
+    func manyDirect() async throws {
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        try await running(server.url) { client in
+            try await eventually("it is connected") {
+                for await state in client.connectionStates { return state == .connected }
+                return false
+            }
+            try edit(
+                """
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)
+                INSERT INTO members (channel, user, role, joined, since)
+                SELECT 'direct:' || i, 'bob', 'member', 0, 1 FROM n
+                """)
+            let direct = try await client.conversations.direct(with: "ada")
+            try await eventually("it is refused") {
+                try await client.ledger().outcomes[.dead] == 1
+            }
+            let dead = try #require(try await client.journal.deadLetters().first)
+            #expect(dead.kind == Channels.conversationKind.name)
+            let words = "(409): A user has at most 10000 conversations of two."
+            #expect(dead.reason?.hasSuffix(words) == true, "\(dead.reason ?? "")")
+            #expect(await list(client).isEmpty)
+            // He leaves one.
+            try edit("DELETE FROM members WHERE channel = 'direct:1'")
+            try await client.journal.retry(dead.id)
+            try await eventually("it is there") { await list(client).map(\.id) == [direct] }
+            try edit("DELETE FROM members WHERE since = 1")
+        }
         server.tool.signal(SIGTERM)
         _ = await server.tool.end(within: 10)
     }

@@ -88,7 +88,8 @@ extension SimulatedChains {
         switch command.command {
         case .delete, .clear: return remove(command, delivery)
         // Schedules are not simulated.
-        case .scheduled: return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
+        case .unschedule, .scheduled:
+            return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
         case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
         }
         do {

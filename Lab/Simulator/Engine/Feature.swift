@@ -11,4 +11,6 @@ package enum Feature: String, CaseIterable, Hashable, Sendable {
     case outbox, edits, deletions
     // What the server had no more, and what the app stored instead.
     case lost, snapshots
+    // A reminder whose quiet hours postpone it; a clock that is set while phones run.
+    case postponed, clockSet
 }

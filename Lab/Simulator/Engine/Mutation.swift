@@ -39,7 +39,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // Reminders.
     case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
     case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
-    case endForgotten, exceptionsForgotten
+    case endForgotten, exceptionsForgotten, quietHoursForgotten
     // Chains.
     case chainStepBeforeOutcome, chainIntentsApart, chainKeyPerAttempt, chainStepAfterAny
     case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
@@ -171,6 +171,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .chainDamageOverlooked: "a chain that cannot be read is left as it is"
         case .endForgotten: "what has an end, or is counted, goes on"
         case .exceptionsForgotten: "days that are left out are reminded of"
+        case .quietHoursForgotten: "reminders ring in their quiet hours"
         case .audienceForgotten: "nobody asks whom a form is for"
         case .pastForgotten: "nobody counts the events before a form"
         case .quietForgotten: "forms are shown in their quiet times"
@@ -219,7 +220,7 @@ extension Mutation {
             .pausedStays, .endBeforePresented, .presentedAgain, .lookUpOnce, .markApart,
             .answerAgain:
             "reminders"
-        case .endForgotten, .exceptionsForgotten: "reminders-rules"
+        case .endForgotten, .exceptionsForgotten, .quietHoursForgotten: "reminders-rules"
         case .chainStepBeforeOutcome, .chainIntentsApart, .chainKeyPerAttempt, .chainStepAfterAny,
             .chainFailedForgotten, .chainCancelForgetsRunning, .chainUndoInOrderOfStart,
             .chainDefinitionUnchecked, .chainRetryForgetsFailures, .chainParkedSilently,

@@ -114,10 +114,11 @@ package final class SimulatedProcess {
 ///
 /// `@unchecked Sendable`: the simulation has one thread.
 package final class SimulatedClock: Timekeeper, @unchecked Sendable {
-    /// What a calendar that is right says when the run begins: 2026-11-21 00:00 UTC.
+    /// What a calendar that is right says when most runs begin: 2026-11-21 00:00 UTC.
     package static let beginning = WallTime(milliseconds: 1_795_219_200_000)
 
     private let simulation: Simulation
+    private let began: WallTime
     @exclusivity(unchecked) private var booted: Duration = .seconds(-1_000)
     private var boots = 1
     @exclusivity(unchecked) private var offset: Duration = .zero
@@ -125,14 +126,15 @@ package final class SimulatedClock: Timekeeper, @unchecked Sendable {
     @exclusivity(unchecked) private var drift = 0.0
     @exclusivity(unchecked) private var driftBegan: Duration = .zero
 
-    package init(_ simulation: Simulation) { self.simulation = simulation }
-
-    package func wall() -> WallTime {
-        Self.beginning.advanced(by: simulation.now + error)
+    /// `began`: what a calendar that is right says when the run begins.
+    package init(_ simulation: Simulation, began: WallTime = SimulatedClock.beginning) {
+        (self.simulation, self.began) = (simulation, began)
     }
 
+    package func wall() -> WallTime { began.advanced(by: simulation.now + error) }
+
     /// What a calendar that is right says.
-    package var truth: WallTime { Self.beginning.advanced(by: simulation.now) }
+    package var truth: WallTime { began.advanced(by: simulation.now) }
 
     /// How far the calendar is from the truth.
     package var error: Duration {

@@ -9,6 +9,7 @@ struct DesiredSet {
         var reminder: String
         var local: String
         var title: String
+        var isPostponed = false
 
         var id: String {
             PlannedReminder.id(entity: entity, reminder: reminder, occurrence: local)
@@ -28,8 +29,8 @@ struct DesiredSet {
     }
 
     let now: WallTime
-    /// The device's, in seconds.
-    let offset: Int64
+    /// The device's.
+    let place: SimulatedPlace
     let limit: Int
     let marks: [ReminderOverride]
 
@@ -106,15 +107,15 @@ struct DesiredSet {
 
     private func occurrences(_ entity: String, _ reminder: Reminder) -> [Ring] {
         let schedule = reminder.schedule
-        let offset =
-            switch schedule.zone {
-            case .device: offset
-            case .fixed(let name): SimulatedCalendar.offset(name)
-            }
-        let today = SimulatedCalendar.local(now, offset: offset).day
+        var place = place
+        if case .fixed(let name) = schedule.zone {
+            guard let fixed = SimulatedCalendar.place(name) else { return [] }
+            place = fixed
+        }
+        let today = SimulatedCalendar.local(now, in: place).day
         let skipped = Set(schedule.skipped.map(SimulatedCalendar.day))
         let times = Set(schedule.times).map(\.ofDay).sorted()
-        var first = schedule.start.map(SimulatedCalendar.day) ?? today
+        var first = schedule.start.map(SimulatedCalendar.day) ?? today - 2
         switch schedule.days {
         case .once(let day), .every(_, from: let day):
             first = max(first, SimulatedCalendar.day(day))
@@ -124,9 +125,12 @@ struct DesiredSet {
         // Years ahead, if it was made while the calendar was set forward.
         let end =
             last?.day ?? schedule.end.map(SimulatedCalendar.day) ?? max(today, first) + 800
-        var rings: [Ring] = []
-        var day = max(today, first)
-        while day <= end, rings.count <= limit {
+        // Of two on the same minute the later by the rule stays.
+        var found: [WallTime: Ring] = [:]
+        var hidden = 0
+        // Yesterday's may be postponed until today.
+        var day = max(today - 2, first)
+        while day <= end, found.count - hidden <= limit + times.count {
             defer { day += 1 }
             guard isMeant(schedule.days, day), !skipped.contains(day) else {
                 if case .once(let only) = schedule.days, SimulatedCalendar.day(only) < day { break }
@@ -135,17 +139,19 @@ struct DesiredSet {
             // Not all times of the last day may be counted.
             let count = day == last?.day ? last?.times ?? 0 : times.count
             for time in times.prefix(count) {
-                let at = WallTime(milliseconds: (day * 86_400 + time * 60 - offset) * 1_000)
+                let wall = day * 86_400 + time * 60
+                guard let seconds = place.audible(wall, schedule.quiet) else { continue }
+                let at = WallTime(milliseconds: seconds * 1_000)
                 guard at > now else { continue }
-                let local = SimulatedCalendar.text(day, minutes: time)
-                guard !isHidden(entity, reminder.id, local, at) else { continue }
-                rings.append(
-                    Ring(
-                        at: at, entity: entity, reminder: reminder.id, local: local,
-                        title: reminder.title))
+                let ring = Ring(
+                    at: at, entity: entity, reminder: reminder.id,
+                    local: SimulatedCalendar.text(day, minutes: time), title: reminder.title,
+                    isPostponed: seconds != place.moment(wall))
+                found[at] = ring
+                if isHidden(ring) { hidden += 1 }
             }
         }
-        return rings
+        return found.values.filter { !isHidden($0) }
     }
 
     private func isMeant(_ days: RepriseCore.Schedule.Days, _ day: Int64) -> Bool {
@@ -193,15 +199,25 @@ struct DesiredSet {
         return nil
     }
 
-    private func isHidden(
-        _ entity: String, _ reminder: String, _ local: String, _ at: WallTime
-    ) -> Bool {
+    private func isHidden(_ ring: Ring) -> Bool {
         marks.contains { mark in
-            guard mark.entity == entity, end(mark) > now else { return false }
-            guard mark.isOfDay else { return mark.reminder == reminder && mark.occurrence == local }
-            return (mark.reminder.isEmpty || mark.reminder == reminder) && at < mark.until
-                && at >= mark.until.advanced(by: .seconds(-86_400))
+            guard mark.entity == ring.entity, end(mark) > now else { return false }
+            guard mark.isOfDay else {
+                return mark.reminder == ring.reminder && mark.occurrence == ring.local
+            }
+            return (mark.reminder.isEmpty || mark.reminder == ring.reminder)
+                && ring.at < mark.until && ring.at >= start(mark)
         }
+    }
+
+    /// Of a skipped day; where the device's day has changed, it counts as 24 hours.
+    private func start(_ mark: ReminderOverride) -> WallTime {
+        let whole = mark.until.advanced(by: .seconds(-86_400))
+        guard let date = LocalDate(mark.occurrence) else { return whole }
+        let day = SimulatedCalendar.day(date)
+        let (start, end) = (place.moment(day * 86_400), place.moment((day + 1) * 86_400))
+        return mark.until == WallTime(milliseconds: end * 1_000)
+            ? WallTime(milliseconds: start * 1_000) : whole
     }
 }
 

@@ -19,6 +19,8 @@ final class RemindersDevice {
     private let disk: SimulatedDisk
     private let store: any DeviceStore
     private let foreign: Int
+    private let places: [SimulatedPlace]
+    private let began: WallTime
     private var random: SeededRandom
     private var refreshes = 0
     private var heldClosed: Duration = .zero
@@ -39,13 +41,15 @@ final class RemindersDevice {
         self.disk = disk
         self.store = store
         name = "phone \(index)"
-        process = SimulatedProcess(simulation, name: name)
+        (places, began) = (mix.places, mix.began)
+        process = SimulatedProcess(
+            simulation, name: name, clock: SimulatedClock(simulation, began: began))
         random = simulation.random(name)
         checker = RemindersChecker(simulation, name: name)
         goals = SimulatedGoals(simulation, name: name, clock: process.clock, mix)
-        let places = SimulatedCalendar.places
+        let drawn = SimulatedCalendar.places[random.index(SimulatedCalendar.places.count)]
         centre = SimulatedCentre(
-            simulation, clock: process.clock, place: places[random.index(places.count)],
+            simulation, clock: process.clock, place: mix.home ?? drawn,
             keepsSoonest: random.chance(0.5))
         foreign = random.index(7)
         fill(mix)
@@ -266,7 +270,6 @@ final class RemindersDevice {
             if process.state == .running, hasLoop { openLater() }
         case .travels:
             simulation.met(.travels)
-            let places = SimulatedCalendar.places
             centre.travel(to: places[Int(fault.bits % UInt64(places.count))])
         case .permissionRevoked:
             simulation.met(.permissionRevoked)
@@ -308,9 +311,10 @@ final class RemindersDevice {
         }
         let found = centre.due
         let desired = DesiredSet(
-            now: process.clock.wall(), offset: centre.place.offset,
+            now: process.clock.wall(), place: centre.place,
             limit: min(60, SimulatedCentre.limit - foreign), marks: marks
         ).rings(goals.reminded)
+        note(desired)
         let wanted = Dictionary(desired.map { ($0.id, $0) }) { first, _ in first }
         for ring in desired where found[ring.id] != ring.at {
             return "\(ring.title) at \(ring.local) is "
@@ -321,6 +325,15 @@ final class RemindersDevice {
             return "\(request.content.title) is pending and should not be"
         }
         return nil
+    }
+
+    /// What this run has been about.
+    private func note(_ desired: [DesiredSet.Ring]) {
+        if desired.contains(where: \.isPostponed) { simulation.had(.postponed) }
+        let offsets = [began, process.clock.wall()].map {
+            centre.place.offset(at: $0.milliseconds / 1_000)
+        }
+        if offsets[0] != offsets[1] { simulation.had(.clockSet) }
     }
 
     /// What stands in the notification centre of what is not in use.

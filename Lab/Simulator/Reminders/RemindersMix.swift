@@ -1,3 +1,5 @@
+import RepriseCore
+
 /// How much is reminded of in a run, and for how long.
 ///
 /// Most runs are small and differ; one of twenty-five has everything at once, as in
@@ -15,8 +17,13 @@ struct RemindersMix {
     let endless: Double
     /// Reminders that ring on one day alone.
     let once: Double
-    /// Days of months and years, ends, counts and exceptions, drawn from a stream of their own.
-    var hasRules = false
+    /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set,
+    /// drawn from streams of their own.
+    private(set) var hasRules = false
+    /// Where the phones are at first; nil: anywhere.
+    private(set) var home: SimulatedPlace?
+    /// What their calendars say at first.
+    private(set) var began = SimulatedClock.beginning
 
     init(_ seed: UInt64) {
         isLarge = Self.isLarge(seed)
@@ -33,6 +40,23 @@ struct RemindersMix {
             endless = one(0, 0, 0, 0, 0.1, 0.5)
             once = one(0, 0.4, 0.8)
         }
+    }
+
+    /// In most runs the clock of the phones' place is set within the run.
+    mutating func addRules(_ seed: UInt64, length: Duration) {
+        hasRules = true
+        var random = SeededRandom(seed: seed, purpose: "season")
+        guard random.chance(0.7), !SimulatedPlace.changing.isEmpty else { return }
+        let place = SimulatedPlace.changing[random.index(SimulatedPlace.changing.count)]
+        let changes = place.changes(in: 2_027)
+        home = place
+        began = WallTime(milliseconds: changes[random.index(changes.count)] * 1_000)
+            .advanced(by: .zero - length * random.fraction())
+    }
+
+    /// Where phones can be.
+    var places: [SimulatedPlace] {
+        SimulatedCalendar.places + (hasRules ? SimulatedPlace.changing : [])
     }
 
     static func isLarge(_ seed: UInt64) -> Bool {

@@ -11,13 +11,13 @@ package struct RemindersWorkload: Workload {
     private let hasRules: Bool
 
     /// - Parameter hasRules: `reminders-rules`: the same schedules, with goals that are reminded of
-    ///   by the month and the year.
+    ///   by the month and the year, quiet hours, and clocks that are set.
     package init(hasRules: Bool = false) {
         self.hasRules = hasRules
         name = hasRules ? "reminders-rules" : "reminders"
         summary =
             hasRules
-            ? "the same by the month and the year, with ends, counts and exceptions"
+            ? "the same by month and year, with ends, quiet hours and clocks that are set"
             : "reminders that should ring and those pending; taps and actions resolved"
     }
 
@@ -46,7 +46,7 @@ package struct RemindersWorkload: Workload {
     package func play(_ simulation: Simulation, on tier: Tier) {
         let schedule = simulation.schedule
         var mix = RemindersMix(schedule.seed)
-        mix.hasRules = hasRules
+        if hasRules { mix.addRules(schedule.seed, length: schedule.length) }
         if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map {

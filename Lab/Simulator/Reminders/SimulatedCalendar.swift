@@ -2,27 +2,18 @@ import Foundation
 import RepriseCore
 import RepriseReminders
 
-/// Days, hours and zones by arithmetic of its own, so that what is compared with the planner shares
-/// no code with it.
-///
-/// The zones have no daylight saving: the rules for that are compared with another implementation
-/// in the tests of schedules.
+/// Days and hours by arithmetic of its own, so that what is compared with the planner shares no
+/// code with it.
 enum SimulatedCalendar {
-    struct Place {
-        let name: String
-        let offset: Int64
-        let zone: TimeZone
-    }
+    static let places: [SimulatedPlace] = [
+        SimulatedPlace("GMT", always: 0), SimulatedPlace("Asia/Kolkata", always: 19_800),
+        SimulatedPlace("Asia/Tokyo", always: 32_400),
+        SimulatedPlace("America/Phoenix", always: -25_200),
+        SimulatedPlace("Pacific/Kiritimati", always: 50_400),
+    ].compactMap(\.self)
 
-    static let places: [Place] = [
-        ("GMT", 0), ("Asia/Kolkata", 19_800), ("Asia/Tokyo", 32_400),
-        ("America/Phoenix", -25_200), ("Pacific/Kiritimati", 50_400),
-    ].compactMap { name, offset in
-        TimeZone(identifier: name).map { Place(name: name, offset: offset, zone: $0) }
-    }
-
-    static func offset(_ name: String) -> Int64 {
-        places.first { $0.name == name }?.offset ?? 0
+    static func place(_ name: String) -> SimulatedPlace? {
+        (places + SimulatedPlace.changing).first { $0.name == name }
     }
 
     static func floor(_ value: Int64, by divisor: Int64) -> Int64 {
@@ -87,21 +78,26 @@ enum SimulatedCalendar {
     }
 
     /// What the wall clock shows at a moment.
-    static func local(_ moment: WallTime, offset: Int64) -> (day: Int64, minutes: Int64) {
-        let seconds = floor(moment.milliseconds, by: 1_000) + offset
+    static func local(
+        _ moment: WallTime, in place: SimulatedPlace?
+    ) -> (day: Int64, minutes: Int64) {
+        let utc = floor(moment.milliseconds, by: 1_000)
+        let seconds = utc + (place?.offset(at: utc) ?? 0)
         let day = floor(seconds, by: 86_400)
         return (day, (seconds - day * 86_400) / 60)
     }
 
     /// When a request rings.
-    static func moment(_ request: NotificationRequest, offset: Int64) -> WallTime? {
+    static func moment(_ request: NotificationRequest, in device: SimulatedPlace) -> WallTime? {
         guard case .calendar(let parts, repeats: false) = request.trigger, let year = parts.year,
             let month = parts.month, let day = parts.day
         else { return nil }
-        let offset = parts.timeZone.map { Self.offset($0.identifier) } ?? offset
+        let place = parts.timeZone.map { Self.place($0.identifier) } ?? device
         let seconds = Int64(
             (parts.hour ?? 0) * 3_600 + (parts.minute ?? 0) * 60 + (parts.second ?? 0))
-        return WallTime(
-            milliseconds: (Self.day(year, month, day) * 86_400 + seconds - offset) * 1_000)
+        return place.map {
+            WallTime(
+                milliseconds: $0.moment(Self.day(year, month, day) * 86_400 + seconds) * 1_000)
+        }
     }
 }

@@ -19,7 +19,7 @@ final class SimulatedCentre {
 
     private(set) var delivered: [DeliveredNotification] = []
     var authorization = NotificationSettings.Authorization.authorized
-    private(set) var place: SimulatedCalendar.Place
+    private(set) var place: SimulatedPlace
     /// Hears of each that rings, and of each that had to go because there were too many.
     var rang: (NotificationRequest) -> Void = { _ in }
     var dropped: (NotificationRequest) -> Void = { _ in }
@@ -35,7 +35,7 @@ final class SimulatedCentre {
     private var alarm: Duration?
 
     init(
-        _ simulation: Simulation, clock: SimulatedClock, place: SimulatedCalendar.Place,
+        _ simulation: Simulation, clock: SimulatedClock, place: SimulatedPlace,
         keepsSoonest: Bool
     ) {
         self.simulation = simulation
@@ -65,7 +65,7 @@ final class SimulatedCentre {
     func add(_ request: NotificationRequest) -> String? {
         ring()
         guard isAllowed else { return "Notifications are not allowed." }
-        guard let due = SimulatedCalendar.moment(request, offset: place.offset),
+        guard let due = SimulatedCalendar.moment(request, in: place),
             due > clock.wall()
         else { return "The trigger never fires." }
         order += 1
@@ -97,12 +97,12 @@ final class SimulatedCentre {
         delivered.removeAll { ids.contains($0.request.id) }
     }
 
-    func travel(to place: SimulatedCalendar.Place) {
+    func travel(to place: SimulatedPlace) {
         ring()
         self.place = place
         for pending in kept.values {
             pending.due =
-                SimulatedCalendar.moment(pending.request, offset: place.offset) ?? pending.due
+                SimulatedCalendar.moment(pending.request, in: place) ?? pending.due
         }
         arm()
     }

@@ -184,11 +184,11 @@ final class SimulatedGoals {
     }
 
     private func schedule(_ random: inout SeededRandom) -> RepriseCore.Schedule {
-        let place = SimulatedCalendar.places[random.index(SimulatedCalendar.places.count)]
+        var place = SimulatedCalendar.places[random.index(SimulatedCalendar.places.count)]
+        if mix.hasRules, rules.chance(0.5) { place = mix.places[rules.index(mix.places.count)] }
         let isFixed = random.chance(0.3)
-        let offset = isFixed ? place.offset : 0
         let first = clock.wall().advanced(by: random.spread(.seconds(60), .seconds(6 * 3_600)))
-        let (day, minutes) = SimulatedCalendar.local(first, offset: offset)
+        let (day, minutes) = SimulatedCalendar.local(first, in: isFixed ? place : mix.home)
         var times = [TimeOfDay(Int(minutes / 60), Int(minutes % 60))]
         for _ in 0..<random.index(mix.times) {
             times.append(TimeOfDay(random.index(24), random.index(60)))
@@ -207,6 +207,25 @@ final class SimulatedGoals {
         }
         if random.chance(0.2) { schedule.start = date }
         if random.chance(0.2) { schedule.skipped = [SimulatedCalendar.date(day + 1)] }
-        return mix.hasRules && rules.chance(0.6) ? rule(schedule, from: day) : schedule
+        guard mix.hasRules else { return schedule }
+        return hours(rules.chance(0.6) ? rule(schedule, from: day) : schedule)
+    }
+
+    /// At the hours at which clocks are set, and with quiet hours.
+    private func hours(_ schedule: RepriseCore.Schedule) -> RepriseCore.Schedule {
+        var schedule = schedule
+        if rules.chance(0.4) {
+            schedule.times.append(TimeOfDay(1 + rules.index(3), rules.index(60)))
+        }
+        guard rules.chance(0.5) else { return schedule }
+        let from = TimeOfDay(rules.index(24), rules.index(60))
+        let to = TimeOfDay((from.hour + 1 + rules.index(12)) % 24, rules.index(60))
+        var quiet = RepriseCore.Schedule.QuietHours(
+            from: from, to: to, then: rules.chance(0.7) ? .postpone : .skip)
+        schedule.quiet = quiet
+        // One that never rings is refused.
+        if (try? schedule.check()) == nil { quiet.then = .postpone }
+        schedule.quiet = quiet
+        return schedule
     }
 }

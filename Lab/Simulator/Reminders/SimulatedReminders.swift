@@ -170,18 +170,20 @@ final class SimulatedReminders {
         }
     }
 
-    /// The mutations `endForgotten` and `exceptionsForgotten`.
+    /// The mutations `endForgotten`, `exceptionsForgotten` and `quietHoursForgotten`.
     private func misread(_ entities: [RemindedEntity]) -> [RemindedEntity] {
-        let mutation = simulation.mutation
-        guard mutation == .endForgotten || mutation == .exceptionsForgotten else { return entities }
+        let misreads: [Mutation] = [.endForgotten, .exceptionsForgotten, .quietHoursForgotten]
+        guard let mutation = simulation.mutation, misreads.contains(mutation) else {
+            return entities
+        }
         var entities = entities
         for entity in entities.indices {
             for reminder in entities[entity].reminders.indices {
                 var schedule = entities[entity].reminders[reminder].schedule
-                if mutation == .endForgotten {
-                    (schedule.end, schedule.count) = (nil, nil)
-                } else {
-                    schedule.skipped = []
+                switch mutation {
+                case .endForgotten: (schedule.end, schedule.count) = (nil, nil)
+                case .exceptionsForgotten: schedule.skipped = []
+                default: schedule.quiet = nil
                 }
                 entities[entity].reminders[reminder].schedule = schedule
             }

@@ -254,8 +254,7 @@ final class SimulatedRouting {
         }
         let reminders = device.goals.reminded.first { $0.id == entity.id }?.reminders ?? []
         let meant = reminders.first { $0.part == info.route.part } ?? reminders.first
-        let rang = SimulatedCalendar.local(
-            arrival.rang ?? now, offset: device.centre.place.offset)
+        let rang = SimulatedCalendar.local(arrival.rang ?? now, in: device.centre.place)
         return meant.flatMap {
             try? .snooze(
                 entity.id, reminder: $0.id,

@@ -11,6 +11,7 @@ struct ChainsCommand: AsyncParsableCommand {
             reprise chains retry|cancel|pause|resume|delete ID --journal DIR
             reprise chains clear --older-than AGE --journal DIR
             reprise chains schedules --journal DIR
+            reprise chains unschedule NAME --journal DIR
             reprise chains export ID --journal DIR
             """,
         discussion: """
@@ -35,14 +36,14 @@ struct ChainsCommand: AsyncParsableCommand {
               reprise chains export 4f50976f --journal ./data | jq .tasks[].error
 
             EXIT CODES
-              0 done; 65 no journal there, no such chain, or it is of no use to it; 75 the
-              spool is full. All: reprise --help
+              0 done; 65 no journal there, no such chain or schedule, or it is of no use to
+              it; 75 the spool is full. All: reprise --help
             """,
         subcommands: [
             ChainsListCommand.self, ChainsShowCommand.self, ChainsRetryCommand.self,
             ChainsCancelCommand.self, ChainsPauseCommand.self, ChainsResumeCommand.self,
             ChainsDeleteCommand.self, ChainsClearCommand.self, ChainsExportCommand.self,
-            ChainsSchedulesCommand.self,
+            ChainsSchedulesCommand.self, ChainsUnscheduleCommand.self,
         ], defaultSubcommand: ChainsListCommand.self)
 
     /// The names of its commands, for a test of their help.

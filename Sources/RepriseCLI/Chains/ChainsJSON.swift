@@ -61,6 +61,17 @@ enum ChainsJSON {
         }
     }
 
+    static func leftUnscheduling(_ name: String) -> String {
+        text { json in
+            json.object { json in
+                json.key("left")
+                json.string("unschedule")
+                json.key("schedule")
+                json.string(name)
+            }
+        }
+    }
+
     static func leftClearing(_ seconds: Int, _ count: Int) -> String {
         text { json in
             json.object { json in

@@ -15,6 +15,7 @@ struct ChainsSchedulesCommand: AsyncParsableCommand {
 
             EXAMPLES
               reprise chains schedules --journal ./data
+              reprise chains unschedule tidy-up --journal ./data
               reprise chains --name tidy-up --journal ./data
               reprise chains schedules --journal ./data --json | jq .next
 

@@ -84,7 +84,7 @@ extension ChainDecision {
         case .release: release(command.task)
         case .late: late(command.task)
         // Of what has ended, or of no chain: the engine does them.
-        case .delete, .clear, .scheduled: break
+        case .delete, .clear, .unschedule, .scheduled: break
         }
     }
 

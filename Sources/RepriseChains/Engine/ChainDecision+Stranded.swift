@@ -22,7 +22,7 @@ extension ChainDecision {
             return chain.machine.isToTakeBack
                 ? park(chain, facts) : strand(chain, facts, isLate: true)
         case .late, .pause, .resume, .retry, .begin, .look, .release, .delete, .clear,
-            .scheduled:
+            .unschedule, .scheduled:
             return nil
         }
     }

@@ -22,6 +22,21 @@ extension ChainsEngine {
             written: { [budget] in budget.ring() })
     }
 
+    /// A tool has asked for the removal of a schedule.
+    func unschedule(_ name: String?, _ delivery: EntryDelivery) async throws {
+        guard let name else {
+            return delivery.end(DispatchFailure.permanent("malformed: It names no schedule."))
+        }
+        guard try await journal.read({ try ScheduleRow.read(name, $0) }) != nil else {
+            return delivery.end(as: .ended(.superseded, reason: "No schedule has this name."))
+        }
+        delivery.end(
+            as: .applied,
+            alongside: { [journal] db in _ = try ChainSchedules.remove(name, db, journal) },
+            // The time that a slot was asked for may be gone.
+            written: { [budget] in budget.ring() })
+    }
+
     /// - Throws: why this version of the app cannot start it.
     private nonisolated func makeRun(of row: ScheduleRow) throws -> NewChain {
         guard let definition = definitions[row.definition] else {

@@ -11,6 +11,8 @@ package struct ChainCommand: Hashable, Sendable, Codable {
         case delete
         /// Removes all that ended so many seconds ago; it names no chain.
         case clear
+        /// Removes a schedule; it names no chain.
+        case unschedule
         /// Ours: the chain before it of its name has ended, or its delay.
         case begin
         /// Internal: evaluate the chain's state.
@@ -25,7 +27,7 @@ package struct ChainCommand: Hashable, Sendable, Codable {
 
     package var command: Verb
     package var chain: String
-    /// The name of the task concerned; of `scheduled` that of the schedule.
+    /// The name of the task concerned; of `unschedule` and `scheduled` that of the schedule.
     package var task: String?
     /// Of `clear`.
     package var seconds: Int64?

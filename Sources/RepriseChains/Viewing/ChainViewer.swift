@@ -128,6 +128,13 @@ package struct ChainViewer: Sendable {
         return (count ?? nil) ?? 0
     }
 
+    /// Leaves it to the owner to remove a schedule.
+    ///
+    /// - Throws: as `Spool.record`.
+    package func leaveUnscheduling(_ name: String) throws {
+        try leave(ChainCommand(.unschedule, chain: "", task: name))
+    }
+
     private func leave(_ command: ChainCommand) throws {
         try Spool(at: folder).record(
             NewEntry(

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Logging
 package import RepriseCore
@@ -276,8 +277,12 @@ package struct ConversationChange: Codable, Hashable, Sendable {
     package var channel: String
     /// Of a new channel, or the new one; nil: none.
     package var title: String?
-    /// The former title, if the server refuses the new one.
+    /// The title that the server told last, if it refuses the new one.
     package var former: String?
+    /// Since when the list has it archived, for the verbs `archive` and `unarchive`; nil: not.
+    package var archived: Int64?
+    /// The same as the server told it last.
+    package var formerArchived: Int64?
     /// The user's own, for the verb `profile`.
     package var profile: Profile?
     /// Whether the user hides, for the verb `presence`.
@@ -316,10 +321,16 @@ extension Channels {
                     others: change.users.compactMap { try? UserID($0) }, at: now, db)
             case .leave: try ConversationRows.end(channel, onlyPending: false, db)
             case .rename:
-                change.former = try ConversationRows.title(of: channel, db)
+                let shown = try ConversationRows.title(of: channel, db)
+                let last = try Self.lastWaiting([.rename], in: channel, db)
+                change.former = last?.title == shown ? last?.former : shown
                 try ConversationRows.set(title: change.title, of: channel, db)
-            case .archive: try ConversationRows.set(archived: now, of: channel, db)
-            case .unarchive: try ConversationRows.set(archived: nil, of: channel, db)
+            case .archive, .unarchive:
+                change.archived = change.verb == .archive ? now.milliseconds : nil
+                let shown = try ConversationRows.archived(channel, db)
+                let last = try Self.lastWaiting([.archive, .unarchive], in: channel, db)
+                change.formerArchived = last?.archived == shown ? last?.formerArchived : shown
+                try ConversationRows.set(archived: change.archived, of: channel, db)
             case .join, .invite, .remove, .profile, .presence: break
             }
             let entry = NewEntry(
@@ -332,6 +343,25 @@ extension Channels {
         driver.outbox.awaits(pending)
         directoryChanged.raise()
         return id
+    }
+
+    /// The last change of these verbs that waits.
+    ///
+    /// As long as the list shows what that made of it, its former value is what the server told.
+    private static func lastWaiting(
+        _ verbs: Set<ConversationChange.Verb>, in channel: ChannelName, _ db: Database
+    ) throws -> ConversationChange? {
+        let payloads = try Data.fetchCursor(
+            db,
+            sql: """
+                SELECT payload FROM entry
+                WHERE kind = ? AND lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq DESC
+                """, arguments: [conversationKind.name, channel.text])
+        while let payload = try payloads.next() {
+            let change = try? ForeignJSON.decode(ConversationChange.self, from: Array(payload))
+            if let change, verbs.contains(change.verb) { return change }
+        }
+        return nil
     }
 
     /// The changes of a conversation: how many wait for the server, and those that it has refused
@@ -382,15 +412,20 @@ extension Channels {
         directoryChanged.raise()
     }
 
-    /// The server has refused a change for good: the list is as before.
+    /// The server has refused a change for good: the list is as the server told it last, if it
+    /// still has what this change made of it.
     package func refused(_ change: ConversationChange) async throws {
         let channel = try ChannelName(change.channel)
         try await journal.write { db in
             switch change.verb {
             case .make, .direct: try ConversationRows.end(channel, onlyPending: true, db)
-            case .rename: try ConversationRows.set(title: change.former, of: channel, db)
-            case .archive: try ConversationRows.set(archived: nil, of: channel, db)
-            case .join, .leave, .invite, .remove, .profile, .presence, .unarchive: break
+            case .rename:
+                guard try ConversationRows.title(of: channel, db) == change.title else { break }
+                try ConversationRows.set(title: change.former, of: channel, db)
+            case .archive, .unarchive:
+                guard try ConversationRows.archived(channel, db) == change.archived else { break }
+                try ConversationRows.set(archived: change.formerArchived, of: channel, db)
+            case .join, .leave, .invite, .remove, .profile, .presence: break
             }
         }
         directoryChanged.raise()

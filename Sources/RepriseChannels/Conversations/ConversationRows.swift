@@ -179,10 +179,17 @@ enum ConversationRows {
         if db.changesCount > 0 { try set(draft: nil, in: channel, db) }
     }
 
-    static func set(archived: WallTime?, of channel: ChannelName, _ db: Database) throws {
+    static func set(archived: Int64?, of channel: ChannelName, _ db: Database) throws {
         try db.execute(
             sql: "UPDATE channelsConversation SET archived = ? WHERE channel = ?",
-            arguments: [archived?.milliseconds, channel.text])
+            arguments: [archived, channel.text])
+    }
+
+    /// Since when it is archived.
+    static func archived(_ channel: ChannelName, _ db: Database) throws -> Int64? {
+        try Int64.fetchOne(
+            db, sql: "SELECT archived FROM channelsConversation WHERE channel = ?",
+            arguments: [channel.text])
     }
 
     static func set(draft: String?, in channel: ChannelName, _ db: Database) throws {

@@ -14,6 +14,8 @@ package enum AccountLimits {
     package static let members = 100_000
     /// The most channels that a user who is not an admin may make.
     package static let channelsMade = 10_000
+    /// The most conversations of two of a user.
+    package static let directs = 10_000
     /// The most members of all channels made by one user who is not an admin.
     package static let membersMade = 1_000_000
     /// The most changes that wait for their commit.

@@ -51,12 +51,12 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         return #"Bearer realm="reprise", error="invalid_token""# + ended
     }
 
-    /// The reason why one message was not stored.
+    /// The reason why a message is not stored, or a conversation not made.
     init(_ code: RefusalCode, _ message: String) {
         let status: HTTPResponse.Status =
             switch code {
             case .tooLarge: .contentTooLarge
-            case .conflict, .predecessorMissing, .channelFull: .conflict
+            case .conflict, .predecessorMissing, .channelFull, .tooManyChannels: .conflict
             case .forbidden: .forbidden
             case .noSuchMessage: .notFound
             case .rateLimited: .tooManyRequests

@@ -47,6 +47,8 @@ package struct HTTPLimits: Hashable, Sendable {
     package var membersDefault = 100
     /// The most members in a page.
     package var membersMost = 1_000
+    /// The most conversations of two of a user.
+    package var directs = AccountLimits.directs
 
     package init() {}
 }

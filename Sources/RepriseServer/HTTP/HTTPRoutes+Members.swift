@@ -27,10 +27,11 @@ extension HTTPRoutes {
         let accounts = services.accounts
         let isNew = try await accounts.channel(channel) == nil
         if isNew {
-            guard try await accounts.directCount(of: me) < AccountLimits.channelsMade else {
-                throw RepriseError(
-                    .full,
-                    "A user has at most \(AccountLimits.channelsMade) conversations of two.")
+            // No wait makes room: a device that tried again would do so for ever.
+            guard try await accounts.directCount(of: me) < limits.directs else {
+                throw HTTPFailure(
+                    .tooManyChannels,
+                    "A user has at most \(limits.directs) conversations of two.")
             }
             try await accounts.perform(
                 SetChannel(channel, ChannelSettings(visibility: .private), by: .open))

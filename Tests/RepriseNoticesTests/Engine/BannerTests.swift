@@ -22,7 +22,8 @@ struct BannerTests {
             let scene = try NoticeFixture()
             try scene.server.setMembers(["ada", "grace"], of: "room")
             if let name = vector.name {
-                try scene.server.setProfile(Profile(name: name), of: vector.from ?? "")
+                try scene.server.setProfile(
+                    Profile(name: name, picture: vector.picture), of: vector.from ?? "")
             }
             try scene.server.setTitle(vector.conversation, of: "room")
             let system = MemoryNotifications(clock: ManualClock())
@@ -36,7 +37,10 @@ struct BannerTests {
             try await eventually("\(vector.what): it stands") {
                 device.standing.contains(id.text)
             }
-            #expect(said(content(of: id, in: system)) == vector.banner, "\(vector.what)")
+            let shown = try #require(content(of: id, in: system))
+            #expect(said(shown) == vector.banner, "\(vector.what)")
+            let sender = shown.conversation.map { BannerVector.Person($0) }
+            #expect(sender == vector.sender, "\(vector.what)")
             await device.close()
 
             let pushedID = EntryID.random()
@@ -52,6 +56,7 @@ struct BannerTests {
             let changed = judge.judge(NotificationRequest(id: pushedID.text, content: pushed))
             #expect(changed.record != nil)
             #expect(said(changed.content) == vector.banner, "\(vector.what): extension")
+            #expect(changed.content.conversation == shown.conversation, "\(vector.what): sender")
         }
     }
 

@@ -65,6 +65,7 @@ final class OpenAPIExchanges {
         try await whileAllIsWell()
         try await withOthers()
         try await whereNobodyIsAsked()
+        try await whereTheLimitIsReached()
         try await underPressure()
     }
 
@@ -362,6 +363,20 @@ final class OpenAPIExchanges {
                 403, ask("GET /v1/channels/{channel}/deliveries/{seq}/devices", as: nil), port)
             try await expect(200, ask("GET /v1/channels/{channel}", as: nil), port)
             try await expect(200, ask("GET /v1/channels/{channel}/positions", as: nil), port)
+        }
+    }
+
+    private func whereTheLimitIsReached() async throws {
+        var limits = HTTPLimits()
+        limits.directs = 1
+        try await withServer(limits: limits, { _ in }) { port in
+            let direct = "PUT /v1/direct/{user}"
+            try await expect(201, ask(direct), port)
+            let answer = try await expect(409, ask(direct, user: "eve"), port)
+            #expect(answer.text.contains(#""code":"tooManyChannels""#))
+            #expect(answer.headers.first(name: "retry-after") == nil)
+            try await expect(200, ask(direct), port)
+            try await expect(200, ask(direct, as: "grace", user: "ada"), port)
         }
     }
 

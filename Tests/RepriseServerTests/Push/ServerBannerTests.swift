@@ -16,7 +16,9 @@ struct ServerBannerTests {
                 try await push.register("phone", of: "ada")
                 if let name = vector.name {
                     try await push.accounts.perform(
-                        SetProfile(Profile(name: name), of: UserID(vector.from ?? "")))
+                        SetProfile(
+                            Profile(name: name, picture: vector.picture),
+                            of: UserID(vector.from ?? "")))
                 }
                 try await push.publish("m1", from: vector.from, body: vector.body)
                 try await push.until(pushes: 1)
@@ -25,6 +27,8 @@ struct ServerBannerTests {
                 let said = BannerVector.Said(
                     title: apple.title, subtitle: apple.subtitle, body: apple.body)
                 #expect(said == vector.banner, "\(vector.what)")
+                let sender = sent.hint.conversation.map { BannerVector.Person($0) }
+                #expect(sender == vector.sender, "\(vector.what)")
                 let alert = try alert(APNsPayload(sent).json)
                 #expect(alert == vector.banner, "\(vector.what): its payload")
                 let web = try members(WebPushPayload.json(sent))

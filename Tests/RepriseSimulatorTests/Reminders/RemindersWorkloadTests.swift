@@ -51,19 +51,26 @@ struct RemindersWorkloadTests {
         Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
     }
 
-    /// Days of months and years, ends, counts and exceptions.
+    /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set.
     private let rules = RemindersWorkload(hasRules: true)
 
-    @Test("no seed violates an invariant where goals are reminded of by the month and the year")
+    @Test(
+        "no seed violates an invariant where goals are reminded of by the month and the year, in quiet hours, while clocks are set"
+    )
     func rulesHold() {
-        let detection = rules.detection(seeds: 1..<21)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        var features: Set<Feature> = []
+        for seed: UInt64 in 1..<21 {
+            let outcome = rules.run(rules.schedule(seed: seed))
+            #expect(
+                outcome.violation == nil, "\(seed): \(outcome.violation?.description ?? "")")
+            features.formUnion(outcome.featuresMet)
+        }
+        #expect(features.isSuperset(of: [.postponed, .clockSet]))
     }
 
     @Test(
         "a driver that misreads a rule is detected",
-        arguments: [Mutation.endForgotten, .exceptionsForgotten])
+        arguments: [Mutation.endForgotten, .exceptionsForgotten, .quietHoursForgotten])
     func misread(_ mutation: Mutation) {
         for seed: UInt64 in 1..<61 {
             let outcome = rules.run(rules.schedule(seed: seed), mutation: mutation)

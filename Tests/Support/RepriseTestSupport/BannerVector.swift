@@ -1,4 +1,5 @@
 import Foundation
+package import RepriseCore
 
 /// A row of docs/notices/banners.json: a message, and what its banner says on every path.
 package struct BannerVector: Decodable, Sendable {
@@ -12,6 +13,16 @@ package struct BannerVector: Decodable, Sendable {
         }
     }
 
+    /// Who speaks in a communication notification.
+    package struct Person: Decodable, Hashable, Sendable {
+        package let name: String
+        package let picture: String?
+
+        package init(_ conversation: NotificationConversation) {
+            (name, picture) = (conversation.name, conversation.picture)
+        }
+    }
+
     package let what: String
     /// The title of its conversation; nil: none.
     package let conversation: String?
@@ -19,11 +30,17 @@ package struct BannerVector: Decodable, Sendable {
     package let from: String?
     /// What the author's profile says; nil: none.
     package let name: String?
+    /// The picture that it names.
+    package let picture: String?
     /// JSON.
     package let body: String
     package let banner: Said
+    /// Nil: the notification names nobody.
+    package let sender: Person?
 
-    private enum Key: String, CodingKey { case what, conversation, from, name, banner }
+    private enum Key: String, CodingKey {
+        case what, conversation, from, name, picture, banner, sender
+    }
 
     package init(from decoder: any Decoder) throws {
         let row = try decoder.container(keyedBy: Key.self)
@@ -31,13 +48,15 @@ package struct BannerVector: Decodable, Sendable {
         conversation = try row.decodeIfPresent(String.self, forKey: .conversation)
         from = try row.decodeIfPresent(String.self, forKey: .from)
         name = try row.decodeIfPresent(String.self, forKey: .name)
+        picture = try row.decodeIfPresent(String.self, forKey: .picture)
         banner = try row.decode(Said.self, forKey: .banner)
+        sender = try row.decodeIfPresent(Person.self, forKey: .sender)
         body = ""
     }
 
     private init(_ row: BannerVector, body: String) {
         (what, conversation, from, banner) = (row.what, row.conversation, row.from, row.banner)
-        name = row.name
+        (name, picture, sender) = (row.name, row.picture, row.sender)
         self.body = body
     }
 

@@ -1,0 +1,143 @@
+import Foundation
+import Reprise
+import RepriseChannels
+import RepriseCore
+import RepriseJournal
+import RepriseTestSupport
+import RepriseTesting
+import RepriseWire
+import Testing
+
+/// Changes of conversations that the server, or what stands before it, refuses for good.
+@Suite("Refused changes of conversations", .timeLimit(.minutes(1)))
+struct RefusedConversationTests {
+    private let folder: TemporaryFolder
+    private let server: MemoryServer
+
+    init() throws {
+        folder = try TemporaryFolder()
+        server = try MemoryServer(users: ["ada"])
+    }
+
+    /// Refuses some methods on conversations; all else is the server's.
+    private struct Refusing: HTTPTransport {
+        let server: MemoryServer
+        let methods: Set<String>
+
+        func exchange(
+            _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+            chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
+            let path = URLComponents(string: request.url)?.path ?? ""
+            guard methods.contains(request.method),
+                path.hasPrefix("/v1/archive/") || path.hasPrefix("/v1/channels/")
+            else { return try await server.exchange(request, head: head, chunk: chunk) }
+            try await head(HTTPHead(status: 403, headers: [:]))
+        }
+    }
+
+    /// Runs a client; what `prepare` changes waits until then.
+    private func running(
+        refusing methods: Set<String>,
+        _ prepare: (RepriseClient) async throws -> Void = { _ in },
+        _ body: (RepriseClient) async throws -> Void
+    ) async throws {
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = server
+        configuration.transport = Refusing(server: server, methods: methods)
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada") { [server] in try server.token(for: "ada") }
+        try await prepare(client)
+        let running = Task { try await client.run() }
+        try await body(client)
+        running.cancel()
+        try await running.value
+        await client.close()
+    }
+
+    private func newest(_ client: RepriseClient) async -> [String] {
+        for await list in client.conversations.newest() {
+            return list.map { "\($0.id) \($0.title ?? "")" }
+        }
+        return []
+    }
+
+    private func archived(_ client: RepriseClient) async -> [String] {
+        for await list in client.conversations.archived() { return list.map(\.id) }
+        return []
+    }
+
+    private func refused(_ count: Int64, _ client: RepriseClient) async throws {
+        try await eventually("\(count) are refused") {
+            try await client.ledger().outcomes[.dead] == count
+        }
+    }
+
+    private func tell(_ json: String) throws {
+        try server.publish(json, to: ChannelName.directory(of: try UserID("ada")).text)
+    }
+
+    @Test("Of a refused archive, its end or a title the list has again what the server told")
+    func restored() async throws {
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        try tell(#"{"conversation":"b","role":"owner","since":1,"title":"B","archived":5}"#)
+        func isAsTold(_ client: RepriseClient) async -> Bool {
+            let (open, closed) = (await newest(client), await archived(client))
+            return open == ["a A"] && closed == ["b"]
+        }
+        try await running(refusing: ["GET", "PUT", "DELETE"]) { client in
+            try await eventually("they are told") { await isAsTold(client) }
+            try await client.conversations.unarchive("b")
+            try await refused(1, client)
+            #expect(await isAsTold(client), "an archived one stays so")
+            try await client.conversations.archive("b")
+            try await refused(2, client)
+            #expect(await isAsTold(client), "so does one that is archived again")
+            try await client.conversations.archive("a")
+            try await refused(3, client)
+            #expect(await isAsTold(client), "another does not become it")
+            try await client.conversations.rename("a", to: "X")
+            try await refused(4, client)
+            #expect(await isAsTold(client), "its title is the former")
+        }
+        // Several wait, each for the one before it.
+        try await running(
+            refusing: ["GET", "PUT", "DELETE"],
+            { client in
+                try await client.conversations.archive("a")
+                try await client.conversations.unarchive("a")
+                try await client.conversations.unarchive("b")
+                try await client.conversations.archive("b")
+                try await client.conversations.rename("a", to: "X")
+                try await client.conversations.rename("a", to: "Y")
+                #expect(await newest(client) == ["a Y"], "at once")
+            }
+        ) { client in
+            try await refused(10, client)
+            #expect(await isAsTold(client))
+        }
+    }
+
+    @Test("An archive that the server takes stays when the change after it is refused")
+    func takenBefore() async throws {
+        try server.setMembers(["ada"], of: "c")
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["c "] }
+        }
+        try await running(
+            refusing: ["DELETE"],
+            { client in
+                try await client.conversations.archive("c")
+                try await client.conversations.unarchive("c")
+                #expect(
+                    await newest(client) == ["c "] && server.settings(of: "ada").archived.isEmpty)
+            }
+        ) { client in
+            try await refused(1, client)
+            try await eventually("it is archived, as the server has it") {
+                await archived(client) == ["c"]
+            }
+        }
+    }
+}
