@@ -76,11 +76,11 @@ struct PositionOrderTests {
             try await eventually("positions are read", every: .milliseconds(1)) {
                 accounts.state.withLock { $0.positionReads } > reads
             }
-            try await phone.send(.receipt(.init(channel: general, read: 9)))
-            try await eventually("the receipt is before them") {
-                accounts.state.withLock { $0.moves > 0 }
-            }
             accounts.change { $0.holdsPositions = false }
+            try await phone.send(.receipt(.init(channel: general, read: 9)))
+            // Told to the other device: the receipt is before them.
+            while try await Self.reads([tablet.nextFrame()], of: "ada") != [9] {}
+            accounts.change { $0.releasesPositions = true }
             var frames: [ServerFrame] = []
             while !frames.contains(where: { if case .syncComplete = $0 { true } else { false } }) {
                 frames.append(try await phone.nextFrame())

@@ -25,8 +25,9 @@ final class ScriptedAccounts: ChannelAccounts {
         var head: Int64 = .max
         /// How long the answer to a move to this message is on its way, once it is durable.
         var answerDelays: [Int64: Duration] = [:]
-        /// Whether positions that were read stay on their way.
+        /// Whether positions that are read from now on stay on their way, until they are released.
         var holdsPositions = false
+        var releasesPositions = false
         /// Whether questions wait for their answers.
         var holdsAnswers = false
         var questions = 0
@@ -90,16 +91,17 @@ final class ScriptedAccounts: ChannelAccounts {
     func positions(
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position] {
-        let found = state.withLock { state in
+        let (found, isHeld) = state.withLock { state in
             state.positionReads += 1
             let all = state.positions.filter { $0.key.channel == channel }.values
             let own = first.map { first in
                 all.first { $0.user == first } ?? .init(user: first, read: 0, delivered: 0)
             }
             let others = all.filter { $0.user != first }.sorted { $0.user < $1.user }
-            return Array(([own].compactMap { $0 } + others).prefix(limit))
+            let found = Array(([own].compactMap { $0 } + others).prefix(limit))
+            return (found, state.holdsPositions)
         }
-        try await wait { $0.holdsPositions }
+        if isHeld { try await wait { !$0.releasesPositions } }
         return found
     }
 
