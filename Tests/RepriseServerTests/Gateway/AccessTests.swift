@@ -197,9 +197,13 @@ struct AccessTests {
         try await RunningServer.withUsers { server, accounts in
             let client = try await server.client(as: "ada")
             try await client.subscribe(general)
+            let other = try await server.client(as: "ben")
+            try await other.subscribe(general)
             accounts.change { $0.holdsAnswers = true }
             accounts.set(Grant(mayRead: true, mayPublish: false), of: user("ada"), in: general)
             try await server.fill(general, messages: 5)
+            var told = ReceivedFrame()
+            while told.events.count < 5 { told.take(try await other.nextFrame()) }
             #expect(try await client.everythingSoFar().isEmpty, "nothing is sent")
             accounts.change { $0.holdsAnswers = false }
             var received = ReceivedFrame()

@@ -130,7 +130,7 @@ package final class PseudoTerminal: @unchecked Sendable {
 
     /// Waits until the screen satisfies a condition.
     package func wait(
-        seconds: Double = 60, _ what: String, until condition: ([String]) -> Bool
+        seconds: Double = 50, _ what: String, until condition: ([String]) -> Bool
     ) async throws {
         try await eventually("\(what): not in time:\n\(text)", within: .seconds(seconds)) {
             condition(rows)

@@ -122,7 +122,7 @@ package final class RunningTool: @unchecked Sendable {
 
     /// Waits until the output satisfies a condition.
     package func wait(
-        seconds: Double = 60, _ what: String, until condition: (String) -> Bool
+        seconds: Double = 50, _ what: String, until condition: (String) -> Bool
     ) async throws {
         try await eventually(
             "\(what): it said: \(output.suffix(500)) \(error.suffix(500))",

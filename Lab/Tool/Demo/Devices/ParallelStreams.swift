@@ -18,7 +18,7 @@ struct ParallelStreams: SocketDialer {
     let seed: UInt64
     /// Whether the slow stream of the first connection stands still after a few events: they are in
     /// it when the connection breaks, however late that is.
-    var standsStill = false
+    let standsStill: Bool
     private let dials = Shared(0)
 
     init(dialer: any SocketDialer, seed: UInt64, standsStill: Bool = false) {
