@@ -21,6 +21,8 @@ public final class GoalStore: Sendable {
         public var loading: Duration = .zero
         /// How often ``GoalStore/load()`` throws before it succeeds.
         public var failures = 0
+        /// A file for which ``GoalStore/load()`` waits; nil: for none.
+        public var awaited: URL?
 
         /// None.
         public init() {}
@@ -129,16 +131,20 @@ private final class GoalDatabase: Sendable {
 
     private let file: URL
     private let loading: Duration
+    private let awaited: URL?
     private let state: Mutex<State>
 
     init(at file: URL, faults: GoalStore.Faults) {
         self.file = file
-        loading = faults.loading
+        (loading, awaited) = (faults.loading, faults.awaited)
         state = Mutex(State(failures: faults.failures))
     }
 
     func open() async throws -> DatabasePool {
         try await Task.sleep(for: loading)
+        while let awaited, !FileManager.default.fileExists(atPath: awaited.path) {
+            try await Task.sleep(for: .milliseconds(5))
+        }
         let isToFail = state.withLock { state in
             state.failures -= 1
             return state.failures >= 0

@@ -50,7 +50,7 @@ struct AccountsAtServerTests {
         try await running.value
         await home.close()
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
         #expect(!server.tool.error.contains("unauthorized"))
     }
 }

@@ -40,7 +40,7 @@ struct BackupCommandTests {
         #expect(backup.output.hasPrefix("backed up "))
         #expect(await publishing.end(within: 60) == 0)
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
 
         let put = try await Tool.run("restore", "--from", copy, "--data", restored)
         #expect(put.status == 0, "\(put.error)")
@@ -58,7 +58,7 @@ struct BackupCommandTests {
         #expect(bodies.count >= 500)
         #expect(bodies == (1...max(bodies.count, 1)).map { "\($0)" })
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
     }
 
     @Test("nothing is overwritten, and what is no backup is not restored")
@@ -71,7 +71,7 @@ struct BackupCommandTests {
         _ = try folder.write("mine", to: "file")
         let server = try await ToolServer(data: folder.path("data"))
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
         let full = try await Tool.run("backup", "--data", server.data, "--to", folder.url.path)
         #expect(full.status == 78)
         #expect(full.error.contains("nothing is overwritten"))

@@ -14,7 +14,7 @@ struct ClusterToolKillTests {
 
     private func end(_ servers: [ToolServer]) async {
         for server in servers { server.tool.signal(SIGTERM) }
-        for server in servers { #expect(await server.tool.end(within: 10) == 0) }
+        for server in servers { #expect(await server.tool.end() == 0) }
     }
 
     /// Publishes so many messages of some bytes.

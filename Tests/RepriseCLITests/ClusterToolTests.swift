@@ -13,7 +13,7 @@ struct ClusterToolTests {
 
     private func end(_ servers: ToolServer...) async {
         for server in servers { server.tool.signal(SIGTERM) }
-        for server in servers { #expect(await server.tool.end(within: 10) == 0) }
+        for server in servers { #expect(await server.tool.end() == 0) }
     }
 
     private func history(of server: ToolServer, _ channel: String = "general") async throws
@@ -35,7 +35,7 @@ struct ClusterToolTests {
         ])
         try await listening.wait("it has \(body)") { $0.contains(#""body":"\#(body)""#) }
         listening.signal(SIGINT)
-        _ = await listening.end(within: 10)
+        _ = await listening.end()
         return try ListenLine.all(listening.output).filter { $0.attempt == 1 }.map(\.seq)
     }
 
@@ -107,7 +107,7 @@ struct ClusterToolTests {
             // No gateway goes on with it.
             let late = try RunningTool(
                 ["serve", "--port", "0", "--data", folder.path("view"), "--log", nats.url])
-            #expect(await late.end(within: 15) == 78 && late.error.contains("is sealed"))
+            #expect(await late.end() == 78 && late.error.contains("is sealed"))
             #expect(try await self.epoch(in: back) == epoch)
             #expect(try await self.epoch(in: folder.path("copy")) != epoch)
             let single2 = try await ToolServer(data: back)
@@ -256,9 +256,9 @@ struct ClusterToolTests {
             #expect(asked.status == 1 && asked.output.contains("Nothing is changed"))
             let done = try await tool("cluster", "restored", "--log", nats.url, "--yes")
             #expect(done.status == 0 && done.output.contains("Remove the --data"), "\(done.error)")
-            #expect(await gateway.tool.end(within: 15) != 0)
+            #expect(await gateway.tool.end() != 0)
             let late = try RunningTool(["serve", "--port", "0", "--data", view, "--log", nats.url])
-            #expect(await late.end(within: 15) == 78 && late.error.contains("another journal"))
+            #expect(await late.end() == 78 && late.error.contains("another journal"))
             try FileManager.default.removeItem(atPath: view)
             let again = try await self.gateway(nats, view)
             #expect(try await history(of: again).count == 1)

@@ -32,7 +32,7 @@ struct FormsAccessibilityTests {
             [script] + arguments + [Chromium.find() ?? ""] + paths.map { url + $0 },
             within: .seconds(50))
         tool.signal(SIGINT)
-        #expect(await tool.end(within: 10) == 0)
+        #expect(await tool.end() == 0)
         return result
     }
 

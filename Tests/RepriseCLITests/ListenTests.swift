@@ -87,7 +87,7 @@ struct ListenTests {
         try await listener.wait("four are printed") { $0.contains("4 4\n") }
         #expect(listener.output == "1 1\n2 2\n3 3\n4 4\n")
         listener.signal(SIGINT)
-        #expect(await listener.end(within: 10) == 0)
+        #expect(await listener.end() == 0)
         server.tool.signal(SIGTERM)
         _ = await server.tool.end()
     }
@@ -114,7 +114,7 @@ struct ListenTests {
         }
         #expect(listener.isRunning)
         listener.signal(SIGINT)
-        #expect(await listener.end(within: 10) == 1)
+        #expect(await listener.end() == 1)
         #expect(listener.error.hasPrefix("reprise: "))
     }
 
@@ -130,7 +130,7 @@ struct ListenTests {
             try pipe.fileHandleForWriting.close()
             let head = try #require(try pipe.fileHandleForReading.read(upToCount: 1_000))
             try pipe.fileHandleForReading.close()
-            #expect(await listener.end(within: 10) == 0)
+            #expect(await listener.end() == 0)
             #expect(listener.error.isEmpty)
             let rest = try await Tool.run(arguments + ["--until-complete"])
             let first = try ListenLine.all(String(decoding: head, as: UTF8.self).wholeLines)

@@ -55,7 +55,7 @@ struct PushServeTests {
         #expect(taken.withLock { $0 } == ["m1", "m2"])
         #expect(!server.tool.error.contains("PRIVATE KEY"))
         server.tool.signal(SIGTERM)
-        #expect(await server.tool.end(within: 6) == 0)
+        #expect(await server.tool.end() == 0)
         await apple.stop()
     }
 
@@ -91,7 +91,7 @@ struct PushServeTests {
             try await rows("push_queue", folder.path("data")) == 0
         }
         server.tool.signal(SIGTERM)
-        #expect(await server.tool.end(within: 6) == 0)
+        #expect(await server.tool.end() == 0)
         #expect(taken.withLock { $0 } == 0)
         await apple.stop()
     }

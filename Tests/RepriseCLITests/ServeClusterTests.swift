@@ -29,7 +29,7 @@ struct ServeClusterTests {
                 #expect(found.contains("one") && found.contains("two"), "\(found)")
             }
             second.tool.signal(SIGKILL)
-            #expect(await second.tool.end(within: 5) == -SIGKILL)
+            #expect(await second.tool.end() == -SIGKILL)
             try FileManager.default.removeItem(atPath: views[1])
             try await publish("three", to: first)
             let again = try await ToolServer(data: views[1], options: options)
@@ -52,7 +52,7 @@ struct ServeClusterTests {
             // It may still be on its way: then it is refused.
             try await Task.sleep(for: .milliseconds(200))
             server.tool.signal(SIGTERM)
-            #expect(await server.tool.end(within: 5) == 0, "\(server.tool.error)")
+            #expect(await server.tool.end() == 0, "\(server.tool.error)")
             waiting.signal(SIGKILL)
         }
     }

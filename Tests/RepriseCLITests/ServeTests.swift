@@ -20,7 +20,7 @@ struct ServeTests {
         #expect(tool.output.split(separator: "\n").count == 1)
         #expect(tool.output.contains(try Regex("http://127.0.0.1:[1-9][0-9]*")))
         tool.signal(signal)
-        #expect(await tool.end(within: 5) == 0)
+        #expect(await tool.end() == 0)
         #expect(tool.error.contains("nobody is asked"))
     }
 
@@ -91,7 +91,7 @@ struct ServeTests {
             let tool = try RunningTool(["serve", "--port", "0", "--data", data] + flags)
             try await tool.wait("the ready line") { $0.contains("\n") }
             tool.signal(SIGTERM)
-            #expect(await tool.end(within: 5) == 0)
+            #expect(await tool.end() == 0)
             let log = try DatabaseQueue(path: data + "/messages.sqlite")
             epochs.append(
                 try await log.read { try String.fetchOne($0, sql: "SELECT epoch FROM log") })
@@ -105,7 +105,7 @@ struct ServeTests {
         let tool = try RunningTool([
             "serve", "--port", "0", "--data", folder.path("empty"), "--restored",
         ])
-        #expect(await tool.end(within: 5) == 65)
+        #expect(await tool.end() == 65)
         #expect(tool.error.contains("no message log"))
     }
 
@@ -117,6 +117,6 @@ struct ServeTests {
         ])
         try await tool.wait("the ready line") { $0.contains("\n") }
         tool.closeInput()
-        #expect(await tool.end(within: 5) == 0)
+        #expect(await tool.end() == 0)
     }
 }

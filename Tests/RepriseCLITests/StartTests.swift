@@ -63,7 +63,7 @@ struct StartTests {
         let ledger = try await Tool.run("ledger", "--journal", folder.path("hello.journal"))
         #expect(ledger.status == 0, "\(ledger.output)")
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
     }
 
     @Test("the device of the first page writes each line at once, also into a file")
@@ -83,7 +83,7 @@ struct StartTests {
         device.signal(SIGKILL)
         _ = await device.end()
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
     }
 
     @Test("the device of the first page says what is wrong and what to do, and ends with 1")
@@ -106,7 +106,7 @@ struct StartTests {
             #expect(third.text.contains("Name it with scheme and host"))
         }
         server.tool.signal(SIGTERM)
-        _ = await server.tool.end(within: 10)
+        _ = await server.tool.end()
     }
 
     /// Waits until the journal has a third entry, its own word.

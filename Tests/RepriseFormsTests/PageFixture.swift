@@ -102,7 +102,7 @@ final class PageFixture: Sendable {
     /// Waits for the page's next message, which has to be of this type; `log` and `waiting` are
     /// passed over.
     func says(
-        _ type: String, within limit: Duration = .seconds(20),
+        _ type: String, within limit: Duration = .seconds(60),
         _ location: SourceLocation = #_sourceLocation
     ) async throws -> DevToolsValue {
         let message = try #require(

@@ -66,7 +66,7 @@ struct AllDemoTests {
     @Test("--only and --list want a demo that has scenarios")
     func only() async throws {
         for arguments in [["demo", "--only", "terminated-fast"], ["demo", "kill", "--list"]] {
-            let result = try await LabTool.run(arguments, limit: 10)
+            let result = try await LabTool.run(arguments)
             #expect(result.status == 64, "\(result.error)")
             #expect(result.error.contains("forms, reminders, chains"))
         }

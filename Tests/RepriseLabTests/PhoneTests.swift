@@ -29,7 +29,7 @@ struct PhoneTests {
 
         func end() async {
             tool.signal(SIGTERM)
-            #expect(await tool.end(within: 10) == 0)
+            #expect(await tool.end() == 0)
         }
     }
 
@@ -89,7 +89,7 @@ struct PhoneTests {
         try await running.tool.wait("the banner") { $0.contains("banner") }
         #expect(try await running.phone("status").output.contains("Hello"))
         apns.signal(SIGTERM)
-        #expect(await apns.end(within: 10) == 0)
+        #expect(await apns.end() == 0)
         await running.end()
     }
 

@@ -32,7 +32,8 @@ struct RemindersDemoTests {
     @Test("the original app goes wrong where the case study says so, and its repair where it can")
     func originals() async throws {
         let folder = try TemporaryFolder()
-        let names = ["case-2", "problem-3", "store-500", "import-new"]
+        // Of the store that takes the longest: a tap that was answered late met its goals.
+        let names = ["case-2", "problem-3", "store-5000", "import-new"]
         let report = try await Self.play(
             names.flatMap { ["--only", $0] } + ["--output", folder.url.path])
         #expect(report.passed)

@@ -121,7 +121,7 @@ struct TransportTests {
     @Test(
         "bounds silence, not the whole: a byte now and then is enough, a stop in the middle is not")
     func boundsSilence() async throws {
-        let timeout = Duration.milliseconds(1_500)
+        let timeout = Duration.seconds(4)
         try await TestServer.bytes { peer in
             try await peer.executeThenClose { inbound, outbound in
                 for try await part in inbound {
@@ -129,7 +129,7 @@ struct TransportTests {
                     try await outbound.write(
                         ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n"))
                     for _ in 0..<(stops ? 4 : 8) {
-                        try await Task.sleep(for: .milliseconds(250))
+                        try await Task.sleep(for: .milliseconds(600))
                         try await outbound.write(ByteBuffer(string: "x"))
                     }
                 }
@@ -148,11 +148,10 @@ struct TransportTests {
     @Test("leaves the time out in which the caller is at work")
     func leavesTheCallerOut() async throws {
         try await closing("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") { url in
-            try await NIOTransport().exchange(HTTPCall(url: url, timeout: .milliseconds(1_500))) {
-                _ in
-                try await Task.sleep(for: .milliseconds(2_000))
+            try await NIOTransport().exchange(HTTPCall(url: url, timeout: .seconds(4))) { _ in
+                try await Task.sleep(for: .seconds(5))
             } chunk: { _ in
-                try await Task.sleep(for: .milliseconds(2_000))
+                try await Task.sleep(for: .seconds(5))
             }
         }
     }

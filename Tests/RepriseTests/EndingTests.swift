@@ -139,7 +139,7 @@ struct EndingTests {
         while let state = await now.next(), state != .connected {}
         let owner = try await open(server, takeOver: true)
         let limit = Task {
-            try await Task.sleep(for: .seconds(20))
+            try await Task.sleep(for: .seconds(60))
             running.cancel()
         }
         let result = await running.result

@@ -345,7 +345,7 @@ struct RepriseClientTests {
         try client.record(reply)
         try await running(client) {
             // A reply is waited for up to twenty seconds where the system gives time for it.
-            try await eventually("it connects", within: .seconds(15)) { server.dialled > 0 }
+            try await eventually("it connects") { server.dialled > 0 }
             for await list in client.channel("general", of: Note.self).messages()
             where list.map(\.content) == [.body(Note(text: "hello"))] { break }
         }

@@ -237,7 +237,8 @@ extension ChainsApp {
         .retry(attempts: 3, Backoff(base: .milliseconds(50), longest: .milliseconds(200)))
         guard task.hasCompensation else { return work }
         return work.compensation(with: Mark.self) { _ in
-            let compensation = ChainsPlan.Task(name: "undo-\(task.name)", milliseconds: 300)
+            let compensation = ChainsPlan.Task(
+                name: "undo-\(task.name)", milliseconds: 300, holds: task.compensationHolds)
             return Mark.Input(task: compensation, chain: chain)
         }
     }

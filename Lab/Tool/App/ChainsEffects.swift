@@ -30,6 +30,8 @@ struct ChainsEffects: Sendable {
     private let file: CheckerFile
     private let folder: URL
     private let clock: any Timekeeper
+    /// The effects of this process.
+    private let count = Shared(0)
 
     /// - Throws: ``CommandFailure``.
     init(at url: URL, clock: any Timekeeper) throws {
@@ -49,8 +51,13 @@ struct ChainsEffects: Sendable {
         effect: () async throws -> Void = {}
     ) async throws -> String {
         let label = "\(chain).\(task.name)"
+        // Known before anybody sees that it has begun: the kill may come at once.
+        let holds = task.holds && isFirst("held-\(label)")
         try write(.began, key, attempt, label)
         if task.milliseconds > 0 { try await Task.sleep(for: .milliseconds(task.milliseconds)) }
+        if holds || count.value >= task.mostPerLife ?? .max {
+            try await Task.sleep(for: .seconds(600))
+        }
         guard attempt > task.fails else {
             try write(.failed, key, attempt, label)
             throw RepriseError(.unavailable, "\(task.name) failed, as it was to.")
@@ -60,6 +67,7 @@ struct ChainsEffects: Sendable {
             try write(.known, key, attempt, label)
         } else {
             try write(.done, key, attempt, label)
+            count.update { $0 += 1 }
         }
         if task.hangs, isFirst("hung-\(label)") { try await Task.sleep(for: .seconds(600)) }
         return String(repeating: "x", count: task.bytes)

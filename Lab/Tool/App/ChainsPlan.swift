@@ -27,8 +27,14 @@ struct ChainsPlan: Sendable {
         var fails = 0
         /// Hangs after its effect, once, so that it can be killed before the record.
         var hangs = false
+        /// Hangs before its effect, once, so that it can be killed there.
+        var holds = false
+        /// Hangs before its effect if its process has had so many already; nil: never.
+        var mostPerLife: Int?
         /// Whether it has a compensation.
         var hasCompensation = false
+        /// Whether that hangs before its effect, once.
+        var compensationHolds = false
         /// How many bytes come of it.
         var bytes = 0
         /// The task whose output it reads.
@@ -40,7 +46,10 @@ struct ChainsPlan: Sendable {
             case milliseconds
             case fails
             case hangs
+            case holds
+            case mostPerLife
             case hasCompensation = "hasUndo"
+            case compensationHolds
             case bytes
             case reads
         }
@@ -51,8 +60,10 @@ struct ChainsPlan: Sendable {
     init(_ steps: [[Task]]) { self.steps = steps }
 
     /// Steps of one task each.
-    init(count: Int, milliseconds: Int) {
-        steps = (1...count).map { [Task(name: "step-\($0)", milliseconds: milliseconds)] }
+    init(count: Int, milliseconds: Int, mostPerLife: Int? = nil) {
+        steps = (1...count).map {
+            [Task(name: "step-\($0)", milliseconds: milliseconds, mostPerLife: mostPerLife)]
+        }
     }
 
     /// The labels of the effects that have to be there when a chain is done.
@@ -71,10 +82,13 @@ extension ChainsPlan {
     static func named(_ name: String, version: Int = 1) -> ChainsPlan {
         switch name {
         case "copies":
-            ChainsPlan((1...3).map { [Task(name: "copy-\($0)", sort: .copy, milliseconds: 400)] })
+            ChainsPlan(
+                (1...3).map { copy in
+                    [Task(name: "copy-\(copy)", sort: .copy, milliseconds: 400, holds: copy == 2)]
+                })
         case "parallel":
             ChainsPlan([
-                (1...8).map { Task(name: "task-\($0)", milliseconds: 100 * $0) },
+                (1...8).map { Task(name: "task-\($0)", milliseconds: 100 * $0, holds: $0 > 3) },
                 [Task(name: "last")],
             ])
         case "thousand": ChainsPlan(count: 1_000, milliseconds: 0)
@@ -95,19 +109,27 @@ extension ChainsPlan {
         case "compensated":
             ChainsPlan([
                 [Task(name: "book-flight", milliseconds: 20, hasCompensation: true)],
-                [Task(name: "book-hotel", milliseconds: 20, hasCompensation: true)],
+                [
+                    Task(
+                        name: "book-hotel", milliseconds: 20, hasCompensation: true,
+                        compensationHolds: true)
+                ],
                 [Task(name: "book-car", fails: 99)],
             ])
         case "corrupted":
             ChainsPlan([
-                [Task(name: "list", bytes: 20_000)], [Task(name: "wait", milliseconds: 300)],
+                [Task(name: "list", bytes: 20_000)],
+                [Task(name: "wait", milliseconds: 300, holds: true)],
                 [Task(name: "use", reads: "list")],
             ])
-        case "slots": ChainsPlan(count: 18, milliseconds: 150)
+        // One slot may not do all of it, however late it is taken back.
+        case "slots": ChainsPlan(count: 18, milliseconds: 150, mostPerLife: 4)
+        case "force-quit": ChainsPlan(count: 18, milliseconds: 150)
         case "upgrade":
             ChainsPlan(
                 [
-                    [Task(name: "first")], [Task(name: "second", milliseconds: 300)],
+                    [Task(name: "first")],
+                    [Task(name: "second", milliseconds: 300, holds: true)],
                     [Task(name: "third")],
                 ] + (version > 1 ? [[Task(name: "extra")]] : []))
         case "second": ChainsPlan(count: 40, milliseconds: 25)

@@ -14,6 +14,8 @@ struct Fill: Worker {
     func run(_ input: Mark.Input, _ work: WorkContext) async throws -> String {
         let saved = work.saved(as: String.self)
         await host.report("position", saved.map { "\($0.prefix(5))" } ?? "-")
+        // What is tried again without space has no effect before the kill, however late that comes.
+        if room.isTaken.value { try await Task.sleep(for: .seconds(600)) }
         return try await host.effects.perform(
             input.task, chain: input.chain, key: work.key, attempt: work.attempt
         ) {
@@ -37,10 +39,13 @@ struct Fill: Worker {
 struct JournalCapacity: Sendable {
     /// Known once it is open.
     let journal = Shared(Journal?.none)
+    /// Whether this process has used it up.
+    let isTaken = Shared(false)
 
     /// Uses up all space: on a small disk that is full, elsewhere by a bound on the journal until
     /// it is reopened.
     func takeAll(_ folder: URL) async throws {
+        isTaken.update { $0 = true }
         if SmallDisk.fillUp(folder) { return }
         try await journal.value?.write { db in
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0

@@ -51,6 +51,8 @@ struct GoalsFolder: Sendable {
     init(of app: URL) { url = app.appendingPathComponent("goals", isDirectory: true) }
 
     var database: URL { url.appendingPathComponent("goals.sqlite") }
+    /// The file for which a store waits that is not to be loaded yet.
+    var release: URL { url.appendingPathComponent("release") }
     private var commands: URL { url.appendingPathComponent("commands", isDirectory: true) }
 
     func make() throws {

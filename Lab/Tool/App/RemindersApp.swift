@@ -28,6 +28,8 @@ struct RemindersAppCommand: AsyncParsableCommand {
     @Option(name: .customLong("as")) var algorithm = RemindersAlgorithm.reprise
     /// How long the goals take to load, in milliseconds.
     @Option var storeDelay = 0
+    /// Loading them waits until the demo lets it go on.
+    @Flag var storeWaits = false
     /// How often loading them fails before it succeeds.
     @Option var storeFailures = 0
     /// The signed-in user.
@@ -47,6 +49,7 @@ struct RemindersAppCommand: AsyncParsableCommand {
         var faults = GoalStore.Faults()
         faults.loading = .milliseconds(storeDelay)
         faults.failures = storeFailures
+        faults.awaited = storeWaits ? folder.release : nil
         let goals = GoalStore(at: folder.database, faults: faults)
         switch algorithm {
         case .reprise:

@@ -15,6 +15,7 @@ struct DemoFolder: Sendable {
     /// - Throws: ``CommandFailure``; what `body` throws.
     static func with<T: Sendable>(_ body: (DemoFolder) async throws -> T) async throws -> T {
         let folder = DemoFolder(url: try make(), program: try LabProgram.lab.url())
+        // When all processes are gone that write into it.
         defer { try? FileManager.default.removeItem(at: folder.url) }
         do {
             let result = try await body(folder)
@@ -44,8 +45,9 @@ struct DemoFolder: Sendable {
         endings.update { $0.append(ending) }
     }
 
+    /// In a task of its own: a cancelled one would wait for no process.
     private func end() async {
-        for ending in endings.value.reversed() { await ending() }
+        await Task { for ending in endings.value.reversed() { await ending() } }.value
     }
 
     /// Starts a server; the options are those of `reprise serve`, beside port and data.

@@ -43,7 +43,7 @@ final class DemoProcess: @unchecked Sendable {
     /// The next line it prints.
     ///
     /// - Throws: ``CommandFailure`` if it ends or takes too long.
-    func line(within limit: Duration = .seconds(20)) async throws -> String {
+    func line(within limit: Duration = .seconds(60)) async throws -> String {
         do {
             let line = try await withTimeout(limit, for: "A line") { try await self.reader.next() }
             if let line { return String(decoding: line, as: UTF8.self) }
@@ -85,7 +85,10 @@ final class DemoProcess: @unchecked Sendable {
         guard process.isRunning else { return }
         Foundation.kill(process.processIdentifier, SIGTERM)
         try? await withTimeout(.seconds(6), for: "Its end") { await self.waitUntilEnd() }
-        if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
+        guard process.isRunning else { return }
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        // Not by the stream, which has ended with the wait that was given up.
+        _ = try? await Waiting.isTrue(within: .seconds(60)) { !process.isRunning }
     }
 
     private func waitUntilEnd() async { for await _ in ended {} }

@@ -103,7 +103,7 @@ struct BudgetTests {
         try await eventually("it counts") { fixture.checker.all.count > 3 }
         await chains.background(granted: .milliseconds(150))
         #expect(try await chains.status(id)?.state == .running)
-        await chains.background(granted: .seconds(20))
+        await chains.background(granted: .seconds(60))
         #expect(try await chains.status(id)?.state == .succeeded)
         #expect(fixture.checker.all == (1...200).map { "\($0)" }, "it went on where it was")
         await fixture.close()
@@ -123,7 +123,7 @@ struct BudgetTests {
             $0.jitter = { 1 }
         }
         let id = try await chains.start(chain, input: 1)
-        await chains.background(granted: .seconds(15))
+        await chains.background(granted: .seconds(60))
         #expect(try await chains.status(id)?.state == .succeeded)
         #expect(scheduler.asked.isEmpty)
 

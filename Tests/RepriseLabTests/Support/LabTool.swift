@@ -3,7 +3,7 @@ import RepriseTestSupport
 /// The real binary `reprise-lab`, run as a person runs it.
 enum LabTool {
     static func run(
-        _ arguments: [String], environment: [String: String] = [:], limit: Double = 30
+        _ arguments: [String], environment: [String: String] = [:], limit: Double = 60
     ) async throws -> Tool.Result {
         try await Tool.run(arguments, program: .lab, environment: environment, limit: limit)
     }

@@ -104,7 +104,7 @@ struct CourierOnThePhoneTests {
     func transfer(rule: PhoneRules.TransferEventsEnd) async throws {
         var rules = PhoneRules()
         rules.transferEventsEnd = rule
-        try await CourierStage.play(rules: rules, slow: 1) { stage in
+        try await CourierStage.play(rules: rules, slow: 5) { stage in
             try await stage.does("prove 7")
             try await stage.phone.expects(.phone(.transferStarted))
             try await stage.dies()
@@ -144,7 +144,7 @@ struct CourierOnThePhoneTests {
         arguments: [false, true])
     func slot(isExpired: Bool) async throws {
         let task = "reprise.chains"
-        try await CourierStage.play(slow: 3) { stage in
+        try await CourierStage.play(slow: isExpired ? 8 : 3) { stage in
             try await stage.phone.offline()
             try await stage.does("prove 7")
             try await stage.sleeps()

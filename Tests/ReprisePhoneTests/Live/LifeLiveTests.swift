@@ -22,7 +22,7 @@ struct LifeLiveTests {
             // for a while.
             var beats = try await phone.numbers(of: "app.beat").count
             for _ in 0..<20 {
-                try await Task.sleep(for: .milliseconds(60))
+                try await Task.sleep(for: .milliseconds(500))
                 let now = try await phone.numbers(of: "app.beat").count
                 if now == beats { break }
                 beats = now
@@ -51,10 +51,10 @@ struct LifeLiveTests {
             try await phone.expects(.report("foreground"))
             try await phone.home()
             try await phone.expects(.report("background"))
-            try await phone.advance(by: .seconds(26))
+            try await phone.advance(by: .seconds(15))
             #expect(try await phone.app().state == .background)
             // At once, so that its adapter does not end the task in time.
-            try await phone.advance(by: .seconds(5))
+            try await phone.advance(by: .seconds(16))
             let app = try await phone.app()
             switch rule {
             case .terminated: #expect(app.state == .notRunning && app.process == nil)

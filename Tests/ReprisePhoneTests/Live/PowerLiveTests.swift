@@ -57,9 +57,9 @@ struct PowerLiveTests {
     func mute() async throws {
         try await ProbePhone.play(["--mute"]) { phone in
             try await phone.launch()
-            try await phone.advance(by: .seconds(19))
+            try await phone.advance(by: .seconds(10))
             #expect(try await phone.app().state == .launching)
-            try await phone.advance(by: .seconds(2))
+            try await phone.advance(by: .seconds(10))
             try await phone.expects(.phone(.terminated, "it did not connect in time"))
             #expect(try await phone.app().process == nil)
         }

@@ -138,7 +138,7 @@ struct NetworkFaultTests {
                 // The device loses patience and dials again; the held publish comes behind the
                 // repeated one.
                 try await eventually("it has come back") { proxy.report.connections > round }
-                try await eventually("all are stored", within: .seconds(10)) {
+                try await eventually("all are stored") {
                     try await server.log.state(of: channel).head == Int64(ids.count)
                 }
                 await proxy.release()

@@ -130,7 +130,7 @@ struct PeopleChatTests {
             try await becomes("Ada has stopped", []) { try await bobs.typists("room") }
             room.typing()
             try await becomes("Ada types again", [ada]) { try await bobs.typists("room") }
-            try await becomes("her pause ends it", [], within: .seconds(15)) {
+            try await becomes("her pause ends it", []) {
                 try await bobs.typists("room")
             }
             try tablet.channel("room").typing()

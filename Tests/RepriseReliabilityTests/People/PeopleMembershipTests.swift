@@ -49,7 +49,7 @@ struct PeopleMembershipTests {
             try await server.add(bob, to: "room")
             try await phone.channel("room").publish("6")
             try await bobs.channel("room").subscribe()
-            try await becomes("back", ["ada 1", "ada 6"], within: .seconds(15)) {
+            try await becomes("back", ["ada 1", "ada 6"]) {
                 try await bobs.shown("room")
             }
             try await bobs.channel("room").caughtUp()

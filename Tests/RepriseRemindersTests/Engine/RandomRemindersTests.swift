@@ -87,7 +87,7 @@ final class RandomReminders {
         checks += 1
         var desired: Set<PlanModel.Ring> = []
         var found: Set<PlanModel.Ring> = []
-        let deadline = ContinuousClock.now + .seconds(5)
+        let deadline = ContinuousClock.now + .seconds(60)
         repeat {
             try await survey()
             model.now = Int(stage.time.now.milliseconds / 1_000)

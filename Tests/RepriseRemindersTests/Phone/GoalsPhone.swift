@@ -70,6 +70,12 @@ struct GoalsPhone: Sendable {
         try await phone.expects(.report("did", name))
     }
 
+    /// The app's store, which waits for it, is loaded.
+    func releaseStore() throws {
+        let goals = phone.folder.data(of: Self.app).appendingPathComponent("goals")
+        try Data().write(to: goals.appendingPathComponent("release"))
+    }
+
     /// What the system has been asked to ring.
     func pending(_ count: Int) async throws {
         try await eventually("\(count) are pending") {

@@ -41,12 +41,12 @@ struct TapsOnThePhoneTests {
 
     @Test("Deleted while the tap waits, it is judged by what is true when the screen comes")
     func deletedMeanwhile() async throws {
-        // Long enough that the goal is deleted before the store is there.
-        try await GoalsPhone.play("--store-delay", "5000") { stage in
+        try await GoalsPhone.play("--store-waits") { stage in
             try await stage.rings(Self.tap)
             try await stage.phone.tap()
             try await stage.phone.expects(.report("recorded"))
             try await stage.goals.delete(["read"])
+            try stage.releaseStore()
             try await stage.screen("deletedGoal read")
         }
     }

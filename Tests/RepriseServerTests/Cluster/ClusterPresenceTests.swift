@@ -89,9 +89,9 @@ struct ClusterPresenceTests {
         _ state: PresenceState, at client: TestClient, _ what: Comment,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> UserPresence {
-        let end = ContinuousClock.now + .seconds(25)
+        let end = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < end {
-            guard case .presence(let told) = try await client.nextFrame(within: .seconds(20)),
+            guard case .presence(let told) = try await client.nextFrame(),
                 let one = told.users.first(where: { $0.user == ben }), one.state == state
             else { continue }
             return one

@@ -197,9 +197,15 @@ struct AccessTests {
         try await RunningServer.withUsers { server, accounts in
             let client = try await server.client(as: "ada")
             try await client.subscribe(general)
-            accounts.change { $0.delay = .seconds(1) }
+            let other = try await server.client(as: "ben")
+            try await other.subscribe(general)
+            accounts.change { $0.holdsAnswers = true }
             accounts.set(Grant(mayRead: true, mayPublish: false), of: user("ada"), in: general)
             try await server.fill(general, messages: 5)
+            var told = ReceivedFrame()
+            while told.events.count < 5 { told.take(try await other.nextFrame()) }
+            #expect(try await client.everythingSoFar().isEmpty, "nothing is sent")
+            accounts.change { $0.holdsAnswers = false }
             var received = ReceivedFrame()
             while received.completed.isEmpty { received.take(try await client.nextFrame()) }
             #expect(received.subscribed.count == 1, "it was held, and caught up")

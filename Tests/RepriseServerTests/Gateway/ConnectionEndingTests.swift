@@ -111,7 +111,7 @@ struct ConnectionEndingTests {
     @Test("no hello in time ends with 4002", .limit("server.handshake"))
     func noHello() async throws {
         var limits = ServerLimits()
-        limits.handshake = .seconds(1)
+        limits.handshake = .seconds(4)
         try await RunningServer.with(limits) { server in
             let client = try await server.client(hello: false)
             #expect(try await client.ending().1 == CloseCode.handshakeTimedOut.number)
@@ -124,7 +124,7 @@ struct ConnectionEndingTests {
     func idle() async throws {
         var limits = ServerLimits()
         limits.pingAfter = .milliseconds(100)
-        limits.idle = .seconds(2)
+        limits.idle = .seconds(5)
         try await RunningServer.with(limits) { server in
             let client = try await server.client()
             #expect(try await client.next() == .ping([]))

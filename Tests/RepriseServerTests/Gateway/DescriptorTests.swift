@@ -31,7 +31,7 @@ struct DescriptorTests {
                 sockets.append(try PlainSocket(port: port))
                 try? await sockets.last?.send(beginning)
             }
-            try await Self.untilServed(port, from: "127.0.0.2", within: .seconds(5))
+            try await Self.untilServed(port, from: "127.0.0.2", within: .seconds(8))
             #expect(sockets.count == 150)
         }
     }
@@ -40,7 +40,7 @@ struct DescriptorTests {
     func none() async throws {
         try await Self.withServer(limits: "ulimit -n 64") { port, _, errors in
             var clients: [TestClient] = []
-            let deadline = ContinuousClock.now + .seconds(20)
+            let deadline = ContinuousClock.now + .seconds(60)
             // Welcomed WebSockets, because the bounds for strangers do not count them.
             let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
             let beginning = Array(TestClient.handshake().utf8) + TestClient.frame(0x81, hello)
@@ -73,7 +73,7 @@ struct DescriptorTests {
     }
 
     private static func untilServed(
-        _ port: Int, from source: String, within limit: Duration = .seconds(15)
+        _ port: Int, from source: String, within limit: Duration = .seconds(60)
     ) async throws {
         let deadline = ContinuousClock.now + limit
         while true {
@@ -105,7 +105,7 @@ struct DescriptorTests {
         let number = process.processIdentifier
         defer { kill(number, SIGKILL) }
         let text = { (try? String(contentsOfFile: $0, encoding: .utf8)) ?? "" }
-        try await eventually("it is ready", within: .seconds(20)) { text(output).contains("\n") }
+        try await eventually("it is ready") { text(output).contains("\n") }
         let ready = text(output)
         let address = try #require(
             ready.firstMatch(of: /http:\/\/127\.0\.0\.1:([0-9]+)/), "\(text(error))")

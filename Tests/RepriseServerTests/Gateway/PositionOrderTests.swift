@@ -42,10 +42,19 @@ struct PositionOrderTests {
                     accounts.state.withLock { $0.moves } > index
                 }
             }
+            var frames: [[ServerFrame]] = []
+            for client in clients + [ben] {
+                var these: [ServerFrame] = []
+                while Self.reads(these, of: "ada").last != 7 {
+                    these.append(try await client.nextFrame())
+                }
+                frames.append(these)
+            }
             // Long enough for the answer that is late, and for the tick behind it.
             try await Task.sleep(for: .milliseconds(1_500))
             for (index, client) in (clients + [ben]).enumerated() {
-                let told = Self.reads(try await client.everythingSoFar(), of: "ada")
+                let told = Self.reads(
+                    frames[index] + (try await client.everythingSoFar()), of: "ada")
                 #expect(told == told.sorted(), "\(index) was told \(told)")
                 #expect(told.last == 7, "\(index) was told \(told)")
             }
@@ -61,14 +70,17 @@ struct PositionOrderTests {
             )
             try await tablet.subscribe(general)
             let reads = accounts.state.withLock { $0.positionReads }
-            accounts.change { $0.positionsDelay = .seconds(1) }
+            accounts.change { $0.holdsPositions = true }
             try await phone.send(
                 .subscribe([.init(channel: general, epoch: nil, coverage: Coverage())]))
             try await eventually("positions are read", every: .milliseconds(1)) {
                 accounts.state.withLock { $0.positionReads } > reads
             }
-            accounts.change { $0.positionsDelay = nil }
+            accounts.change { $0.holdsPositions = false }
             try await phone.send(.receipt(.init(channel: general, read: 9)))
+            // Told to the other device: the receipt is before them.
+            while try await Self.reads([tablet.nextFrame()], of: "ada") != [9] {}
+            accounts.change { $0.releasesPositions = true }
             var frames: [ServerFrame] = []
             while !frames.contains(where: { if case .syncComplete = $0 { true } else { false } }) {
                 frames.append(try await phone.nextFrame())

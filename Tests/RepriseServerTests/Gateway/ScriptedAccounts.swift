@@ -25,8 +25,11 @@ final class ScriptedAccounts: ChannelAccounts {
         var head: Int64 = .max
         /// How long the answer to a move to this message is on its way, once it is durable.
         var answerDelays: [Int64: Duration] = [:]
-        /// How long positions are on their way, once they are read.
-        var positionsDelay: Duration?
+        /// Whether positions that are read from now on stay on their way, until they are released.
+        var holdsPositions = false
+        var releasesPositions = false
+        /// Whether questions wait for their answers.
+        var holdsAnswers = false
         var questions = 0
         var asked: [ChannelName] = []
         var moves = 0
@@ -50,6 +53,7 @@ final class ScriptedAccounts: ChannelAccounts {
 
     func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
         if let delay = state.withLock({ $0.delay }) { try await Task.sleep(for: delay) }
+        try await wait { $0.holdsAnswers }
         return try state.withLock { state in
             state.questions += 1
             state.asked.append(channel)
@@ -87,7 +91,7 @@ final class ScriptedAccounts: ChannelAccounts {
     func positions(
         of channel: ChannelName, first: UserID?, limit: Int
     ) async throws -> [ServerFrame.Position] {
-        let (found, delay) = state.withLock { state in
+        let (found, isHeld) = state.withLock { state in
             state.positionReads += 1
             let all = state.positions.filter { $0.key.channel == channel }.values
             let own = first.map { first in
@@ -95,10 +99,14 @@ final class ScriptedAccounts: ChannelAccounts {
             }
             let others = all.filter { $0.user != first }.sorted { $0.user < $1.user }
             let found = Array(([own].compactMap { $0 } + others).prefix(limit))
-            return (found, state.positionsDelay)
+            return (found, state.holdsPositions)
         }
-        if let delay { try await Task.sleep(for: delay) }
+        if isHeld { try await wait { !$0.releasesPositions } }
         return found
+    }
+
+    private func wait(while holds: (State) -> Bool) async throws {
+        while state.withLock({ holds($0) }) { try await Task.sleep(for: .milliseconds(1)) }
     }
 
     var tellsDirectories: Bool { false }

@@ -35,7 +35,7 @@ struct ShutdownTests {
             }
         }
         let result = tally.now
-        #expect(ContinuousClock.now - result.began < .seconds(10))
+        #expect(ContinuousClock.now - result.began < .seconds(30))
         #expect(result.endings == Array(repeating: CloseCode.goingAway.number, count: 16))
         let (stored, isClosed) = log.state.withLock { (Set($0.ids.keys), $0.isClosed) }
         #expect(isClosed)
@@ -92,8 +92,8 @@ struct ShutdownTests {
     )
     func stubborn() async throws {
         var limits = ServerLimits()
-        limits.shutdown = .milliseconds(600)
-        limits.closeHandshake = .milliseconds(200)
+        limits.shutdown = .seconds(4)
+        limits.closeHandshake = .seconds(2)
         var began = ContinuousClock.now
         try await RunningServer.with(limits) { server in
             let stubborn = try await server.client()
@@ -108,7 +108,7 @@ struct ShutdownTests {
             #expect(try await stubborn.ending().1 == CloseCode.goingAway.number)
             _ = try await upload.receiveAll()
         }
-        #expect(ContinuousClock.now - began < .seconds(10))
+        #expect(ContinuousClock.now - began < .seconds(30))
     }
 
     @Test("a port in use is a typed error with its remedy")

@@ -131,13 +131,13 @@ struct LiveHTTPTests {
         .limit("http.bodyTime"))
     func slowStream() async throws {
         var limits = HTTPLimits()
-        limits.streamTime = .milliseconds(300)
+        limits.streamTime = .seconds(4)
         limits.batchLines = 1
         try await withAPI(limits, over: .live) { api in
             let socket = try PlainSocket(port: try #require(api.client.port))
             let head = Self.head("application/x-ndjson", "Transfer-Encoding: chunked")
             try await socket.send(head + "d\r\n{\"body\":\"a\"}\n\r\n")
-            for _ in 0..<100 {
+            for _ in 0..<1_000 {
                 try await Task.sleep(for: .milliseconds(20))  // it is the slowness that is tested
                 if await Self.send("1\r\n \r\n", times: 1, to: socket) == 0 { break }
             }

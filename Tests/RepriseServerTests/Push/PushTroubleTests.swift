@@ -21,7 +21,7 @@ struct PushTroubleTests {
                     Issue.record("\(answer)")
                     continue
                 }
-                #expect(ContinuousClock.now - began < .seconds(10))
+                #expect(ContinuousClock.now - began < .seconds(30))
             }
             try await accepted { await test.provider.send(test.push()) }
         }

@@ -247,8 +247,8 @@ final class PushUnderTest {
         }
     }
 
-    /// Waits, while time passes, until so many pushes have come; gives up once none has come for 20
-    /// s.
+    /// Waits, while time passes, until so many pushes have come; gives up once none has come for
+    /// a minute.
     func until(
         pushes count: Int, step: Duration = .milliseconds(250), _ what: Comment = "pushes"
     ) async throws {
@@ -256,7 +256,7 @@ final class PushUnderTest {
         while true {
             let come = provider.pushes.count
             if come >= count { return }
-            if come != known { (known, deadline) = (come, ContinuousClock.now + .seconds(20)) }
+            if come != known { (known, deadline) = (come, ContinuousClock.now + .seconds(60)) }
             guard ContinuousClock.now < deadline else {
                 Issue.record("\(what): \(come) of \(count)")
                 return
@@ -266,13 +266,13 @@ final class PushUnderTest {
         }
     }
 
-    /// Waits, while time passes, until no push waits; gives up once none has left for 20 s.
+    /// Waits, while time passes, until no push waits; gives up once none has left for a minute.
     func untilQueueIsEmpty(step: Duration = .milliseconds(250)) async throws {
         var (known, deadline) = (-1, ContinuousClock.now)
         while true {
             let left = try await accounts.pushQueue.count(provider.service)
             if left == 0 { return }
-            if left != known { (known, deadline) = (left, ContinuousClock.now + .seconds(20)) }
+            if left != known { (known, deadline) = (left, ContinuousClock.now + .seconds(60)) }
             guard ContinuousClock.now < deadline else {
                 Issue.record("the queue is not empty")
                 return

@@ -16,7 +16,7 @@ package enum Command {
     /// all that it said, errors too.
     @discardableResult
     package static func run(
-        _ program: String, _ arguments: [String], within limit: Duration = .seconds(30)
+        _ program: String, _ arguments: [String], within limit: Duration = .seconds(60)
     ) async throws -> (status: Int32, words: String) {
         try await onThread { try runBlocking(program, arguments, within: limit) }
     }
@@ -24,7 +24,7 @@ package enum Command {
     /// The same on the caller's thread.
     @discardableResult
     package static func runBlocking(
-        _ program: String, _ arguments: [String], within limit: Duration = .seconds(30)
+        _ program: String, _ arguments: [String], within limit: Duration = .seconds(60)
     ) throws -> (status: Int32, words: String) {
         let process = Process()
         let output = Pipe()

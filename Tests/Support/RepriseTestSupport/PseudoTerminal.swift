@@ -110,7 +110,7 @@ package final class PseudoTerminal: @unchecked Sendable {
     /// Waits for the exit status, which is negative for a signal, and for all it wrote.
     ///
     /// Kills it at the limit, in seconds.
-    package func end(within limit: Double = 20) async -> Int32 {
+    package func end(within limit: Double = 60) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
             try await Task.sleep(for: .seconds(limit))
@@ -121,7 +121,7 @@ package final class PseudoTerminal: @unchecked Sendable {
         for await exit in ended { status = exit }
         // Its last words may still be in the terminal. Another process started meanwhile may hold
         // the terminal open, so not for ever.
-        let deadline = ContinuousClock.now + .seconds(2)
+        let deadline = ContinuousClock.now + .seconds(10)
         while !isDrained.withLock({ $0 }), ContinuousClock.now < deadline {
             try? await Task.sleep(for: .milliseconds(2))
         }
@@ -130,7 +130,7 @@ package final class PseudoTerminal: @unchecked Sendable {
 
     /// Waits until the screen satisfies a condition.
     package func wait(
-        seconds: Double = 20, _ what: String, until condition: ([String]) -> Bool
+        seconds: Double = 50, _ what: String, until condition: ([String]) -> Bool
     ) async throws {
         try await eventually("\(what): not in time:\n\(text)", within: .seconds(seconds)) {
             condition(rows)

@@ -35,7 +35,7 @@ package enum Tool {
     /// - Throws: what starting it throws.
     package static func run(
         _ arguments: [String], program: Program = .reprise, input: Data = Data(),
-        environment: [String: String] = [:], limit: Double = 30
+        environment: [String: String] = [:], limit: Double = 60
     ) async throws -> Result {
         let running = try RunningTool(arguments, program: program, environment: environment)
         running.write(input)
@@ -106,7 +106,7 @@ package final class RunningTool: @unchecked Sendable {
     /// Waits for the exit status, which is negative for a signal.
     ///
     /// Kills it at the limit.
-    package func end(within limit: Double = 30) async -> Int32 {
+    package func end(within limit: Double = 60) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
             try await Task.sleep(for: .seconds(limit))
@@ -122,7 +122,7 @@ package final class RunningTool: @unchecked Sendable {
 
     /// Waits until the output satisfies a condition.
     package func wait(
-        seconds: Double = 20, _ what: String, until condition: (String) -> Bool
+        seconds: Double = 50, _ what: String, until condition: (String) -> Bool
     ) async throws {
         try await eventually(
             "\(what): it said: \(output.suffix(500)) \(error.suffix(500))",
@@ -172,7 +172,7 @@ package func withServer(
     let server = try await ToolServer(data: folder.path("data"), options: options)
     try await body(server, folder)
     server.tool.signal(SIGTERM)
-    _ = await server.tool.end(within: 10)
+    _ = await server.tool.end()
 }
 
 /// A line of `listen --json`.

@@ -46,7 +46,10 @@ extension ChainsScenario {
             steps: [.launch, .begins("0.copy-2"), .forceQuit, .launch, .settle]),
         ChainsScenario(
             name: "parallel", title: "8 in parallel, killed after 3", plan: "parallel",
-            steps: [.launch, .finishes(3), .kill, .launch, .settle]),
+            steps: [
+                .launch, .forEach(4...8) { [.begins("0.task-\($0)")] }, .finishes(3), .kill,
+                .launch, .settle,
+            ]),
     ]
 
     private static func killed(
@@ -75,8 +78,8 @@ extension ChainsScenario {
                 name: "download", title: "\(bytes / 1_000_000) MB download, killed 3 times",
                 plan: "download", fileBytes: nil,
                 steps: [
-                    .forEach(positions) { [.launch, .hasSent($0), .kill] }, .launch, .settle,
-                    .checkFilm(bytes),
+                    .forEach(positions) { [.sends(upTo: $0), .launch, .hasSent($0), .kill] },
+                    .sends(upTo: bytes), .launch, .settle, .checkFilm(bytes),
                 ]),
         ]
     }
@@ -144,8 +147,8 @@ extension ChainsScenario {
             rules: PhoneRules(backgroundSeconds: 3),
             steps: [.launch, .does(1), .home, .backgroundTimePasses, .kill, .slots(tasks: 3)]),
         ChainsScenario(
-            name: "force-quit", title: "force-quit: none until opened", plan: "slots", again: 1,
-            rules: PhoneRules(backgroundSeconds: 3),
+            name: "force-quit", title: "force-quit: none until opened", plan: "force-quit",
+            again: 1, rules: PhoneRules(backgroundSeconds: 3),
             steps: [
                 .launch, .does(1), .home, .backgroundTimePasses, .forceQuit, .noSlot, .launch,
                 .settle,

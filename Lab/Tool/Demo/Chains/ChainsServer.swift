@@ -12,6 +12,10 @@ final class ChainsServer: Sendable {
         var position = 0
         /// All that was sent.
         var sent = 0
+        /// So much of the film is sent, and no more.
+        var filmBound = Int.max
+        /// The same of the file that the phone fetches: at first a beginning.
+        var transferBound = ChainsServer.piece
     }
 
     private static let tag = "\"v1\""
@@ -56,6 +60,12 @@ final class ChainsServer: Sendable {
 
     func reset() { tally.update { $0 = Tally() } }
 
+    /// Answers stand still there until more is allowed, or the play is over.
+    func sends(upTo bytes: Int) { tally.update { $0.filmBound = bytes } }
+
+    /// All of the file that the phone fetches.
+    func sendsTransfer() { tally.update { $0.transferBound = .max } }
+
     private func serve(_ peer: Peer) async throws {
         try await peer.executeThenClose { inbound, outbound in
             var bytes: [UInt8] = []
@@ -83,14 +93,19 @@ final class ChainsServer: Sendable {
                     HTTP/1.1 \(from > 0 ? 206 : 200) X\r\nConnection: close\r\nETag: \(Self.tag)\r
                     Content-Length: \(count - from)\(range)\r\n\r\n
                     """))
-        for begin in stride(from: from, to: count, by: Self.piece) {
-            let end = min(begin + Self.piece, count)
-            try await outbound.write(ByteBuffer(bytes: film[begin..<end]))
-            if isFilm {
-                tally.update {
-                    $0.position = end
-                    $0.sent += end - begin
+        var begin = from
+        while begin < count {
+            let now = tally.value
+            let end = min(begin + Self.piece, count, isFilm ? now.filmBound : now.transferBound)
+            if end > begin {
+                try await outbound.write(ByteBuffer(bytes: film[begin..<end]))
+                if isFilm {
+                    tally.update {
+                        $0.position = end
+                        $0.sent += end - begin
+                    }
                 }
+                begin = end
             }
             try await Task.sleep(for: .milliseconds(10))
         }

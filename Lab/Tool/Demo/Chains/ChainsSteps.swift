@@ -43,6 +43,8 @@ extension Step<ChainsSession> {
 
     // MARK: Downloads and transfers
 
+    /// The server sends so much of the film and no more: a kill behind it falls into a download.
+    static func sends(upTo bytes: Int) -> Step { Step { $0.server.sends(upTo: bytes) } }
     /// The server has sent so much of the film.
     static func hasSent(_ bytes: Int) -> Step {
         until("\(bytes) bytes were sent") {
@@ -69,6 +71,7 @@ extension Step<ChainsSession> {
             try await session.goHome()
             try await session.kill()
             let killed = session.effects.count { $0.verb == .life }
+            session.server.sendsTransfer()
             try await session.settle()
             session.check(
                 session.effects.count { $0.verb == .life } == killed + 1,

@@ -62,6 +62,11 @@ struct CatchUpDemo: Sendable {
             .note("the repaired client says: complete, by its timer"),
             Step("endLive") { await $0.endLive() }, .isStored, .note("no more live events"),
             .until("ours has everything") { $0.isComplete(.reprise) },
+            Step("the repaired clients have what is live, as far as they ever will") { session in
+                try await session.isTrue(within: DeviceSession.timeout) {
+                    $0.hasLive(.repaired) && $0.hasLive(.signalled)
+                }
+            },
             // What the others lack after two seconds of silence never arrives.
             .rest, .note("the end"),
         ]

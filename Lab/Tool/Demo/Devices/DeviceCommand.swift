@@ -59,7 +59,8 @@ struct DeviceCommand: AsyncParsableCommand {
 
     private var place: URL { URL(fileURLWithPath: folder) }
     private var dialer: any SocketDialer {
-        streams.map { ParallelStreams(dialer: NIODialer(), seed: $0) } ?? NIODialer()
+        streams.map { ParallelStreams(dialer: NIODialer(), seed: $0, standsStill: true) }
+            ?? NIODialer()
     }
 
     /// The journal of the device with Reprise.

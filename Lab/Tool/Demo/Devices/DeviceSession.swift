@@ -7,7 +7,7 @@ import RepriseWire
 /// have handled in files.
 actor DeviceSession: ScenarioSession {
     /// A step that takes less than a second, and may take longer on a busy machine.
-    static let timeout = Duration.seconds(30)
+    static let timeout = Duration.seconds(60)
 
     /// One of them, in whichever process.
     struct Device {
@@ -105,6 +105,12 @@ actor DeviceSession: ScenarioSession {
     /// Whether a device has as many messages as were acknowledged.
     func isComplete(_ role: DemoDeviceRole) -> Bool {
         device(role).map { $0.count >= stored } ?? false
+    }
+
+    /// Whether a device has all that was acknowledged after the server was killed.
+    func hasLive(_ role: DemoDeviceRole) -> Bool {
+        let ids = device(role)?.logs.reduce(into: Set<EntryID>()) { $0.formUnion($1.ids) } ?? []
+        return acknowledged.subtracting(beforeKill).isSubset(of: ids)
     }
 
     /// What became of the messages on the devices.

@@ -16,13 +16,25 @@ struct ParallelStreams: SocketDialer {
     let dialer: any SocketDialer
     /// The seed of the pauses.
     let seed: UInt64
+    /// Whether the slow stream of the first connection stands still after a few events: they are in
+    /// it when the connection breaks, however late that is.
+    let standsStill: Bool
+    private let dials = Shared(0)
+
+    init(dialer: any SocketDialer, seed: UInt64, standsStill: Bool = false) {
+        (self.dialer, self.seed, self.standsStill) = (dialer, seed, standsStill)
+    }
 
     func dial(url: String, protocol name: String, maximumFrameBytes: Int) async throws
         -> any Socket
     {
         let socket = try await dialer.dial(
             url: url, protocol: name, maximumFrameBytes: maximumFrameBytes)
-        return StreamedSocket(socket, seed: seed)
+        let isFirst = dials.update { count in
+            count += 1
+            return count == 1
+        }
+        return StreamedSocket(socket, seed: seed, standsStill: standsStill && isFirst)
     }
 }
 
@@ -41,15 +53,19 @@ private actor StreamedSocket: Socket {
         var endings: [[UInt8]] = []
     }
 
+    /// How many events come through a slow stream that then stands still.
+    private static let moving = 2
+
     private let socket: any Socket
+    private let standsStill: Bool
     private var random: SeededRandom
     private var backlogs: [ChannelName: Backlog] = [:]
     // Unbounded: a device of the demo reads at once, and is behind by one backlog of the demo at
     // most.
     private let ready = AsyncThrowingStream.makeStream(of: [[UInt8]].self)
 
-    init(_ socket: any Socket, seed: UInt64) {
-        self.socket = socket
+    init(_ socket: any Socket, seed: UInt64, standsStill: Bool) {
+        (self.socket, self.standsStill) = (socket, standsStill)
         random = SeededRandom(seed: seed)
         Task { await self.pump() }
     }
@@ -88,9 +104,12 @@ private actor StreamedSocket: Socket {
             let pause = Int.random(in: 10...50, using: &random) * (stream == backlog.slow ? 4 : 1)
             let moment = backlog.free[stream].advanced(by: .milliseconds(pause))
             backlog.free[stream] = moment
+            let turn = backlog.next / ParallelStreams.count
             backlog.next += 1
             backlog.waiting += 1
             backlogs[event.channel] = backlog
+            // Lost with the connection.
+            if standsStill, stream == backlog.slow, turn >= Self.moving { return }
             Task {
                 try? await Task.sleep(until: moment, clock: .continuous)
                 comeOut(bytes, of: event.channel)

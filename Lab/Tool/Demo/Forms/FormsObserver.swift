@@ -88,7 +88,7 @@ actor FormsObserver {
             }
             // A second key only if the first was not heard: the next form is not to be closed
             // unseen.
-            let limit = ContinuousClock.now + .seconds(2)
+            let limit = ContinuousClock.now + .seconds(15)
             while ContinuousClock.now < limit {
                 guard try await page.evaluate(Self.isThere) == .bool(true) else { return }
                 try await Task.sleep(for: .milliseconds(2))

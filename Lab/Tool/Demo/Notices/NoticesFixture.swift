@@ -101,8 +101,7 @@ extension NoticesDemo {
     {
         for each in session.all { try await each.open() }
         var seen = try await session.observation(of: scenario)
-        let limit = session.isReprise ? .seconds(12) : session.timeout
-        try await Waiting.isTrue(within: limit) {
+        try await Waiting.isTrue(within: session.timeout) {
             seen = try await session.observation(of: scenario)
             let run: Run = try await session.run(of: scenario, seen)
             return ScenarioResult(scenario: scenario, runs: [run]).faults(run).isEmpty

@@ -242,7 +242,7 @@ extension NoticesScenario {
     private static func providerDown(_ settings: DemoSettings) -> NoticesScenario {
         let outage: Duration = settings.isFull ? .seconds(3_600) : .seconds(8)
         // The longest pause before a provider is asked again, and that of a push.
-        let timeout: Duration = settings.isFull ? .seconds(400) : .seconds(20)
+        let timeout: Duration = settings.isFull ? .seconds(400) : .seconds(60)
         return NoticesScenario(
             name: "provider-down",
             title: "Apple is down " + (settings.isFull ? "for an hour" : "(an hour, cut to 8 s)"),

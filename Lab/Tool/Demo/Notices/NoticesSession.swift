@@ -31,7 +31,7 @@ struct NoticesSession: PhoneSession {
 
     /// How long an effect may take before it is a fault; short for the original app where none of
     /// it runs any more.
-    var timeout: Duration { isReprise ? .seconds(20) : .milliseconds(1_500) }
+    var timeout: Duration { isReprise ? .seconds(60) : .seconds(5) }
 
     // MARK: The app
 

@@ -145,6 +145,7 @@ extension Step<NoticesSession> {
                 #""alert":{"title":"The \#(message.channel)","subtitle":"ada","#
                 + #""body":"Message \#(name)"}"#
             let member = String(decoding: hint.json, as: UTF8.self)
+            let delivered = try await session.count("delivered")
             try await session.phone.push(
                 """
                 {"aps":{\(alert),"badge":\(standing.unread),"sound":"default",\
@@ -152,8 +153,7 @@ extension Step<NoticesSession> {
                 """,
                 headers: ["apns-push-type": "alert", "apns-collapse-id": message.id],
                 app: session.id)
-            let delivered = try await session.count("delivered")
-            try await Waiting.isTrue(within: .seconds(3)) {
+            try await Waiting.isTrue(within: session.timeout) {
                 let log = try await session.log()
                 return log.count { $0.what == "delivered" } > delivered
                     || log.last { $0.what == "push" || $0.what == "notPresented" }?.what

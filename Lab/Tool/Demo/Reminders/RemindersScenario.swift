@@ -122,8 +122,8 @@ extension RemindersScenario {
             name: "deleted-meanwhile", title: "deleted while the tap waits",
             screens: ["deletedGoal read"],
             steps: [
-                .has("read"), .install("--store-delay", "400"), .ring("read"), .tap,
-                .isTaken, .edit { try await $0.delete(["read"]) },
+                .has("read"), .install("--store-waits"), .ring("read"), .tap,
+                .isTaken, .edit { try await $0.delete(["read"]) }, .storeLoads,
             ]),
         RemindersScenario(
             name: "reactivated", title: "paused when it rings, active when tapped", screens: entry,

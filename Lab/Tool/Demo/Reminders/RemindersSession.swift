@@ -164,6 +164,10 @@ extension Step<RemindersSession> {
     static func edit(_ body: @escaping @Sendable (GoalStore) async throws -> Void) -> Step {
         Step { try await body($0.goals) }
     }
+    /// The app's store that has waited is loaded.
+    static var storeLoads: Step {
+        Step { try Data().write(to: GoalsFolder(of: $0.folder).release) }
+    }
 
     // MARK: Taps
 
