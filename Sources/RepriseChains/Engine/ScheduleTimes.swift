@@ -9,7 +9,7 @@ package struct ScheduleTimes: Hashable, Sendable {
     /// In minutes.
     private static let believed: Int64 = 1_440
 
-    package let rule: ChainSchedule
+    package private(set) var rule: ChainSchedule
     /// When the last time came, or the schedule was added: later ones count.
     package private(set) var since: WallTime
     /// The wall clock at the last time that came, as in ``RepriseCore/Occurrence/local``.
@@ -39,6 +39,19 @@ package struct ScheduleTimes: Hashable, Sendable {
         since = now
         guard case .calendar(let schedule) = rule else { return }
         last = Self.minutes(schedule, at: now, in: device).map { Occurrence.text(minutes: $0) }
+    }
+
+    /// The app says another rule: an interval of another length counts from the last time, another
+    /// calendar rule from now, and a rule of another kind from now as if it had just been added.
+    ///
+    /// What a calendar rule knows of the clock means nothing to an interval: it does not move when
+    /// the calendar is set.
+    package mutating func changed(to new: ChainSchedule, at now: WallTime) {
+        switch (rule, new) {
+        case (.every, .every): rule = new
+        case (.calendar, .calendar): (rule, since) = (new, now)
+        case (.every, .calendar), (.calendar, .every): self = ScheduleTimes(new, since: now)
+        }
     }
 
     /// The calendar may have been set back while nobody looked.

@@ -38,12 +38,11 @@ package enum ChainSchedules {
         if !isSame { try change(new, text, db) }
         // What it was suspended for may be over.
         guard !isSameRule || old.reason != nil else { return isSame ? .kept : .updated }
-        var since = old.since
-        // Another time of day counts from now on; an interval from the last run.
-        if !isSameRule, case .calendar = new.rule { since = journal.now }
+        // One that this version cannot read is of another kind.
+        var times = old.times ?? ScheduleTimes(new.rule, since: journal.now)
+        if !isSameRule { times.changed(to: new.rule, at: journal.now) }
         try withdraw(old, db, journal)
-        try arm(
-            new.name, ScheduleTimes(new.rule, since: since, last: old.last), in: zone, db, journal)
+        try arm(new.name, times, in: zone, db, journal)
         return isSame ? .kept : .updated
     }
 

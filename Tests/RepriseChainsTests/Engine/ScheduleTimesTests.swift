@@ -142,6 +142,30 @@ struct ScheduleTimesTests {
         }
     }
 
+    @Test(
+        "A rule of another kind counts from now, whatever the clock said before; an interval of another length from the last time"
+    )
+    func otherKind() throws {
+        // The clock was hours ahead when a night came, and is right again.
+        var times = ScheduleTimes(daily(3, 0), since: try at("2026-11-21T07:30"))
+        times.came(at: try at("2026-11-22T03:00"), in: .gmt)
+        let now = try at("2026-11-21T12:00")
+        times.changed(to: Self.hourly, at: now)
+        let (anHour, two) = (try at("2026-11-21T13:00"), try at("2026-11-21T14:00"))
+        #expect(times.next(at: two, in: .gmt) == anHour)
+        times.changed(to: .every(.seconds(7_200)), at: anHour)
+        #expect(times.next(at: anHour, in: .gmt) == two)
+        times.changed(to: daily(3, 0), at: two)
+        let night = try at("2026-11-22T03:00")
+        #expect(times.next(at: two, in: .gmt) == night)
+        // Another time of day is of the same kind: what has come stays known.
+        times.came(at: night, in: .gmt)
+        let back = try at("2026-11-22T01:00")
+        times.changed(to: daily(2, 30), at: back)
+        let next = try at("2026-11-23T02:30")
+        #expect(times.next(at: back, in: .gmt) == next)
+    }
+
     @Test("A rule with an end has no next time after it")
     func end() throws {
         let rule = ChainSchedule.calendar(
