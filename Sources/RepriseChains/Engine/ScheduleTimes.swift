@@ -55,7 +55,14 @@ package struct ScheduleTimes: Hashable, Sendable {
     }
 
     /// The calendar may have been set back while nobody looked.
-    package mutating func looked(at now: WallTime) { since = min(since, now) }
+    ///
+    /// A former reading that is not believed now is forgotten: it would be believed again as the
+    /// new time comes near it.
+    package mutating func looked(at now: WallTime, in device: TimeZone) {
+        since = min(since, now)
+        guard case .calendar(let schedule) = rule else { return }
+        last = shownBefore(schedule, at: now, in: device)
+    }
 
     /// - Returns: nil: no time is out of the question.
     private func shownBefore(

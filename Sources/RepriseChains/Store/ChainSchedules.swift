@@ -105,6 +105,7 @@ package enum ChainSchedules {
             return try suspend(name, "Its rule cannot be read.", db)
         }
         // The calendar or the zone may have changed since this was recorded.
+        times.looked(at: now, in: zone)
         guard let due = times.next(at: now, in: zone), due <= now else {
             return try arm(name, times, in: zone, db, journal)
         }
@@ -144,13 +145,13 @@ package enum ChainSchedules {
         let now = journal.now
         for row in try ScheduleRow.all(db) {
             guard var times = row.times else { continue }
-            times.looked(at: now)
+            times.looked(at: now, in: zone)
             let found = try Row.fetchOne(
                 db, sql: "SELECT state, due FROM entry WHERE id = ?", arguments: [row.entry])
             switch found.flatMap({ Int.fromDatabaseValue($0[0]) }) {
             case 2:
                 let due = found.flatMap { Int64.fromDatabaseValue($0[1]) } ?? now.milliseconds
-                if let next = times.next(at: now, in: zone), times.since == row.since,
+                if let next = times.next(at: now, in: zone), times == row.times,
                     abs(next.milliseconds - due) < tolerance
                 {
                     continue

@@ -39,7 +39,7 @@ struct ScheduleTimesTests {
         let next = try at("2026-11-21T08:30")
         #expect(times.next(at: now, in: .gmt) == next)
         // Nor is it put off each time that somebody looks.
-        times.looked(at: now)
+        times.looked(at: now, in: .gmt)
         let later = try at("2026-11-21T08:00")
         #expect(times.next(at: later, in: .gmt) == next)
     }
@@ -71,6 +71,10 @@ struct ScheduleTimesTests {
         ] {
             let (moment, expected) = (try at(now), try at(first))
             #expect(times.next(at: moment, in: .gmt) == expected, "\(now)")
+            // Nor is it believed again when that time comes, a day or less before it.
+            var later = times
+            later.looked(at: moment, in: .gmt)
+            #expect(later.next(at: expected, in: .gmt) == expected, "\(now)")
         }
     }
 
@@ -130,7 +134,7 @@ struct ScheduleTimesTests {
                 uptime += Int64.random(in: 0...20_000, using: &random)
             }
             let now = start.advanced(by: .seconds(uptime + offset))
-            if Bool.random(using: &random) { times.looked(at: now) }
+            if Bool.random(using: &random) { times.looked(at: now, in: .gmt) }
             guard let due = times.next(at: now, in: .gmt), due <= now else { continue }
             times.came(at: now, in: .gmt)
             runs.append((uptime, due))
