@@ -12,7 +12,9 @@ extension ChainsEngine {
                 as: .ended(.superseded, reason: "Its schedule waits for another time."),
                 written: { [budget] in budget.ring() })
         }
-        let run: Result<NewChain, any Error> = Result { try makeRun(of: row) }
+        let run: Result<NewChain, any Error> = Result {
+            try row.newRun(definitions[row.definition]) { [registry] in registry?[$0] != nil }
+        }
         let zone = configuration.zone()
         delivery.end(
             as: .applied,
@@ -21,19 +23,6 @@ extension ChainsEngine {
             },
             // A slot waits until nothing is left to do.
             written: { [budget] in budget.ring() })
-    }
-
-    /// - Throws: why this version of the app cannot start it.
-    private nonisolated func makeRun(of row: ScheduleRow) throws -> NewChain {
-        guard let definition = definitions[row.definition] else {
-            throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
-        }
-        let plan = try definition.plan(for: row.input)
-        if let missing = plan.missingWorker({ registry?[$0] != nil }) { throw missing }
-        return NewChain(
-            id: EntryID.random().text, definition: definition.name, version: definition.version,
-            plan: plan, input: row.input, name: row.name, onConflict: .keep,
-            constraints: row.constraints, delay: nil, deadline: row.deadline)
     }
 
     /// The calendar, the zone or the app may have changed.

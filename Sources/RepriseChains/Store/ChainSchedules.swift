@@ -35,9 +35,10 @@ package enum ChainSchedules {
             isSameRule && old.definition == new.definition && old.input == new.input
             && old.constraints == new.constraints
             && old.deadline?.milliseconds == new.deadline?.milliseconds
-        if !isSame { try change(new, text, db) }
         // What it was suspended for may be over.
-        guard !isSameRule || old.reason != nil else { return isSame ? .kept : .updated }
+        guard !isSame || old.reason != nil else { return .kept }
+        // With another command: one that is on its way has made a run of what was said before.
+        if !isSame { try change(new, text, db) }
         // One that this version cannot read is of another kind.
         var times = old.times ?? ScheduleTimes(new.rule, since: journal.now)
         if !isSameRule { times.changed(to: new.rule, at: journal.now) }
