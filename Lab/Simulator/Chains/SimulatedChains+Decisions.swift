@@ -87,8 +87,7 @@ extension SimulatedChains {
         }
         switch command.command {
         case .delete, .clear: return remove(command, delivery)
-        // Schedules are not simulated.
-        case .scheduled: return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
+        case .scheduled: return cameDue(command.task, delivery)
         case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
         }
         do {
