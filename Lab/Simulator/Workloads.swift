@@ -4,7 +4,8 @@ package enum Workloads {
     package static let all: [any Workload] = [
         GatesWorkload(), ChannelsWorkload(), ClusterWorkload(), ReceiptsWorkload(),
         TypingWorkload(), FormsWorkload(), FormsWorkload(hasConditions: true), ChainsWorkload(),
-        ChainsWorkload(hasSystem: true), RemindersWorkload(), RemindersWorkload(hasRules: true),
+        ChainsWorkload(hasSystem: true), ChainSchedulesWorkload(), RemindersWorkload(),
+        RemindersWorkload(hasRules: true),
     ]
     /// The case studies' own algorithms, which should not.
     package static let baselines: [any Workload] = Baseline.all.map(\.workload)

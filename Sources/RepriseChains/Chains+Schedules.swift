@@ -5,8 +5,9 @@ extension Chains {
     /// Lets a chain run again and again from now on; returns once that is durable.
     ///
     /// Say it at each launch: a schedule that is there as it is stays as it is. One of this name
-    /// that differs is changed, and a run under way goes on: another interval counts from the last
-    /// run, another calendar rule from now. May be called before `run`.
+    /// that differs is changed, and a run under way goes on: an interval of another length counts
+    /// from the last run, another calendar rule and a rule of another kind from now. May be called
+    /// before `run`.
     ///
     /// Each run is a chain of this name. It begins while the client runs, in the foreground or in
     /// background time, for which the system is asked. One at a time runs: a time that comes

@@ -78,6 +78,8 @@ final class ChainsChecker {
     var files: OutputFiles?
     /// Chains whose rows went bad on the disk.
     var damaged: Set<String> = []
+    /// The person has set the clock, and what is kept for a while may leave.
+    var isClockSet = false
     /// Files that were read in full when their row was committed.
     var known: Set<String> = []
     let simulation: Simulation
@@ -283,7 +285,7 @@ final class ChainsChecker {
     }
 
     private var mayHaveLeft: Bool {
-        simulation.now > .seconds(7 * 86_400)
+        isClockSet || simulation.now > .seconds(7 * 86_400)
             || simulation.schedule.faults.contains {
                 $0.kind == .clockJump || $0.kind == .clockDrift
             }

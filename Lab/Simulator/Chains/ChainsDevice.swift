@@ -10,6 +10,8 @@ final class SimulatedChainsApp {
     let process: SimulatedProcess
     let version: Int
     let workers: Set<String>
+    /// Whether it has the definition of the chains.
+    let hasDefinition: Bool
     private(set) var journal: SimulatedJournal?
     private(set) var chains: SimulatedChains?
     /// A later opening has taken the journal over, or the process has ended.
@@ -19,9 +21,10 @@ final class SimulatedChainsApp {
 
     init(
         _ simulation: Simulation, device: ChainsDevice, process: SimulatedProcess, version: Int,
-        hasRare: Bool
+        hasRare: Bool, hasDefinition: Bool
     ) {
         self.simulation = simulation
+        self.hasDefinition = hasDefinition
         (self.device, self.process, self.version) = (device, process, version)
         let all = [
             SimulatedCopy.identifier, SimulatedSend.identifier, SimulatedCompensation.identifier,
@@ -37,7 +40,13 @@ final class SimulatedChainsApp {
                 simulation, on: process, store: device.store, kinds: ChainsKinds.all)
             self.journal = journal
             device.opened(self)
-            journal.committed = { [unowned self] in if $0 { device.committed(self) } }
+            journal.committed = { [unowned self] isDurable in
+                guard isDurable else {
+                    device.schedules?.checker.commitFailed()
+                    return
+                }
+                device.committed(self)
+            }
             journal.lostOwnership = { [unowned self] in device.lostOwnership(self) }
             journal.handle(ChainsKinds.reply, inTransaction: { _, _ in })
             simulation.after(random.spread(.milliseconds(1), .seconds(5)), on: process) {
@@ -47,6 +56,7 @@ final class SimulatedChainsApp {
                 chains.run()
             }
             openLater()
+            device.schedules?.launched(self)
         } catch {
             simulation.after(random.spread(.milliseconds(100), .seconds(2)), on: process) {
                 [self] in start()
@@ -92,6 +102,8 @@ final class ChainsDevice {
     let longOutputs: Double
     /// Takes the app to the background; nil: it is always in the foreground.
     private(set) var system: ChainsSystem?
+    /// Nil: it has none.
+    private(set) var schedules: SimulatedSchedules?
     private(set) var trouble: Fault.Kind?
     private(set) var conditions = DeviceConditions()
     private(set) var owner: SimulatedChainsApp?
@@ -117,15 +129,18 @@ final class ChainsDevice {
         decay = simulation.random("damage of device \(index)")
         (files, longOutputs) = (OutputFiles(folder), surroundings.longOutputs)
         process = SimulatedProcess(simulation, name: "device \(index)")
-        notifies = ChainsMix(simulation.schedule.seed).choices
+        notifies = !surroundings.hasSchedules && ChainsMix(simulation.schedule.seed).choices
         random = simulation.random("versions of \(process.name)")
         checker = ChainsChecker(simulation, name: process.name)
         if longOutputs > 0 { checker.files = files }
         if surroundings.grantsTime { system = ChainsSystem(simulation, self) }
+        if surroundings.hasSchedules {
+            schedules = SimulatedSchedules(simulation, self, index: index)
+        }
         attach(process)
         simulation.whenEnded { [self] in
             for app in apps { app.end() }
-            (apps, owner, system) = ([], nil, nil)
+            (apps, owner, system, schedules) = ([], nil, nil, nil)
         }
     }
 
@@ -134,14 +149,20 @@ final class ChainsDevice {
             if random.chance(0.25) { version = min(version + 1 + random.index(2), 4) }
             let hasRare = random.chance(0.7) || isHealed
             let app = SimulatedChainsApp(
-                simulation, device: self, process: process, version: version, hasRare: hasRare)
-            simulation.trace(process.name, "has version \(version)\(hasRare ? "" : ", not rare")")
+                simulation, device: self, process: process, version: version, hasRare: hasRare,
+                hasDefinition: schedules?.drawDefinition(isHealed: isHealed) ?? true)
+            simulation.trace(
+                process.name,
+                "has version \(version)\(hasRare ? "" : ", not rare")"
+                    + (app.hasDefinition ? "" : ", no definition"))
             apps.append(app)
             if process === self.process { system?.launched() }
             app.start()
         }
         process.resumed = { [unowned self, unowned process] in
-            if process === self.process { system?.resumed() }
+            guard process === self.process else { return }
+            system?.resumed()
+            schedules?.foreground()
         }
         process.ended = { [unowned self, unowned process] in
             for app in apps where app.process === process {
@@ -203,6 +224,7 @@ final class ChainsDevice {
         if app.isFormer { checker.violated(.recorded, "a former owner's commit was taken") }
         do {
             try checker.committed { try app.journal?.read($0) }
+            try schedules?.checker.committed(by: app) { try app.journal?.read($0) }
         } catch {
             checker.violated(.recorded, "the journal cannot be read: \(error)")
         }
@@ -266,6 +288,16 @@ final class ChainsDevice {
         }
     }
 
+    func cancel(_ chain: String, as id: String) {
+        guard let app = owner, app.process.state == .running, let journal = app.journal else {
+            return
+        }
+        record(
+            NewEntry(
+                id: EntryID(unchecked: id), kind: Chains.commandKind, source: "app",
+                payload: ChainCommand(.cancel, chain: chain).bytes), journal)
+    }
+
     private func record(_ entry: NewEntry, _ journal: SimulatedJournal) {
         journal.record(entry) { [checker] in
             if case .success = $0 { checker.acknowledged(entry.id.text) }
@@ -303,7 +335,10 @@ final class ChainsDevice {
 
     var machine: FaultInjector.Machine {
         FaultInjector.Machine(process: process, disk: disk) { [self] losingPower in
-            if losingPower { second?.kill("loses power") }
+            if losingPower {
+                second?.kill("loses power")
+                schedules?.checker.lostPower()
+            }
             store.crash(losingPower: losingPower)
         }
     }
@@ -363,7 +398,9 @@ final class ChainsDevice {
         (trouble, isHealed, sessionClosedUntil) = (nil, true, .zero)
         second?.kill("ends")
         second = nil
+        let error = process.clock.error
         process.clock.heal()
+        if error != .zero { schedules?.clockWasSet(by: .zero - error) }
         system?.heal()
         offer(DeviceConditions())
         process.kill("is started anew")

@@ -8,9 +8,17 @@ struct ChainsSurroundings {
     /// How many chains of a device go bad on the disk while no process has them in memory: in half
     /// of the runs.
     var damages = 0
+    /// `chains-schedules`: the app has schedules, and no messages but theirs.
+    var hasSchedules = false
 
     /// Nothing of it.
     static let none = ChainsSurroundings()
+
+    static let schedules: ChainsSurroundings = {
+        var surroundings = ChainsSurroundings()
+        surroundings.hasSchedules = true
+        return surroundings
+    }()
 
     private init() {}
 

@@ -24,10 +24,10 @@ package struct ChainsWorkload: Workload {
     }
 
     /// Within how long everything ends once nothing is wrong any more.
-    private static let timeout: Duration = .seconds(3_000)
+    static let timeout: Duration = .seconds(3_000)
     /// A calendar that went back while the device had no power: no clock can tell, and waits are
     /// that much longer.
-    private static let undetectable: Duration = .seconds(90_000)
+    static let undetectable: Duration = .seconds(90_000)
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         ChainsMix.isLarge(seed)
@@ -52,10 +52,18 @@ package struct ChainsWorkload: Workload {
         if mix.isLarge { simulation.had(.large) }
         var random = simulation.random("messages")
         let messages = (0..<schedule.messages).map { ChainsMessage($0, schedule, mix, &random) }
-        let folder = Self.folder(tier).appendingPathComponent(
-            "reprise-\(name)-\(schedule.seed)-\(EntryID.random())")
+        let folder = Self.folder(tier, name, schedule)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let devices = (0..<schedule.devices).map { index in
+        let devices = Self.devices(simulation, in: folder, on: tier, surroundings)
+        play(simulation, devices, messages)
+        for device in devices { device.end() }
+    }
+
+    static func devices(
+        _ simulation: Simulation, in folder: URL, on tier: Tier, _ surroundings: ChainsSurroundings
+    ) -> [ChainsDevice] {
+        let isLarge = ChainsMix.isLarge(simulation.schedule.seed)
+        return (0..<simulation.schedule.devices).map { index in
             let disk = SimulatedDisk(simulation, name: "device \(index)")
             let folder = folder.appendingPathComponent("\(index)")
             return ChainsDevice(
@@ -63,11 +71,14 @@ package struct ChainsWorkload: Workload {
                 store: GRDBStore(
                     simulation, at: folder, disk: disk,
                     schemas: [Chains.schema],
-                    stock: tier == .model && !mix.isLarge ? Self.stock : nil),
+                    stock: tier == .model && !isLarge ? Self.stock : nil),
                 folder: folder, surroundings: surroundings)
         }
-        play(simulation, devices, messages)
-        for device in devices { device.end() }
+    }
+
+    /// For a run of a workload.
+    static func folder(_ tier: Tier, _ name: String, _ schedule: FaultSchedule) -> URL {
+        folder(tier).appendingPathComponent("reprise-\(name)-\(schedule.seed)-\(EntryID.random())")
     }
 
     /// In memory, where the machine has a place for that.
@@ -91,19 +102,15 @@ package struct ChainsWorkload: Workload {
             simulation.after(message.at) { devices[message.device].arrives(message) }
         }
         injector.schedule { fault in devices[fault.target % devices.count].inflict(fault) }
-        // Those who sleep for weeks are waited for.
-        let end = schedule.faults.reduce(schedule.length) {
-            $1.kind == .suspend ? max($0, $1.at + $1.length) : $0
-        }
-        simulation.run(until: end)
+        simulation.run(until: Self.end(of: schedule))
         injector.heal()
         for device in devices { device.heal() }
-        reply(simulation, devices, 0..<20)
+        Self.reply(simulation, devices, 0..<20)
         simulation.run(until: simulation.now + Self.timeout)
         if hasSystem {
             for device in devices { device.endsWithSlots() }
             // Where time was short, some wait later.
-            reply(simulation, devices, 21..<41)
+            Self.reply(simulation, devices, 21..<41)
             simulation.run(until: simulation.now + Self.timeout)
         }
         if schedule.faults.contains(where: { $0.kind == .clockJump || $0.kind == .clockDrift }) {
@@ -114,8 +121,15 @@ package struct ChainsWorkload: Workload {
         for device in devices { device.look(isEnd: true) }
     }
 
+    /// Those who sleep for weeks are waited for.
+    static func end(of schedule: FaultSchedule) -> Duration {
+        schedule.faults.reduce(schedule.length) {
+            $1.kind == .suspend ? max($0, $1.at + $1.length) : $0
+        }
+    }
+
     /// What chains wait for comes, once a minute.
-    private func reply(
+    static func reply(
         _ simulation: Simulation, _ devices: [ChainsDevice], _ numbers: Range<Int>
     ) {
         for number in numbers {

@@ -87,9 +87,9 @@ extension SimulatedChains {
         }
         switch command.command {
         case .delete, .clear: return remove(command, delivery)
-        // Schedules are not simulated.
-        case .unschedule, .scheduled:
-            return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
+        case .scheduled: return cameDue(command.task, delivery)
+        // A tool's alone.
+        case .unschedule: return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
         case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
         }
         do {

@@ -155,7 +155,10 @@ final class SimulatedChains {
         case .left(let seq): live[seq] = nil
         case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
-        case .calendarMoved: readDeadlines(of: live.keys.sorted())
+        case .calendarMoved:
+            readDeadlines(of: live.keys.sorted())
+            guard mutation != .chainCalendarUnheard else { break }
+            return reviewSchedules { [self] _ in isDone() }
         case .conditions(let new): return changed(new, then: isDone)
         case .opened(let readiness):
             return release("t.hold = ?", ["readiness:\(readiness.name)"], then: isDone)
@@ -245,9 +248,12 @@ final class SimulatedChains {
             },
             then: { [self] (result: Result<Void, any Error>) in
                 guard case .success = result else { return again() }
-                if time == nil { journal.setReady(Chains.budgetReadiness) }
-                journal.setReady(Chains.readiness)
-                isDone()
+                reviewSchedules { [self] isWritten in
+                    guard isWritten else { return again() }
+                    if time == nil { journal.setReady(Chains.budgetReadiness) }
+                    journal.setReady(Chains.readiness)
+                    isDone()
+                }
             })
     }
 
@@ -290,12 +296,12 @@ final class SimulatedChains {
     }
 
     private func plan(for row: ChainRow, _ tasks: [TaskRow]) throws -> ChainPlan {
-        let definition = ChainsScript.chain(version: app.version)
         if mutation == .chainDefinitionUnchecked {
+            let definition = ChainsScript.chain(version: app.version)
             let plan = try definition.plan(for: row.input).deciding(tasks.decisions)
             if plan.workers.isSubset(of: app.workers) { return plan }
         }
-        return try ChainPlan.of(row, tasks, definition) { app.workers.contains($0) }
+        return try ChainPlan.of(row, tasks, app.definition) { app.workers.contains($0) }
     }
 
     /// Ends an entry together with what was decided because of it.

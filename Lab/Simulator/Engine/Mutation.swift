@@ -50,6 +50,9 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // Chains under a system that grants time.
     case chainTimeUnheeded, chainSlotUnasked, chainInterruptedEnds
     case chainFileAfterRow, chainFilesStay, chainSweepTakesNewest, chainDamageOverlooked
+    // Chains that run again and again.
+    case chainRunApart, chainReadingForgotten, chainCalendarUnheard, chainZoneUnheard
+    case chainTimeUnchecked
 
     /// What the wrong driver does.
     package var text: String {
@@ -169,6 +172,11 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .chainFilesStay: "nobody removes the files that no row names"
         case .chainSweepTakesNewest: "a file is removed that a row names"
         case .chainDamageOverlooked: "a chain that cannot be read is left as it is"
+        case .chainRunApart: "a run and the wait for the next time are two transactions"
+        case .chainReadingForgotten: "nobody knows what the clock showed when a time came"
+        case .chainCalendarUnheard: "schedules are not looked at when the calendar is set"
+        case .chainZoneUnheard: "schedules are not looked at when the app is opened elsewhere"
+        case .chainTimeUnchecked: "a run begins with its command, whatever the clock shows"
         case .endForgotten: "what has an end, or is counted, goes on"
         case .exceptionsForgotten: "days that are left out are reminded of"
         case .quietHoursForgotten: "reminders ring in their quiet hours"
@@ -231,6 +239,9 @@ extension Mutation {
         case .chainTimeUnheeded, .chainSlotUnasked, .chainInterruptedEnds, .chainFileAfterRow,
             .chainFilesStay, .chainSweepTakesNewest, .chainDamageOverlooked:
             "chains-system"
+        case .chainRunApart, .chainReadingForgotten, .chainCalendarUnheard, .chainZoneUnheard,
+            .chainTimeUnchecked:
+            "chains-schedules"
         }
     }
 }

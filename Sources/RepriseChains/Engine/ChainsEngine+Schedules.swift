@@ -11,7 +11,9 @@ extension ChainsEngine {
             return end(
                 delivery, as: .ended(.superseded, reason: "Its schedule waits for another time."))
         }
-        let run: Result<NewChain, any Error> = Result { try makeRun(of: row) }
+        let run: Result<NewChain, any Error> = Result {
+            try row.newRun(definitions[row.definition]) { [registry] in registry?[$0] != nil }
+        }
         let zone = configuration.zone()
         delivery.end(
             as: .applied,
@@ -25,29 +27,16 @@ extension ChainsEngine {
     /// A tool has asked for the removal of a schedule.
     func unschedule(_ name: String?, _ delivery: EntryDelivery) async throws {
         guard let name else {
-            return delivery.end(DispatchFailure.permanent("malformed: It names no schedule."))
+            return fail(delivery, .permanent("malformed: It names no schedule."))
         }
         guard try await journal.read({ try ScheduleRow.read(name, $0) }) != nil else {
-            return delivery.end(as: .ended(.superseded, reason: "No schedule has this name."))
+            return end(delivery, as: .ended(.superseded, reason: "No schedule has this name."))
         }
         delivery.end(
             as: .applied,
             alongside: { [journal] db in _ = try ChainSchedules.remove(name, db, journal) },
             // The time that a slot was asked for may be gone.
             written: { [budget] in budget.ring() })
-    }
-
-    /// - Throws: why this version of the app cannot start it.
-    private nonisolated func makeRun(of row: ScheduleRow) throws -> NewChain {
-        guard let definition = definitions[row.definition] else {
-            throw RepriseError(.unavailable, "No chain named \(row.definition) is registered.")
-        }
-        let plan = try definition.plan(for: row.input)
-        if let missing = plan.missingWorker({ registry?[$0] != nil }) { throw missing }
-        return NewChain(
-            id: EntryID.random().text, definition: definition.name, version: definition.version,
-            plan: plan, input: row.input, name: row.name, onConflict: .keep,
-            constraints: row.constraints, delay: nil, deadline: row.deadline)
     }
 
     /// The calendar, the zone or the app may have changed.

@@ -132,7 +132,7 @@ actor ChainsEngine {
         delivery.end(as: ending, written: { [budget] in budget.ring() })
     }
 
-    private func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
+    func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
         end(delivery, as: .failed(failure))
     }
 
@@ -491,12 +491,8 @@ actor ChainsEngine {
                     return fail(delivery, .permanent("malformed: It says no age."))
                 }
                 _ = try await clear(olderThan: .seconds(seconds))
-<<<<<<< HEAD
                 return end(delivery, as: .applied)
-=======
-                return delivery.end(as: .applied)
             case .unschedule: return try await unschedule(command.task, delivery)
->>>>>>> 5d5051268ca32d5fa23a9d9eeca9707ecc816730
             case .scheduled: return try await cameDue(command.task, delivery)
             case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
             }

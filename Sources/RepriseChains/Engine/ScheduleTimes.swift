@@ -9,7 +9,7 @@ package struct ScheduleTimes: Hashable, Sendable {
     /// In minutes.
     private static let believed: Int64 = 1_440
 
-    package let rule: ChainSchedule
+    package private(set) var rule: ChainSchedule
     /// When the last time came, or the schedule was added: later ones count.
     package private(set) var since: WallTime
     /// The wall clock at the last time that came, as in ``RepriseCore/Occurrence/local``.
@@ -41,8 +41,28 @@ package struct ScheduleTimes: Hashable, Sendable {
         last = Self.minutes(schedule, at: now, in: device).map { Occurrence.text(minutes: $0) }
     }
 
+    /// The app says another rule: an interval of another length counts from the last time, another
+    /// calendar rule from now, and a rule of another kind from now as if it had just been added.
+    ///
+    /// What a calendar rule knows of the clock means nothing to an interval: it does not move when
+    /// the calendar is set.
+    package mutating func changed(to new: ChainSchedule, at now: WallTime) {
+        switch (rule, new) {
+        case (.every, .every): rule = new
+        case (.calendar, .calendar): (rule, since) = (new, now)
+        case (.every, .calendar), (.calendar, .every): self = ScheduleTimes(new, since: now)
+        }
+    }
+
     /// The calendar may have been set back while nobody looked.
-    package mutating func looked(at now: WallTime) { since = min(since, now) }
+    ///
+    /// A former reading that is not believed now is forgotten: it would be believed again as the
+    /// new time comes near it.
+    package mutating func looked(at now: WallTime, in device: TimeZone) {
+        since = min(since, now)
+        guard case .calendar(let schedule) = rule else { return }
+        last = shownBefore(schedule, at: now, in: device)
+    }
 
     /// - Returns: nil: no time is out of the question.
     private func shownBefore(

@@ -35,15 +35,15 @@ package enum ChainSchedules {
             isSameRule && old.definition == new.definition && old.input == new.input
             && old.constraints == new.constraints
             && old.deadline?.milliseconds == new.deadline?.milliseconds
-        if !isSame { try change(new, text, db) }
         // What it was suspended for may be over.
-        guard !isSameRule || old.reason != nil else { return isSame ? .kept : .updated }
-        var since = old.since
-        // Another time of day counts from now on; an interval from the last run.
-        if !isSameRule, case .calendar = new.rule { since = journal.now }
+        guard !isSame || old.reason != nil else { return .kept }
+        // With another command: one that is on its way has made a run of what was said before.
+        if !isSame { try change(new, text, db) }
+        // One that this version cannot read is of another kind.
+        var times = old.times ?? ScheduleTimes(new.rule, since: journal.now)
+        if !isSameRule { times.changed(to: new.rule, at: journal.now) }
         try withdraw(old, db, journal)
-        try arm(
-            new.name, ScheduleTimes(new.rule, since: since, last: old.last), in: zone, db, journal)
+        try arm(new.name, times, in: zone, db, journal)
         return isSame ? .kept : .updated
     }
 
@@ -106,6 +106,7 @@ package enum ChainSchedules {
             return try suspend(name, "Its rule cannot be read.", db)
         }
         // The calendar or the zone may have changed since this was recorded.
+        times.looked(at: now, in: zone)
         guard let due = times.next(at: now, in: zone), due <= now else {
             return try arm(name, times, in: zone, db, journal)
         }
@@ -145,13 +146,13 @@ package enum ChainSchedules {
         let now = journal.now
         for row in try ScheduleRow.all(db) {
             guard var times = row.times else { continue }
-            times.looked(at: now)
+            times.looked(at: now, in: zone)
             let found = try Row.fetchOne(
                 db, sql: "SELECT state, due FROM entry WHERE id = ?", arguments: [row.entry])
             switch found.flatMap({ Int.fromDatabaseValue($0[0]) }) {
             case 2:
                 let due = found.flatMap { Int64.fromDatabaseValue($0[1]) } ?? now.milliseconds
-                if let next = times.next(at: now, in: zone), times.since == row.since,
+                if let next = times.next(at: now, in: zone), times == row.times,
                     abs(next.milliseconds - due) < tolerance
                 {
                     continue

@@ -86,6 +86,23 @@ package struct ScheduleRow: Sendable {
         ).map(ScheduleRow.init)
     }
 
+    /// The run that is due.
+    ///
+    /// - Throws: why this version of the app cannot start it.
+    package func newRun(
+        _ chain: (any ChainDefinition)?, hasWorker: (String) -> Bool
+    ) throws -> NewChain {
+        guard let chain else {
+            throw RepriseError(.unavailable, "No chain named \(definition) is registered.")
+        }
+        let plan = try chain.plan(for: input)
+        if let missing = plan.missingWorker(hasWorker) { throw missing }
+        return NewChain(
+            id: EntryID.random().text, definition: chain.name, version: chain.version,
+            plan: plan, input: input, name: name, onConflict: .keep, constraints: constraints,
+            delay: nil, deadline: deadline)
+    }
+
     /// Nil: this version cannot read its rule.
     var times: ScheduleTimes? { rule.map { ScheduleTimes($0, since: since, last: last) } }
 }

@@ -201,6 +201,73 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
+    @Test("A rule of another kind counts from now, also where the clock was set forward before")
+    func otherKind() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        // 08:00 in London, in winter.
+        time.setWall(milliseconds: 1_800_000_000_000)
+        let chains = try await fixture.open([Self.tidy]) { $0.zone = { .gmt } }
+        func say(_ rule: ChainSchedule) async throws -> ChainScheduleChange {
+            try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: rule)
+        }
+        #expect(try await say(Self.nightly) == .added)
+        time.jumpWall(by: .seconds(10 * 3_600))
+        #expect(try await say(Self.hourly) == .updated)
+        let anHour = time.now.advanced(by: .seconds(3_600))
+        #expect(try await only(chains).next == anHour)
+        #expect(try await due(fixture) == anHour)
+
+        // 20 hours ahead a night comes; the clock is right again before an interval becomes a
+        // calendar rule.
+        let night = WallTime(milliseconds: 1_800_000_000_000 + 19 * 3_600_000)
+        #expect(try await say(Self.nightly) == .updated)
+        time.jumpWall(by: .seconds(10 * 3_600))
+        #expect(try await say(Self.nightly) == .kept)
+        try await eventually("it ran") { try await chains.list().first?.state == .succeeded }
+        #expect(try await say(Self.hourly) == .updated)
+        time.jumpWall(by: .seconds(-20 * 3_600))
+        #expect(try await say(Self.nightly) == .updated)
+        #expect(try await due(fixture) == night)
+        #expect(try await chains.list().count == 1)
+        await fixture.close()
+    }
+
+    @Test("A run that was made before another input was said does not begin, and the next has that")
+    func formerInput() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        let chains = try await fixture.open([Self.tidy], runs: false)
+        func say(_ input: String) async throws {
+            try await chains.schedule(Self.tidy, input: input, name: "tidy-up", runs: Self.hourly)
+        }
+        func made() async throws -> (entry: EntryID, run: Result<NewChain, any Error>) {
+            let journal = try #require(fixture.journal)
+            let found = try await journal.read { try ScheduleRow.read("tidy-up", $0) }
+            let row = try #require(found)
+            let entry = EntryID(unchecked: try #require(row.entry))
+            return (entry, Result { try row.newRun(Self.tidy) { _ in true } })
+        }
+        func came(_ made: (entry: EntryID, run: Result<NewChain, any Error>)) async throws {
+            let journal = try #require(fixture.journal)
+            try await journal.write { db in
+                try ChainSchedules.came(
+                    made.entry, of: "tidy-up", made.run, in: .gmt, db, journal)
+            }
+        }
+        try await say("a")
+        let next = try await only(chains).next
+        time.advance(by: .seconds(3_600))
+        let former = try await made()
+        try await say("b")
+        #expect(try await only(chains).next == next)
+        try await came(former)
+        #expect(try await chains.list().isEmpty)
+        try await came(try await made())
+        #expect(try await chains.list().count == 1)
+        await fixture.close()
+    }
+
     @Test("Without its definition it is suspended, and runs once when an app has that again")
     func definitionGone() async throws {
         let fixture = try EngineFixture(manualTime: true)

@@ -39,7 +39,7 @@ struct ScheduleTimesTests {
         let next = try at("2026-11-21T08:30")
         #expect(times.next(at: now, in: .gmt) == next)
         // Nor is it put off each time that somebody looks.
-        times.looked(at: now)
+        times.looked(at: now, in: .gmt)
         let later = try at("2026-11-21T08:00")
         #expect(times.next(at: later, in: .gmt) == next)
     }
@@ -71,6 +71,10 @@ struct ScheduleTimesTests {
         ] {
             let (moment, expected) = (try at(now), try at(first))
             #expect(times.next(at: moment, in: .gmt) == expected, "\(now)")
+            // Nor is it believed again when that time comes, a day or less before it.
+            var later = times
+            later.looked(at: moment, in: .gmt)
+            #expect(later.next(at: expected, in: .gmt) == expected, "\(now)")
         }
     }
 
@@ -130,7 +134,7 @@ struct ScheduleTimesTests {
                 uptime += Int64.random(in: 0...20_000, using: &random)
             }
             let now = start.advanced(by: .seconds(uptime + offset))
-            if Bool.random(using: &random) { times.looked(at: now) }
+            if Bool.random(using: &random) { times.looked(at: now, in: .gmt) }
             guard let due = times.next(at: now, in: .gmt), due <= now else { continue }
             times.came(at: now, in: .gmt)
             runs.append((uptime, due))
@@ -140,6 +144,30 @@ struct ScheduleTimesTests {
             #expect(former.due < run.due)
             #expect(run.uptime - former.uptime <= 86_400 + 72_000 + 20_000)
         }
+    }
+
+    @Test(
+        "A rule of another kind counts from now, whatever the clock said before; an interval of another length from the last time"
+    )
+    func otherKind() throws {
+        // The clock was hours ahead when a night came, and is right again.
+        var times = ScheduleTimes(daily(3, 0), since: try at("2026-11-21T07:30"))
+        times.came(at: try at("2026-11-22T03:00"), in: .gmt)
+        let now = try at("2026-11-21T12:00")
+        times.changed(to: Self.hourly, at: now)
+        let (anHour, two) = (try at("2026-11-21T13:00"), try at("2026-11-21T14:00"))
+        #expect(times.next(at: two, in: .gmt) == anHour)
+        times.changed(to: .every(.seconds(7_200)), at: anHour)
+        #expect(times.next(at: anHour, in: .gmt) == two)
+        times.changed(to: daily(3, 0), at: two)
+        let night = try at("2026-11-22T03:00")
+        #expect(times.next(at: two, in: .gmt) == night)
+        // Another time of day is of the same kind: what has come stays known.
+        times.came(at: night, in: .gmt)
+        let back = try at("2026-11-22T01:00")
+        times.changed(to: daily(2, 30), at: back)
+        let next = try at("2026-11-23T02:30")
+        #expect(times.next(at: back, in: .gmt) == next)
     }
 
     @Test("A rule with an end has no next time after it")

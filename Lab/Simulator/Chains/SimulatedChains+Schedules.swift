@@ -1,0 +1,139 @@
+import GRDB
+import RepriseChains
+import RepriseCore
+import RepriseJournal
+
+/// What `ChainsEngine+Schedules` is in real time: the shipping rows decide.
+extension SimulatedChains {
+    /// The time of a schedule has come, perhaps.
+    func cameDue(_ name: String?, _ delivery: SimulatedDelivery) {
+        let ending = EntryDelivery.Ending.ended(
+            .superseded, reason: "Its schedule waits for another time.")
+        guard let schedules = app.device.schedules, let name else {
+            return delivery.end(ending, nil)
+        }
+        schedules.runBegins(in: process)
+        do {
+            let found = try journal.read { try ScheduleRow.read(name, shipping($0).db) }
+            guard let row = found, row.entry == delivery.entry.id.text else {
+                return delivery.end(ending, nil)
+            }
+            let run: Result<NewChain, any Error> = Result {
+                try row.newRun(app.definition) { app.workers.contains($0) }
+            }
+            let command = Command(row: row, entry: delivery.entry.id, run: run)
+            if mutation == .chainRunApart, case .success(let chain) = run,
+                let next = row.next, next <= clock.wall()
+            {
+                return startApart(chain, command, delivery)
+            }
+            end(delivery, command)
+        } catch {
+            checker.violated(.recorded, "a schedule cannot be read: \(error)")
+        }
+    }
+
+    /// The command of a schedule, with the run that it may begin.
+    private struct Command {
+        let row: ScheduleRow
+        let entry: EntryID
+        let run: Result<NewChain, any Error>
+    }
+
+    /// `started`: the mutation `chainRunApart` has begun this run.
+    private func end(_ delivery: SimulatedDelivery, _ command: Command, started: String? = nil) {
+        guard let schedules = app.device.schedules else { return }
+        let (zone, checks, mutation, chains) = (
+            schedules.zone, schedules.checker, mutation, checker
+        )
+        let name = command.row.name
+        delivery.end(.applied) { transaction in
+            let shipping = try shipping(transaction)
+            let before = try Counted.read(name, shipping.db)
+            try ChainSchedules.came(
+                command.entry, of: name, command.run, in: zone, shipping.db, shipping.journal)
+            let after = try Counted.read(name, shipping.db)
+            if let started, let skipped = before?.skipped {
+                try shipping.db.execute(
+                    sql: """
+                        UPDATE chainSchedule SET skipped = skipped - 1, run = ?
+                        WHERE name = ? AND skipped > ?
+                        """, arguments: [started, name, skipped])
+            }
+            if mutation == .chainReadingForgotten {
+                try shipping.db.execute(
+                    sql: "UPDATE chainSchedule SET last = NULL WHERE name = ?", arguments: [name])
+            }
+            if mutation == .chainTimeUnchecked, before == after,
+                case .success(let chain) = command.run
+            {
+                try chain.insert(shipping.db, shipping.journal, isOwed: true)
+            }
+            if case .success(let chain) = command.run,
+                let seq = try ChainReading.seq(of: chain.id, shipping.db)
+            {
+                chains.touched.insert(seq)
+            }
+            checks.performed(.commanded(name))
+        }
+    }
+
+    /// What a schedule's row says of its times.
+    private struct Counted: Equatable {
+        let run: String?
+        let skipped: Int
+
+        static func read(_ name: String, _ db: Database) throws -> Counted? {
+            try Row.fetchOne(
+                db, sql: "SELECT run, skipped FROM chainSchedule WHERE name = ?", arguments: [name]
+            ).map { Counted(run: $0[0], skipped: $0[1]) }
+        }
+    }
+
+    /// The mutation `chainRunApart`.
+    private func startApart(
+        _ chain: NewChain, _ command: Command, _ delivery: SimulatedDelivery
+    ) {
+        journal.write(
+            { [checker] transaction -> Bool in
+                let shipping = try shipping(transaction)
+                let id = try chain.insert(shipping.db, shipping.journal, isOwed: true)
+                if let seq = try ChainReading.seq(of: id, shipping.db) {
+                    checker.touched.insert(seq)
+                }
+                return id == chain.id
+            },
+            then: { [self] (result: Result<Bool, any Error>) in
+                let isStarted = (try? result.get()) ?? false
+                end(delivery, command, started: isStarted ? chain.id : nil)
+            })
+    }
+
+    /// The calendar, the zone or the app may have changed; `then` hears whether it is written.
+    func reviewSchedules(then: @escaping (Bool) -> Void) {
+        guard let schedules = app.device.schedules else { return then(true) }
+        let zone = schedules.zone
+        journal.write(
+            { transaction in
+                let shipping = try shipping(transaction)
+                try ChainSchedules.review(in: zone, shipping.db, shipping.journal)
+            },
+            then: { (result: Result<Void, any Error>) in
+                if case .success = result { then(true) } else { then(false) }
+            })
+    }
+}
+
+extension SimulatedChainsApp {
+    /// Nil: this version has it no more.
+    var definition: (any ChainDefinition)? {
+        guard hasDefinition else { return nil }
+        return ChainsScript.chain(version: version)
+    }
+
+    /// Whether this version can start a run of it.
+    func canStart(_ saying: ScheduleSaying) -> Bool {
+        guard let plan = try? definition?.plan(for: saying.input) else { return false }
+        return plan.workers.isSubset(of: workers)
+    }
+}
