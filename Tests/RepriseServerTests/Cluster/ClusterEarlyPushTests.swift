@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCluster
 import RepriseCore
 import RepriseServer
