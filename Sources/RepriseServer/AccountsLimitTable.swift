@@ -17,12 +17,12 @@ extension LimitTable {
                 "the others go into the next"),
             Limit(
                 "accounts.members", "members of a channel", "\(AccountLimits.members)",
-                "`.full`; HTTP 503 `overloaded`"),
+                "HTTP 409 `tooManyMembers`; a dead letter of the device"),
             Limit(
                 "accounts.channelsMade",
                 "channels that a user makes; their members that the user adds",
                 "\(AccountLimits.channelsMade); \(AccountLimits.membersMade); none for admins",
-                "`.full`; HTTP 503 `overloaded`"),
+                "HTTP 409 `tooManyChannels`, `tooManyMembers`; a dead letter of the device"),
             Limit(
                 "accounts.directs", "conversations of two of a user",
                 "\(AccountLimits.directs)",
@@ -226,7 +226,8 @@ extension LimitTable {
             Limit(
                 "push.endpoint", "an endpoint", "\(bytes: PushLimits.endpointBytes)", "HTTP 413"),
             Limit(
-                "push.mutes", "mutes of a user", "\(PushLimits.mutes)", "`overloaded`; HTTP 503"),
+                "push.mutes", "mutes of a user", "\(PushLimits.mutes)",
+                "HTTP 409 `tooManyMutes`; a dead letter of the device"),
             Limit(
                 "push.badgeChannels", "channels that a badge counts", "\(PushLimits.badgeChannels)",
                 "the others do not count"),

@@ -464,6 +464,52 @@ struct ConversationsTests {
         _ = await server.tool.end(within: 10)
     }
 
+    @Test(
+        "Beyond 100,000 members and 10,000 channels another is a dead letter, which can be retried",
+        .limit("accounts.members", "accounts.channelsMade"))
+    func manyMade() async throws {
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        try await running(server.url) { client in
+            func refused(_ words: String) async throws -> EntryID {
+                try await eventually("it is refused") {
+                    try await client.ledger().outcomes[.dead] == 1
+                }
+                let dead = try #require(try await client.journal.deadLetters().first)
+                #expect(dead.kind == Channels.conversationKind.name)
+                #expect(dead.reason?.hasSuffix("(409): " + words) == true, "\(dead.reason ?? "")")
+                return dead.id
+            }
+            let team = try await client.conversations.make()
+            try await eventually("the server has it") {
+                await list(client).map(\.isPending) == [false]
+            }
+            try edit("UPDATE channels SET members = 100000")
+            try await client.conversations.invite("ada", to: team)
+            let member = try await refused(
+                "A channel has at most 100000 members. Remove others first.")
+            // Others go.
+            try edit("UPDATE channels SET members = 1")
+            try await client.journal.retry(member)
+            let ada = try UserID("ada")
+            try await eventually("ada is there") { await list(client).first?.others == [ada] }
+            try edit(
+                """
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)
+                INSERT INTO channels (name, visibility, history, maker, made)
+                SELECT 'c' || i, 'private', 'all', 'bob', 1 FROM n
+                """)
+            try await client.conversations.make(title: "More")
+            let channel = try await refused(
+                "A user makes at most 10000 channels. An admin may make more.")
+            #expect(await list(client).map(\.id) == [team])
+            try edit("DELETE FROM channels WHERE made = 1")
+            try await client.journal.retry(channel)
+            try await eventually("it is there") { await list(client).first?.title == "More" }
+        }
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end(within: 10)
+    }
+
     @Test("Two who ask for each other at the same time, on several devices, get one conversation")
     func direct() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])

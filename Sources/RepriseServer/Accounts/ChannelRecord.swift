@@ -137,21 +137,14 @@ extension ChannelRecord {
             db,
             sql: "SELECT count(*) FROM (SELECT 1 FROM channels WHERE maker = ? LIMIT ?)",
             arguments: [maker.text, AccountLimits.channelsMade])
-        guard (count ?? 0) < AccountLimits.channelsMade else {
-            throw RepriseError(
-                .full, "A user makes at most \(AccountLimits.channelsMade) channels.",
-                remedy: "An admin may make more.")
-        }
+        guard (count ?? 0) < AccountLimits.channelsMade else { throw AccountBound.channels }
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/members``.
     static func expectRoom(in channel: ChannelName, _ db: Database) throws {
         let count = try Int.fetchOne(
             db, sql: "SELECT members FROM channels WHERE name = ?", arguments: [channel.text])
-        guard (count ?? 0) < AccountLimits.members else {
-            throw RepriseError(
-                .full, "A channel has at most \(AccountLimits.members) members.")
-        }
+        guard (count ?? 0) < AccountLimits.members else { throw AccountBound.members }
     }
 
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``AccountLimits/membersMade``.
@@ -162,11 +155,6 @@ extension ChannelRecord {
                 SELECT sum(members) FROM channels
                 WHERE maker = (SELECT maker FROM channels WHERE name = ?)
                 """, arguments: [channel.text])
-        guard (count ?? 0) < AccountLimits.membersMade else {
-            throw RepriseError(
-                .full,
-                "The channels of one maker have at most \(AccountLimits.membersMade) members together.",
-                remedy: "An admin may add more.")
-        }
+        guard (count ?? 0) < AccountLimits.membersMade else { throw AccountBound.membersMade }
     }
 }

@@ -26,9 +26,7 @@ package struct SetMute: AccountCommand {
             view.db,
             sql: "SELECT count(*) FROM mutes WHERE user = ? AND NOT (kind = ? AND name = ?)",
             arguments: [user.text, kind, name])
-        guard (others ?? 0) < PushLimits.mutes else {
-            throw RepriseError(.full, "A user has at most \(PushLimits.mutes) mutes.")
-        }
+        guard (others ?? 0) < PushLimits.mutes else { throw AccountBound.mutes }
         try view.db.execute(
             sql: """
                 INSERT INTO mutes (user, kind, name, until) VALUES (?, ?, ?, ?)

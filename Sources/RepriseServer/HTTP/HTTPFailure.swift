@@ -26,7 +26,9 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
     package init(_ error: RepriseError) {
         // A refusal by the accounts must not be distinguishable from a missing resource.
         let error = error.code == .refused ? .notForThisUser : error
-        let (status, code) = Self.meaning(of: error.code)
+        let (status, code) =
+            AccountBound.code(of: error).map { (HTTPResponse.Status.conflict, $0) }
+            ?? Self.meaning(of: error.code)
         let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
         var headers = Self.retry(status)
         if status == .unauthorized { headers[.wwwAuthenticate] = Self.challenge(error.code) }

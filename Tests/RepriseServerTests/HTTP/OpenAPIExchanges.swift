@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import GRDB
 import Hummingbird
 import NIOCore
 import NIOHTTP1
@@ -23,6 +24,7 @@ final class OpenAPIExchanges {
     private(set) var routes: [String] = []
     private let operations: [Operation]
     private var issuer: TokenIssuer?
+    private var folder = ""
 
     init(_ operations: [Operation]) { self.operations = operations }
 
@@ -377,7 +379,54 @@ final class OpenAPIExchanges {
             #expect(answer.headers.first(name: "retry-after") == nil)
             try await expect(200, ask(direct), port)
             try await expect(200, ask(direct, as: "grace", user: "ada"), port)
+            try await refusesBeyondBounds(port)
         }
+    }
+
+    /// The bounds of the accounts in which waiting makes no room.
+    private func refusesBeyondBounds(_ port: Int) async throws {
+        let (channel, member) = (
+            "PUT /v1/channels/{channel}", "PUT /v1/channels/{channel}/members/{user}"
+        )
+        func refuses(_ ask: ExchangeRecorder.Ask, _ code: String) async throws {
+            let answer = try await expect(409, ask, port)
+            #expect(answer.text.contains(#""code":"\#(code)""#), "\(answer.text)")
+            #expect(answer.headers.first(name: "retry-after") == nil)
+        }
+        try await expect(201, ask(channel), port)
+        try fill("UPDATE channels SET members = 100000")
+        try await refuses(ask(member), "tooManyMembers")
+        try fill(
+            """
+            UPDATE channels SET members = 1;
+            INSERT INTO channels (name, visibility, history, maker, made, members)
+            VALUES ('hall', 'private', 'all', 'ada', 1, 999999)
+            """)
+        try await refuses(ask(member), "tooManyMembers")
+        try await expect(201, ask(member, as: "root"), port)
+        try fill(
+            """
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)
+            INSERT INTO channels (name, visibility, history, maker, made)
+            SELECT 'c' || i, 'private', 'all', 'ada', 1 FROM n
+            """)
+        try await refuses(ask(channel, channel: "more"), "tooManyChannels")
+        try await expect(201, ask(channel, as: "root", channel: "more"), port)
+        try fill(
+            """
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)
+            INSERT INTO mutes (user, kind, name) SELECT 'ada', 'user', 'u' || i FROM n
+            """)
+        for subject in ["channels/{channel}", "users/{user}"] {
+            try await refuses(ask("PUT /v1/mutes/\(subject)"), "tooManyMutes")
+        }
+    }
+
+    /// Changes the accounts, unseen by the server.
+    private func fill(_ sql: String) throws {
+        let accounts = try DatabaseQueue(path: folder + "/accounts.sqlite")
+        try accounts.write { try $0.execute(sql: sql) }
+        try accounts.close()
     }
 
     private func underPressure() async throws {
@@ -424,6 +473,7 @@ final class OpenAPIExchanges {
     ) async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
+        self.folder = folder.path
         let log = try SQLiteMessageLog.open(at: folder.path)
         issuer = try TokenIssuer(key: try await DevelopmentKey.open(in: folder.path))
         let accounts = try Accounts.open(
