@@ -58,7 +58,7 @@ struct RefusedConversationTests {
 
     private func newest(_ client: RepriseClient) async -> [String] {
         for await list in client.conversations.newest() {
-            return list.map { "\($0.id) \($0.title ?? "")" }
+            return list.map { "\($0.id) \($0.title ?? "")\($0.draft.map { " " + $0 } ?? "")" }
         }
         return []
     }
@@ -116,6 +116,71 @@ struct RefusedConversationTests {
         ) { client in
             try await refused(10, client)
             #expect(await isAsTold(client))
+        }
+    }
+
+    @Test("One whose leave is refused is there again, as the server told it last, with its draft")
+    func left() async throws {
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["a A"] }
+            try await client.conversations.setDraft("draft", in: "a")
+        }
+        func leave(_ client: RepriseClient) async throws {
+            try await client.conversations.rename("a", to: "X")
+            try await client.conversations.leave("a")
+            #expect(await newest(client).isEmpty, "at once")
+            await expectError(.noSuchEntry) {
+                try await client.conversations.setDraft("more", in: "a")
+            }
+        }
+        try await running(refusing: ["GET", "DELETE"], leave) { client in
+            try await refused(2, client)
+            #expect(await newest(client) == ["a A draft"])
+        }
+        // What is told meanwhile holds: another title, and the end.
+        try await running(
+            refusing: ["GET", "DELETE"],
+            { client in
+                try await leave(client)
+                try tell(#"{"conversation":"a","role":"owner","since":2,"title":"B"}"#)
+            }
+        ) { client in
+            try await refused(4, client)
+            try await eventually("it has its title") { await newest(client) == ["a B draft"] }
+        }
+        try await running(
+            refusing: ["GET", "DELETE"],
+            { client in
+                try await leave(client)
+                try tell(#"{"conversation":"a","left":true}"#)
+            }
+        ) { client in
+            try await refused(6, client)
+            try await eventually("it has ended") { await newest(client).isEmpty }
+        }
+    }
+
+    @Test("One of two that is left and begun again, before the server knows either, is there")
+    func begunAgain() async throws {
+        let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
+        try server.setMembers(["ada", "bob"], of: direct)
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["\(direct) "] }
+        }
+        try await running(
+            refusing: [],
+            { client in
+                try await client.conversations.leave(direct)
+                #expect(await newest(client).isEmpty)
+                try await client.conversations.direct(with: "bob")
+                #expect(await newest(client) == ["\(direct) "], "at once")
+            }
+        ) { client in
+            try await eventually("the server has both, and tells it") {
+                let isDone = try await client.ledger().pending == 0
+                return await newest(client) == ["\(direct) "] && isDone
+            }
         }
     }
 

@@ -319,7 +319,7 @@ extension Channels {
                 try ConversationRows.begin(
                     channel, title: change.title, role: change.verb == .make ? .owner : .member,
                     others: change.users.compactMap { try? UserID($0) }, at: now, db)
-            case .leave: try ConversationRows.end(channel, onlyPending: false, db)
+            case .leave: try ConversationRows.leave(channel, db)
             case .rename:
                 let shown = try ConversationRows.title(of: channel, db)
                 let last = try Self.lastWaiting([.rename], in: channel, db)
@@ -406,9 +406,15 @@ extension Channels {
 
     /// The server has done a change.
     package func done(_ change: ConversationChange) async throws {
-        guard [.make, .direct].contains(change.verb) else { return }
+        guard [.make, .direct, .leave].contains(change.verb) else { return }
         let channel = try ChannelName(change.channel)
-        try await journal.write { try ConversationRows.begun(channel, $0) }
+        try await journal.write { db in
+            if change.verb == .leave {
+                try ConversationRows.end(channel, .left, db)
+            } else {
+                try ConversationRows.stay(channel, .begun, db)
+            }
+        }
         directoryChanged.raise()
     }
 
@@ -418,14 +424,15 @@ extension Channels {
         let channel = try ChannelName(change.channel)
         try await journal.write { db in
             switch change.verb {
-            case .make, .direct: try ConversationRows.end(channel, onlyPending: true, db)
+            case .make, .direct: try ConversationRows.end(channel, .begun, db)
+            case .leave: try ConversationRows.stay(channel, .left, db)
             case .rename:
                 guard try ConversationRows.title(of: channel, db) == change.title else { break }
                 try ConversationRows.set(title: change.former, of: channel, db)
             case .archive, .unarchive:
                 guard try ConversationRows.archived(channel, db) == change.archived else { break }
                 try ConversationRows.set(archived: change.formerArchived, of: channel, db)
-            case .join, .leave, .invite, .remove, .profile, .presence: break
+            case .join, .invite, .remove, .profile, .presence: break
             }
         }
         directoryChanged.raise()

@@ -40,6 +40,14 @@ enum ConversationRows {
         ) STRICT, WITHOUT ROWID;
         """
 
+    /// What waits for the server, as the column `pending` has it; 0: nothing.
+    enum Pending: Int {
+        /// It was begun here.
+        case begun = 1
+        /// It was left here. Not listed, but kept as the server tells it, which may refuse that.
+        case left = 2
+    }
+
     static func directory(_ db: Database) throws -> ChannelName? {
         try String.fetchOne(db, sql: "SELECT channel FROM channelsDirectory")
             .flatMap { try? ChannelName($0) }
@@ -73,7 +81,10 @@ enum ConversationRows {
     static func isKnown(_ channel: ChannelName, _ db: Database) throws -> Bool {
         try Bool.fetchOne(
             db.cachedStatement(
-                sql: "SELECT EXISTS (SELECT 1 FROM channelsConversation WHERE channel = ?)"),
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM channelsConversation
+                    WHERE channel = ? AND pending <> \(Pending.left.rawValue))
+                    """),
             arguments: [channel.text]) ?? false
     }
 
@@ -89,7 +100,11 @@ enum ConversationRows {
     ) throws {
         switch entry.list {
         case .begin:
-            return try db.execute(sql: "UPDATE channelsConversation SET old = 1 WHERE pending = 0")
+            return try db.execute(
+                sql: """
+                    UPDATE channelsConversation SET old = 1
+                    WHERE pending <> \(Pending.begun.rawValue)
+                    """)
         case .end:
             try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
             return try db.execute(
@@ -126,7 +141,12 @@ enum ConversationRows {
             sql: """
                 UPDATE channelsConversation SET title = ?2, role = ?3, since = ?4, members = ?5,
                     others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, archived = ?10, old = 0,
-                    pending = 0
+                    -- One that was left stays so until the server knows, or has the user again.
+                    pending = CASE WHEN pending = \(Pending.left.rawValue) AND since = ?4
+                        AND EXISTS (SELECT 1 FROM entry
+                            WHERE kind = '\(Channels.conversationKind.name)' AND lane = ?1
+                                AND lane IS NOT NULL AND state < 10)
+                        THEN pending ELSE 0 END
                 WHERE channel = ?1
                 """
         ).execute(arguments: arguments)
@@ -151,9 +171,11 @@ enum ConversationRows {
     ) throws {
         try db.execute(
             sql: """
-                INSERT OR IGNORE INTO channelsConversation
+                INSERT INTO channelsConversation
                     (channel, title, role, since, members, others, muted, pending)
-                VALUES (?, ?, ?, ?, ?, ?, 0, 1)
+                VALUES (?, ?, ?, ?, ?, ?, 0, \(Pending.begun.rawValue))
+                ON CONFLICT (channel) DO UPDATE SET pending = excluded.pending
+                WHERE pending = \(Pending.left.rawValue)
                 """,
             arguments: [
                 channel.text, title, role.rawValue, now.milliseconds, others.count + 1,
@@ -162,21 +184,27 @@ enum ConversationRows {
             ])
     }
 
-    /// The server has it.
-    static func begun(_ channel: ChannelName, _ db: Database) throws {
+    /// It stays: begun here, and the server has it; or left here, and the server refuses that.
+    static func stay(_ channel: ChannelName, _ pending: Pending, _ db: Database) throws {
         try db.execute(
-            sql: "UPDATE channelsConversation SET pending = 0 WHERE channel = ?",
-            arguments: [channel.text])
+            sql: "UPDATE channelsConversation SET pending = 0 WHERE channel = ? AND pending = ?",
+            arguments: [channel.text, pending.rawValue])
     }
 
-    /// It ends here: one that the server has refused, or that the user has left.
-    static func end(_ channel: ChannelName, onlyPending: Bool, _ db: Database) throws {
+    /// It ends: begun here, and the server refuses it; or left here, and the server has done it.
+    static func end(_ channel: ChannelName, _ pending: Pending, _ db: Database) throws {
         try db.execute(
-            sql: """
-                DELETE FROM channelsConversation
-                WHERE channel = ? \(onlyPending ? "AND pending = 1" : "")
-                """, arguments: [channel.text])
+            sql: "DELETE FROM channelsConversation WHERE channel = ? AND pending = ?",
+            arguments: [channel.text, pending.rawValue])
         if db.changesCount > 0 { try set(draft: nil, in: channel, db) }
+    }
+
+    /// The user leaves it here, which the server does not know yet.
+    static func leave(_ channel: ChannelName, _ db: Database) throws {
+        try end(channel, .begun, db)
+        try db.execute(
+            sql: "UPDATE channelsConversation SET pending = ? WHERE channel = ?",
+            arguments: [Pending.left.rawValue, channel.text])
     }
 
     static func set(archived: Int64?, of channel: ChannelName, _ db: Database) throws {
@@ -280,6 +308,7 @@ enum ConversationRows {
                             WHERE g.channel = c.channel ORDER BY g.id DESC LIMIT 1), c.since)
                             AS activity
                         FROM channelsConversation AS c
+                        WHERE c.pending <> \(Pending.left.rawValue)
                     ) AS a LEFT JOIN channelsDraft AS d ON d.channel = a.channel
                     WHERE (archived IS NOT NULL AND (activity <= archived
                         OR muted <> 0 AND (mutedUntil IS NULL OR mutedUntil > ?1))) = ?2
