@@ -8,6 +8,16 @@ extension EntryStore {
     /// A larger step of the calendar moves due moments with it.
     private static let step: Duration = .seconds(60)
 
+    private static func isStep(_ correction: Duration) -> Bool {
+        correction > step || correction < .zero - step
+    }
+
+    /// Whether the calendar was set since the last transaction.
+    var isCalendarSet: Bool {
+        let clockReading = configuration.timekeeper.clockReading()
+        return Self.isStep(writerState.withLock { $0.clock.correction(to: clockReading) })
+    }
+
     /// Reads the clocks.
     ///
     /// Due moments move with a calendar that is set, so that waits keep their length;
@@ -24,7 +34,7 @@ extension EntryStore {
             let trust = writerState.clock.mayExpire
             return (correction, hidden, isOld, trust == before ? nil : trust)
         }
-        let jumped = correction > Self.step || correction < .zero - Self.step
+        let jumped = Self.isStep(correction)
         if jumped {
             try moveWhatIsDue(by: correction, in: db)
             tell(

@@ -9,8 +9,8 @@ extension Journal {
 
     /// Waits until this opening can no longer write.
     ///
-    /// An owner that writes nothing also detects a takeover: it checks every
-    /// ``JournalLimits/ownershipCheck``.
+    /// An owner that writes nothing also detects a takeover, and that the calendar was set: it
+    /// checks every ``JournalLimits/ownershipCheck``.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
     package func watchOwnership() async throws {
@@ -19,6 +19,8 @@ extension Journal {
             group.addTask {
                 while true {
                     try await self.checkOwnership()
+                    // A transaction moves what is due; one that fails is repeated at the next look.
+                    if self.store.isCalendarSet { try? await self.write { _ in } }
                     try await Task.sleep(for: JournalLimits.ownershipCheck)
                 }
             }

@@ -71,6 +71,13 @@ extension LimitTable {
                 it
                 """),
             Limit(
+                "journal.clocks", "a calendar that is set while nothing is written is noticed",
+                """
+                within \(JournalLimits.ownershipCheck) where a client runs, else within \
+                \(DispatchMachine.longestSleep); by less than a minute never
+                """,
+                "then waits keep their length, and times of day come"),
+            Limit(
                 "journal.ownership", "an idle owner checks whether another process took over",
                 "every \(JournalLimits.ownershipCheck), and before it dials",
                 "`run()` ends with `.ownershipLost`; the connection is `stopped`"),

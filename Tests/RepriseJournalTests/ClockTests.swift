@@ -91,6 +91,31 @@ struct ClockTests {
     }
 
     @Test(
+        "An owner that writes nothing follows a calendar that is set, when it looks who owns it",
+        .limit("journal.clocks"))
+    func idle() async throws {
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("plain")])
+        let moves = Seen<Duration>()
+        journal.observe { event in if case .calendarMoved(let step) = event { moves.add(step) } }
+        try await journal.record(entry("a", "plain", delay: .seconds(600)))
+        fixture.time.jumpWall(by: .seconds(59))
+        try await turns(journal)
+        fixture.time.jumpWall(by: .seconds(7_200))
+        let watch = Task { try await journal.watchOwnership() }
+        try await eventually("it is noticed") { moves.count == 1 }
+        #expect(moves.all == [.seconds(7_200)])
+        let due = try await journal.read { db in
+            try Int64.fetchOne(db, sql: "SELECT due FROM entry")
+        }
+        #expect(
+            due == fixture.time.wall().advanced(by: .seconds(600 - 59)).milliseconds)
+        watch.cancel()
+        _ = await watch.result
+        await journal.close()
+    }
+
+    @Test(
         "A jump while no process had the journal open is found at the next opening of the same boot"
     )
     func closedMeanwhile() async throws {
