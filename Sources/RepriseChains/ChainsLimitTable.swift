@@ -62,6 +62,14 @@ extension LimitTable {
                 """,
                 "`.malformed`"),
             Limit(
+                "chains.review",
+                "waits after a correction of schedules' times that cannot be written",
+                """
+                \(ChainsLimits.reviewBackoff.base), doubling to \
+                \(ChainsLimits.reviewBackoff.longest), with full jitter
+                """,
+                "again, until one succeeds or the chains end"),
+            Limit(
                 "chains.concurrency", "concurrent tasks",
                 "`concurrency`, \(configuration.concurrency); at most \(ChainsLimits.concurrency)",
                 "the others wait"),

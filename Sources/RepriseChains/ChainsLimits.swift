@@ -1,3 +1,5 @@
+package import RepriseCore
+
 /// Limits of the chains feature; `docs/limits/chains.md` lists each with its effect.
 public enum ChainsLimits {
     /// The most tasks of a chain.
@@ -35,6 +37,8 @@ public enum ChainsLimits {
     /// Between the beginnings of two runs of ``ChainSchedule/every(_:)``.
     package static let shortestInterval: Duration = .seconds(900)
     package static let longestInterval: Duration = .seconds(3_650 * 86_400)
+    /// The waits after a correction of schedules that cannot be written.
+    package static let reviewBackoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
     /// The most bytes of outputs that are kept in memory for a chain that runs.
     public static let outputsInMemory = 262_144
     /// The chains with unread changes of a reader of all chains.

@@ -44,11 +44,12 @@ final class SchedulesChecker {
 
     /// Within how long a time comes once the app lives and nothing is wrong.
     private static let slack: Duration = .seconds(300)
-    /// For so long after a change an app may mean the former zone: a commit that fails is tried
-    /// again with the zone of its first try.
+    /// For so long after a change an app may mean the former zone, of what it was writing.
     private static let zoneMemory: Duration = .seconds(300)
     /// Set by less, nobody notices that the clock was set.
     private static let unnoticed: Duration = .seconds(60)
+    /// Within how long an app commits something, and so sees that the clock was set.
+    private static let unseen: Duration = .seconds(3_600)
     private static let day: Int64 = 1_440
 
     private let simulation: Simulation
@@ -66,9 +67,9 @@ final class SchedulesChecker {
     private var zones: [(from: Duration, minutes: Int64)] = [(.zero, 0)]
     /// When something happened last that a schedule needs time to follow.
     private var disturbed: Duration = .zero
-    /// Nobody has committed since the clock was set: no app can know.
-    private var isClockUnseen = false
-    /// The zone has changed, or a commit has failed, since the app began or came to the foreground.
+    /// When the clock was set, if nobody has committed since: no app can know.
+    private var clockUnseen: Duration?
+    /// The zone has changed since the app began or came to the foreground.
     private var isZoneUnseen = false
 
     init(_ simulation: Simulation, name: String, clock: SimulatedClock, faults: [Fault]) {
@@ -86,11 +87,7 @@ final class SchedulesChecker {
     /// In the transaction.
     func performed(_ event: Event) { pending.append(event) }
 
-    func commitFailed() {
-        pending = []
-        // What an app wanted to correct is corrected when it looks again.
-        isZoneUnseen = true
-    }
+    func commitFailed() { pending = [] }
 
     /// The app, not the schedule, starts it.
     func isStartedByApp(_ id: String) { byApp.insert(id) }
@@ -102,7 +99,7 @@ final class SchedulesChecker {
 
     func clockWasSet(by step: Duration) {
         steps.append((simulation.now, step))
-        isClockUnseen = true
+        clockUnseen = clockUnseen ?? simulation.now
         see()
     }
 
@@ -157,7 +154,7 @@ final class SchedulesChecker {
     ) throws {
         let events = pending
         pending = []
-        if isClockUnseen { (isClockUnseen, disturbed) = (false, simulation.now) }
+        if clockUnseen != nil { (clockUnseen, disturbed) = (nil, simulation.now) }
         let formerly = open
         var runs: [Run] = []
         var rows: [String: (skipped: Int, reason: String?)] = [:]
@@ -327,7 +324,9 @@ final class SchedulesChecker {
     func look(_ app: SimulatedChainsApp?) {
         let now = simulation.now
         guard let app, app.process.state == .running, app.chains != nil, !isZoneUnseen,
-            !isClockUnseen, now - max(disturbed, app.process.awakeSince) >= Self.slack,
+            clockUnseen.map({ now - max($0, app.process.awakeSince) >= Self.unseen + Self.slack })
+                ?? true,
+            now - max(disturbed, app.process.awakeSince) >= Self.slack,
             !faults.contains(where: { $0.at <= now && now < $0.at + $0.length + Self.slack })
         else { return }
         for name in known.keys.sorted() {

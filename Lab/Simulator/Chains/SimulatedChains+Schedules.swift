@@ -43,15 +43,14 @@ extension SimulatedChains {
     /// `started`: the mutation `chainRunApart` has begun this run.
     private func end(_ delivery: SimulatedDelivery, _ command: Command, started: String? = nil) {
         guard let schedules = app.device.schedules else { return }
-        let (zone, checks, mutation, chains) = (
-            schedules.zone, schedules.checker, mutation, checker
-        )
+        let (checks, mutation, chains) = (schedules.checker, mutation, checker)
         let name = command.row.name
         delivery.end(.applied) { transaction in
             let shipping = try shipping(transaction)
             let before = try Counted.read(name, shipping.db)
             try ChainSchedules.came(
-                command.entry, of: name, command.run, in: zone, shipping.db, shipping.journal)
+                command.entry, of: name, command.run, in: schedules.zone, shipping.db,
+                shipping.journal)
             let after = try Counted.read(name, shipping.db)
             if let started, let skipped = before?.skipped {
                 try shipping.db.execute(
@@ -121,6 +120,47 @@ extension SimulatedChains {
             then: { (result: Result<Void, any Error>) in
                 if case .success = result { then(true) } else { then(false) }
             })
+    }
+}
+
+/// Reviews that could not be written.
+struct FailedReviews {
+    private var random: SeededRandom
+    private var failures = 0
+    /// Of the newest; the waits of former ones are over.
+    private(set) var number = 0
+
+    init(_ random: SeededRandom) { self.random = random }
+
+    mutating func begins() { number += 1 }
+
+    mutating func succeeded() { failures = 0 }
+
+    /// - Returns: how long to wait.
+    mutating func failed() -> Duration {
+        failures += 1
+        number += 1
+        return ChainsLimits.reviewBackoff.delay(
+            failures: failures, jitter: random.fraction())
+    }
+}
+
+extension SimulatedChains {
+    /// As ``reviewSchedules(then:)``; what cannot be written is tried again in this process.
+    func lookAtSchedules(then: @escaping () -> Void = {}) {
+        reviews.begins()
+        reviewSchedules { [self] isWritten in
+            if isWritten {
+                reviews.succeeded()
+            } else {
+                let wait = reviews.failed()
+                let number = reviews.number
+                simulation.after(wait, on: process) { [self] in
+                    if !isOver, number == reviews.number { put(.review) }
+                }
+            }
+            then()
+        }
     }
 }
 

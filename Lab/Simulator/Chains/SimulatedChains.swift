@@ -53,6 +53,7 @@ final class SimulatedChains {
         case opened(Readiness)
         case recorded([String: Int64])
         case calendarMoved
+        case review
         case late(Key)
         case abandoned(Key)
     }
@@ -68,6 +69,7 @@ final class SimulatedChains {
     let files: OutputFiles
     /// What the lengths of outputs are drawn from.
     var lengths: SeededRandom
+    var reviews: FailedReviews
     private(set) var notifications: SimulatedNotifications?
     /// Nil: the app is always in the foreground.
     private(set) var time: SimulatedTime?
@@ -88,6 +90,8 @@ final class SimulatedChains {
         self.journal = journal
         random = simulation.random("chains of \(app.process.name) \(app.process.life)")
         lengths = simulation.random("outputs of \(app.process.name) \(app.process.life)")
+        reviews = FailedReviews(
+            simulation.random("reviews of \(app.process.name) \(app.process.life)"))
         files = app.device.files
         simulation.whenEnded { [self] in end() }
     }
@@ -158,7 +162,8 @@ final class SimulatedChains {
         case .calendarMoved:
             readDeadlines(of: live.keys.sorted())
             guard mutation != .chainCalendarUnheard else { break }
-            return reviewSchedules { [self] _ in isDone() }
+            return lookAtSchedules(then: isDone)
+        case .review: return lookAtSchedules(then: isDone)
         case .conditions(let new): return changed(new, then: isDone)
         case .opened(let readiness):
             return release("t.hold = ?", ["readiness:\(readiness.name)"], then: isDone)

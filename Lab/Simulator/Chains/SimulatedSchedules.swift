@@ -169,7 +169,7 @@ final class SimulatedSchedules {
         else { return }
         checker.looked()
         guard simulation.mutation != .chainZoneUnheard else { return }
-        chains.reviewSchedules { _ in }
+        chains.lookAtSchedules()
     }
 
     // MARK: Kills

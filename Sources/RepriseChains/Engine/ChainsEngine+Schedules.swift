@@ -14,11 +14,11 @@ extension ChainsEngine {
         let run: Result<NewChain, any Error> = Result {
             try row.newRun(definitions[row.definition]) { [registry] in registry?[$0] != nil }
         }
-        let zone = configuration.zone()
+        // The zone is asked for by each try to write it: between two the device may have travelled.
         delivery.end(
             as: .applied,
-            alongside: { [journal] db in
-                try ChainSchedules.came(delivery.entry.id, of: name, run, in: zone, db, journal)
+            alongside: { [journal, zone = configuration.zone] db in
+                try ChainSchedules.came(delivery.entry.id, of: name, run, in: zone(), db, journal)
             },
             // A slot waits until nothing is left to do.
             written: { [budget] in budget.ring() })
@@ -48,8 +48,18 @@ extension ChainsEngine {
         }
     }
 
-    /// As ``reviewSchedules()``; what cannot be written now is reviewed at the next occasion.
-    nonisolated func lookAtSchedules() async {
-        do { try await reviewSchedules() } catch { loop.note(error) }
+    /// As ``reviewSchedules()``; what cannot be written is tried again, as long as chains run.
+    func lookAtSchedules() async {
+        review.cancel()
+        do {
+            try await reviewSchedules()
+            failedReviews = 0
+        } catch {
+            loop.note(error)
+            failedReviews += 1
+            let wait = ChainsLimits.reviewBackoff.delay(
+                failures: failedReviews, jitter: configuration.jitter())
+            review.set(clock.uptime() + wait) { [inbox] in inbox.put(.review) }
+        }
     }
 }

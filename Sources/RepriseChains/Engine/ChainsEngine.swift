@@ -29,6 +29,9 @@ actor ChainsEngine {
     private var awaited: Set<String> = []
     private var isObserving = false
     private var watch: Task<Void, Never>?
+    /// When schedules are reviewed again, after so many failures.
+    let review: Alarm
+    var failedReviews = 0
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
@@ -42,6 +45,7 @@ actor ChainsEngine {
         registry = try? WorkerRegistry(configuration.workers)
         notifications = ChainNotifications(journal, configuration) { [budget] in budget.ring() }
         watchers = ChainWatchers(notifications)
+        review = Alarm(configuration.timekeeper)
     }
 
     // MARK: Running
@@ -112,10 +116,12 @@ actor ChainsEngine {
             await take(event)
         }
         grace.cancel()
+        review.cancel()
         for event in inbox.close() {
             switch event {
             case .tasks(let batch), .commands(let batch): giveBack(batch)
-            case .finished, .written, .left, .conditions, .news, .late, .abandoned, .stopAll:
+            case .finished, .written, .left, .conditions, .news, .late, .abandoned, .review,
+                .stopAll:
                 break
             }
         }
@@ -172,6 +178,7 @@ actor ChainsEngine {
         case .news(let news): await heard(news)
         case .late(let key): late(key)
         case .abandoned(let key): await abandon(key)
+        case .review: await lookAtSchedules()
         case .stopAll: running.stopAll(.budget)
         }
         if running.isEmpty { budget.ring() }

@@ -28,6 +28,8 @@ enum ChainsEvent: Sendable {
     case late(TaskKey)
     /// It was cancelled and did not end.
     case abandoned(TaskKey)
+    /// A correction of schedules could not be written.
+    case review
     case stopAll
 }
 

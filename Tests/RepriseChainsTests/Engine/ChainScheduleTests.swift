@@ -163,6 +163,63 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
+    @Test(
+        "A time of day that a set clock passes comes within an hour, also where nothing is written",
+        .limit("journal.clocks"))
+    func calendarSetUnseen() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        time.setWall(milliseconds: 1_800_000_000_000)
+        let chains = try await fixture.open([Self.tidy]) { $0.zone = { .gmt } }
+        try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.nightly)
+        let start = time.uptime()
+        time.jumpWall(by: .seconds(20 * 3_600))
+        try await pass(.seconds(3_600), fixture) { try await !chains.list().isEmpty }
+        #expect(time.uptime() - start < .seconds(3_700))
+        await fixture.close()
+    }
+
+    /// Lets no schedule be written.
+    private static let noRoom = """
+        CREATE TRIGGER noRoom BEFORE UPDATE ON chainSchedule
+        BEGIN SELECT RAISE(ABORT, 'full'); END
+        """
+
+    @Test(
+        "Times that cannot be corrected, as on a full disk, are once they can be",
+        .limit("chains.review"))
+    func fullDisk() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        time.setWall(milliseconds: 1_800_000_000_000)
+        let failures = Seen<Bool>()
+        let chains = try await fixture.open([Self.tidy]) {
+            $0.zone = { .gmt }
+            // Drawn for the wait after each.
+            $0.jitter = {
+                failures.add(true)
+                return 1
+            }
+        }
+        try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.nightly)
+        let journal = try #require(fixture.journal)
+        try await journal.write { try $0.execute(sql: Self.noRoom) }
+        time.jumpWall(by: .seconds(20 * 3_600))
+        // A transaction notices it.
+        try await journal.write { _ in }
+        try await eventually("the correction fails") { failures.count == 1 }
+        let start = time.uptime()
+        try await time.advance(by: .seconds(1)) { failures.count == 8 }
+        #expect(time.uptime() - start > .seconds(30), "the waits become longer")
+        try await journal.write { try $0.execute(sql: "DROP TRIGGER noRoom") }
+        try await time.advance(by: .seconds(1)) {
+            try await chains.list().first?.state == .succeeded
+        }
+        #expect(time.uptime() - start < .seconds(100))
+        #expect(try await chains.list().count == 1)
+        await fixture.close()
+    }
+
     @Test("The zone of a device that travels counts when the app comes to the foreground")
     func zone() async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -180,6 +237,35 @@ struct ChainScheduleTests {
         await chains.foreground()
         #expect(try await only(chains).next == first.advanced(by: .seconds(-2 * 3_600)))
         #expect(try await due(fixture) == first.advanced(by: .seconds(-2 * 3_600)))
+        await fixture.close()
+    }
+
+    @Test("A run that cannot be written waits for its next time in the zone that is then")
+    func zoneOfAnotherTry() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        time.setWall(milliseconds: 1_800_000_000_000)
+        let zones = Seen<TimeZone>()
+        zones.add(.gmt)
+        let failures = Seen<Bool>()
+        let chains = try await fixture.open([Self.tidy]) {
+            $0.zone = { zones.all.last ?? .gmt }
+        } journal: {
+            // Drawn for the wait after each.
+            $0.jitter = {
+                failures.add(true)
+                return 1
+            }
+        }
+        try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.nightly)
+        let first = time.now.advanced(by: .seconds(19 * 3_600))
+        let journal = try #require(fixture.journal)
+        try await journal.write { try $0.execute(sql: Self.noRoom) }
+        try await pass(.seconds(19 * 3_600), fixture) { failures.count > 0 }
+        zones.add(try #require(TimeZone(secondsFromGMT: 2 * 3_600)))
+        try await journal.write { try $0.execute(sql: "DROP TRIGGER noRoom") }
+        try await time.advance(by: .seconds(1)) { try await !chains.list().isEmpty }
+        #expect(try await only(chains).next == first.advanced(by: .seconds(22 * 3_600)))
         await fixture.close()
     }
 
