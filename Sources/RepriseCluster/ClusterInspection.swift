@@ -224,7 +224,7 @@ package struct ClusterInspection: Sendable {
 }
 
 extension ClusterInspection {
-    /// Who came to other results than most, if somebody did.
+    /// The gateways whose results differ from those of most; nil: none.
     fileprivate static func difference(_ said: [Int64: ResultCheck]?) -> RepriseError? {
         guard let said, let any = said.values.first else { return nil }
         let groups = Dictionary(grouping: said.values, by: \.digest).values

@@ -18,7 +18,7 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
         public let version: Int
         /// When it was written, by the device's calendar, in milliseconds since 1970.
         public let writtenAt: Int64
-        /// What was written last.
+        /// The value that was written last.
         public let value: Value
     }
 

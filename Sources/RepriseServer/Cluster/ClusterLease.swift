@@ -8,7 +8,7 @@ package enum LeaseRole: UInt8, CaseIterable, Sendable {
     case base = 4
 }
 
-/// Who does it, as far as the journal is applied.
+/// The holder of a lease, as far as the journal is applied.
 package struct Lease: Hashable, Sendable {
     /// The holder's random number.
     package var holder: Int64

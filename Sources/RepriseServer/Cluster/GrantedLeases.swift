@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// Who has which lease, as far as the journal is applied: decided by its order and its time alone.
+/// The holder of each lease, as far as the journal is applied: its order and time alone decide.
 struct GrantedLeases: Sendable {
     private(set) var leases: [LeaseRole: Lease] = [:]
 
