@@ -130,7 +130,7 @@ package struct ClusterInspection: Sendable {
         gateway.clock = stored.stamp.duration(to: entry.clock)
         if let name = Self.name(entry) { gateway.name = name }
         for case .lease(let request) in entry.commands {
-            switch request.wish {
+            switch request.operation {
             case .claim: break
             case .renew:
                 guard !gateway.roles.contains(request.role) else { continue }
