@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Who waits for the end of a background session's events, which comes before the system's handler,
-/// after it, or never.
+/// The callers that wait for the end of a background session's events, which comes before the
+/// system's handler, after it, or never.
 package final class TransferEnds: Sendable {
     private struct State {
         var events = TransferEvents()

@@ -1,6 +1,6 @@
 /// The name of one chain that was started: 32 hexadecimal digits.
 public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// The text.
+    /// 32 hexadecimal digits.
     public let text: String
 
     /// Takes an id that ``Chains/start(_:input:name:onConflict:constraints:after:deadline:)`` has
@@ -11,7 +11,7 @@ public struct ChainID: Hashable, Sendable, Codable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// The progress of a chain.
+/// How far a chain is, for a screen or a notification.
 public struct ChainProgress: Hashable, Sendable {
     /// The chain's state.
     public var state: ChainState

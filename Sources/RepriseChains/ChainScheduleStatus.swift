@@ -11,7 +11,7 @@ public enum ChainScheduleChange: Hashable, Sendable {
     case updated
 }
 
-/// The status of a schedule.
+/// When a periodic chain runs next, and what became of its last run.
 public struct ChainScheduleStatus: Hashable, Sendable, Codable {
     /// Its name, which its runs have, too.
     public var name: String

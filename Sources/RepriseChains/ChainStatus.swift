@@ -2,17 +2,17 @@ import Foundation
 package import GRDB
 public import RepriseCore
 
-/// The status of a chain.
+/// A chain as its rows in the journal have it.
 public struct ChainStatus: Hashable, Sendable, Codable {
-    /// Its id.
+    /// What `start` returned.
     public var id: ChainID
     /// The definition's name.
     public var definition: String
     /// The definition's version.
     public var version: Int
-    /// The unique name that it was started under.
+    /// The name that it was started under, of one open chain at a time; nil: none.
     public var name: String?
-    /// Its state.
+    /// Its state; ``reason`` explains `parked`, `failed` and `cancelled`.
     public var state: ChainState
     /// Why it is suspended, failed or cancelled.
     public var reason: String?
@@ -30,15 +30,15 @@ public struct ChainStatus: Hashable, Sendable, Codable {
     public var log: [String]
 }
 
-/// The status of a task.
+/// A task of a chain as its row has it.
 public struct ChainTaskStatus: Hashable, Sendable, Codable {
-    /// Its name.
+    /// Its name, unique in its chain.
     public var name: String
     /// Its worker; nil: it waits, or decides on the steps after it.
     public var worker: String?
     /// Its step; the first is 0.
     public var step: Int
-    /// Its state.
+    /// Its state; while it waits, ``hold`` says for what.
     public var state: TaskState
     /// The state of its compensation.
     public var compensation: CompensationState
@@ -54,7 +54,7 @@ public struct ChainTaskStatus: Hashable, Sendable, Codable {
     public var endedAt: WallTime?
     /// Its reported progress, 0 to 1.
     public var progress: Double?
-    /// Its note.
+    /// The newest text that its worker reported with its progress.
     public var note: String?
     /// Why it failed last.
     public var error: String?

@@ -24,7 +24,7 @@ public final class Chains: Sendable {
     public struct Configuration: Sendable {
         /// The definitions of all chains.
         public var chains: [any ChainDefinition] = []
-        /// The workers.
+        /// The workers of all tasks, one for each identifier.
         public var workers: [any Worker] = []
         /// The most tasks that run at the same time; 1 to 64.
         public var concurrency = 8

@@ -250,7 +250,7 @@ extension Channel {
 
 /// A request for state that the app has to load, because messages of a channel will never arrive.
 public struct SnapshotRequest: Hashable, Sendable {
-    /// The channel.
+    /// The channel whose messages are missing.
     public let channel: ChannelName
     /// The epoch of its log.
     public let epoch: Epoch

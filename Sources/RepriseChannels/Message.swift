@@ -9,7 +9,7 @@ public import RepriseWire
 /// }
 /// ```
 public struct Message: Identifiable, Hashable, Sendable {
-    /// Its channel.
+    /// The channel that it was published in.
     public let channel: ChannelName
     /// Its position in the channel's log.
     public let seq: Int64

@@ -75,7 +75,7 @@ public struct FailedMessage: Hashable, Sendable {
 
     /// The message; its `attempt` is how often it has been delivered.
     public let message: Message
-    /// Its status.
+    /// Whether the reader gets it again.
     public let status: Status
     /// Why the last attempt failed.
     public let reason: String

@@ -130,7 +130,7 @@ package struct ClusterInspection: Sendable {
         gateway.clock = stored.stamp.duration(to: entry.clock)
         if let name = Self.name(entry) { gateway.name = name }
         for case .lease(let request) in entry.commands {
-            switch request.wish {
+            switch request.operation {
             case .claim: break
             case .renew:
                 guard !gateway.roles.contains(request.role) else { continue }
@@ -224,7 +224,7 @@ package struct ClusterInspection: Sendable {
 }
 
 extension ClusterInspection {
-    /// Who came to other results than most, if somebody did.
+    /// The gateways whose results differ from those of most; nil: none.
     fileprivate static func difference(_ said: [Int64: ResultCheck]?) -> RepriseError? {
         guard let said, let any = said.values.first else { return nil }
         let groups = Dictionary(grouping: said.values, by: \.digest).values

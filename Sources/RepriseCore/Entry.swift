@@ -12,7 +12,7 @@ public enum Outcome: String, Hashable, Sendable, CaseIterable {
     case unconfirmed
 }
 
-/// The status of an entry.
+/// How far an entry is on its way to its outcome.
 public enum EntryState: Hashable, Sendable {
     /// Recorded; waits for its gate, its turn or its next attempt.
     case pending
@@ -66,17 +66,17 @@ public struct Entry: Identifiable, Sendable {
     public let id: EntryID
     /// The name of its ``EntryKind``.
     public let kind: String
-    /// Its producer.
+    /// Its producer: `push`, `socket`, `app`, ….
     public let source: String
-    /// The content.
+    /// The content, opaque to the journal.
     public let payload: [UInt8]
-    /// Its partition key.
+    /// Entries of one key are dispatched in order; nil: in no order.
     public let partitionKey: String?
     /// When it was recorded, by the device's calendar.
     public let recordedAt: WallTime
     /// How often it has been dispatched, this time included.
     public let attempt: Int
-    /// Its status.
+    /// Whether it waits, is in flight or has ended.
     public let state: EntryState
     /// Why it ended as it did, or why the last attempt failed.
     public let reason: String?

@@ -7,7 +7,7 @@ public struct EntryID: Hashable, Sendable, CustomStringConvertible {
     /// The most bytes an id may have.
     public static let maximumBytes = 128
 
-    /// The text.
+    /// 1 to 128 bytes of printable ASCII.
     public let text: String
 
     /// Takes an existing id.

@@ -6,7 +6,7 @@
 public struct LedgerSum: Hashable, Sendable {
     /// A range of messages that will never arrive, although no author erased them.
     public struct Loss: Hashable, Sendable {
-        /// The channel.
+        /// The name of the channel that lacks them.
         public var channel: String
         /// The reason: `retention` or `epoch`.
         public var reason: String

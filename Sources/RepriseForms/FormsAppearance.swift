@@ -4,7 +4,7 @@ import RepriseWire
 public struct FormsAppearance: Hashable, Sendable {
     /// The form's id in the catalogue.
     public let form: String
-    /// Its title.
+    /// The form's heading; empty if the catalogue has none.
     public let title: String
     /// The catalogue's version.
     public let catalogue: String

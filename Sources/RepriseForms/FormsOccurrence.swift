@@ -4,7 +4,7 @@ public import RepriseCore
 public struct FormsOccurrence: Hashable, Sendable, Identifiable {
     /// The id that it was recorded with.
     public let id: EntryID
-    /// Its name.
+    /// The name that it was recorded under, as `opened_push`.
     public let name: String
     /// Its properties: a JSON object as UTF-8.
     public let properties: [UInt8]

@@ -18,11 +18,11 @@ public struct Mirror<Value: Codable & Sendable>: Sendable {
         public let version: Int
         /// When it was written, by the device's calendar, in milliseconds since 1970.
         public let writtenAt: Int64
-        /// The value.
+        /// The value that was written last.
         public let value: Value
     }
 
-    /// The file.
+    /// Where the content is; replaced whole by a rename.
     public let file: URL
     /// The version of the value's format that this program writes and reads.
     public let version: Int

@@ -16,7 +16,7 @@ public enum NoticeLimits {
     public static let answerBytes = 4_194_304
     /// The first wait after the server was not reached, of which a part is waited; it doubles.
     public static let firstWait = Duration.seconds(1)
-    /// The longest wait.
+    /// The longest wait after the server was not reached.
     public static let longestWait = Duration.seconds(300)
     /// How long signing out waits for the server to forget where the device is reached.
     public static let leaving = Duration.seconds(3)

@@ -48,11 +48,11 @@ extension LimitTable {
                 "accounts.directory",
                 "entries of a directory beyond twice its user's conversations",
                 "\(DirectoryLimits.superseded)",
-                "it is told anew, and what was before is removed"),
+                "all its conversations are told again, and earlier entries removed"),
             Limit(
                 "accounts.named", "members that a directory's entry names",
                 "\(DirectoryLimits.namedMembers)",
-                "where there are more it has their number, and is not told again when it changes"),
+                "with more members it has their number, and a change of it is not told"),
             Limit(
                 "accounts.telling",
                 """

@@ -26,28 +26,28 @@ extension LimitTable {
                 "\(ClusterLimits.devices)",
                 "the one that came least recently is closed with `4104`, and says hello again"),
             Limit(
-                "cluster.lease", "a lease: who pushes, who keeps the retention",
+                "cluster.lease", "a lease, to push or to trim by the retention",
                 """
                 \(ClusterLimits.leaseTime) of the journal's time; its holder acts for \
                 \(ClusterLimits.leaseActs) since it asked, and asks every \
                 \(ClusterLimits.leaseRenewal)
                 """,
-                "another gateway takes it; what the former still asks for is refused"),
+                "another gateway takes it; later commands of the former holder are refused"),
             Limit(
                 "cluster.full", "bytes of the journal",
                 """
                 \(ClusterLimits.publishFill) % of the stream's `max_bytes` for messages, \
                 \(ClusterLimits.accountFill) % for channels, members, positions and devices
                 """,
-                "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and what waits is sent again"
+                "`.full`; `refused` `overloaded`, HTTP 503: nothing is lost, and messages are sent again"
             ),
             Limit(
                 "cluster.bases", "entries that the journal keeps",
                 """
-                a base in place of those before it every \(ClusterLimits.baseEvery), and when the \
-                journal is full to \(ClusterLimits.baseFill) %
+                a base replaces the entries before it every \(ClusterLimits.baseEvery), and when \
+                the journal is full to \(ClusterLimits.baseFill) %
                 """,
-                "a gateway that stands before them is made anew from the base"),
+                "a gateway that lacks a removed entry makes its view anew from the base"),
             Limit(
                 "cluster.baseBytes", "a base, and a single server's data that is moved in",
                 "\(ClusterLimits.basePieces) pieces of \(bytes: ClusterLimits.basePiece)",
@@ -62,7 +62,7 @@ extension LimitTable {
             Limit(
                 "cluster.checks", "results of entries, compared by all gateways",
                 "every \(ClusterLimits.checkEvery) of the journal's time",
-                "`/readyz` of who differs answers 503, and `reprise cluster check` names it"),
+                "`/readyz` of one that differs answers 503; `reprise cluster check` names it"),
             Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
@@ -80,18 +80,18 @@ extension LimitTable {
                 "\(ClusterLimits.answerWithin)",
                 "`.unavailable`: unknown whether it is stored; send it again with its id"),
             Limit(
-                "cluster.arrived", "entries that came live and are not yet applied",
+                "cluster.arrived", "entries that arrived live and are not yet applied",
                 "\(bytes: ClusterLimits.waitingEntryBytes)",
-                "what comes then is dropped, and read later"),
+                "further ones are dropped, and read later"),
             Limit(
                 "cluster.silence", "silence of the journal", "\(ClusterLimits.silence)",
-                "it is asked what was missed"),
+                "missed entries are asked for"),
             Limit(
                 "cluster.confirmed", "silence after which a gateway compares what it has applied",
                 "\(ClusterLimits.confirmedWithin)",
-                "if the journal does not hold that any more, the gateway stops"),
+                "if the journal has lost that, the gateway stops"),
             Limit(
-                "cluster.base", "what the writer of an entry had applied",
+                "cluster.base", "an entry's base: the last entry that its writer had applied",
                 "\(ClusterLimits.baseEntries) entries or \(ClusterLimits.baseAge) before it",
                 "the entry is ignored, and sent again"),
             Limit(
@@ -102,8 +102,8 @@ extension LimitTable {
                 """,
                 "time stands still; messages go on"),
             Limit(
-                "cluster.sessions", "writers that are remembered",
+                "cluster.sessions", "sessions that are remembered",
                 "\(ClusterLimits.sessions), \(ClusterLimits.sessionLife) after their last entry",
-                "a writer that is forgotten begins anew"),
+                "a gateway whose session is forgotten opens another"),
         ])
 }

@@ -79,7 +79,7 @@ struct ChainsDocumentedTests {
         let standard = StandardWorkers(sandbox: Sandbox(["inbox": inbox, "kept": kept]))
         configuration.chains = .init(workers: standard.all + [Label()], chains: [keepPhotos])
         let client = RepriseClient(configuration)
-        let running = Task { try await client.run() }  // goes on with all there are
+        let running = Task { try await client.run() }  // continues all chains
 
         // Durable when it returns.
         let id = try await client.chains.start(keepPhotos, input: ["1.jpg", "2.jpg"])

@@ -10,7 +10,7 @@ extension ExamplesFixture {
         let client = RepriseClient(configuration)
         let general = client.channel("general", of: Note.self)
 
-        try await general.consume(as: "inbox") { message in  // again, until it returns
+        try await general.consume(as: "inbox") { message in  // repeated until it returns
             try await store.save(message.rawJSON, id: message.id)
         }
         try await general.publish(Note(text: "hello"))  // recorded first, sent when it can be

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The figures that issue 2 asks for, each with its target and with what it is compared to.
+/// The figures that have a target, each with what it is compared to.
 enum Suites {
     typealias Suite = @Sendable () async throws -> [Figure]
 

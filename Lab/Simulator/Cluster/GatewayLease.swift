@@ -42,12 +42,12 @@ final class GatewayLease {
         }
     }
 
-    private func ask(_ wish: LeaseRequest.Wish) {
+    private func ask(_ operation: LeaseRequest.Operation) {
         isAsking = true
         let asked = gateway.now
         // Another one in each life.
         let holder = Int64(gateway.process.life << 8 | gateway.number)
-        gateway.submit([.lease(LeaseRequest(role, by: holder, wish))]) { [self] result in
+        gateway.submit([.lease(LeaseRequest(role, by: holder, operation))]) { [self] result in
             isAsking = false
             guard case .leased(let grant)? = (try? result.get())?.first else { return }
             machine.answered(grant, asked: asked)

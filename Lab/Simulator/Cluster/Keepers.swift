@@ -47,12 +47,12 @@ final class Keepers {
             }
         }
 
-        private func ask(_ wish: LeaseRequest.Wish) {
+        private func ask(_ operation: LeaseRequest.Operation) {
             isAsking = true
             if keepers.random.chance(0.08) { keepers.freeze(gateway.process) }
             let (asked, life) = (gateway.now, gateway.process.life)
             let request = LeaseRequest(
-                .housekeeping, by: Keepers.holder(gateway.number, life: life), wish)
+                .housekeeping, by: Keepers.holder(gateway.number, life: life), operation)
             gateway.submit([.lease(request)]) { [self] result in
                 guard life == gateway.process.life else { return }
                 isAsking = false
@@ -99,7 +99,7 @@ final class Keepers {
     /// Nobody looks any more, so that the journal comes to rest.
     func end() { isOver = true }
 
-    /// Freezes a gateway while its wish, or what came of that, is on its way.
+    /// Freezes a gateway while its request, or the answer, is on its way.
     fileprivate func freeze(_ process: SimulatedProcess) {
         let (length, life) = (random.spread(.seconds(5), .seconds(40)), process.life)
         simulation.after(random.spread(.milliseconds(1), .milliseconds(30))) { [self] in

@@ -116,7 +116,7 @@ final class SimulatedStream {
         case 1: bytes += noise
         default:
             // The format, the rules or a command: its number and past are those that have counted.
-            let (first, last) = (ClusterEntry.mark.count, ClusterEntry.mark.count + 9)
+            let (first, last) = (ClusterEntry.magic.count, ClusterEntry.magic.count + 9)
             let place = first + random.index(bytes.count - ClusterEntry.headBytes + 9)
             bytes[place < last ? place : place - last + ClusterEntry.headBytes] ^= UInt8(
                 1 + random.index(255))

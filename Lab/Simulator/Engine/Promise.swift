@@ -1,4 +1,4 @@
-/// What a run can break: the promises of DESIGN §1, and what follows from them.
+/// The invariants that a run can violate: the guarantees of the README, and what follows from them.
 package enum Promise: String, CaseIterable, Hashable, Sendable {
     /// What was accepted survives.
     case recorded
@@ -9,25 +9,25 @@ package enum Promise: String, CaseIterable, Hashable, Sendable {
     case acknowledged
     /// An effect takes place once where that is possible, and as often as declared elsewhere.
     case once
-    /// The ledger balances, and agrees with those who count outside of it.
+    /// The ledger balances, and agrees with counts made outside of it.
     case accounted
     /// What a device publishes in a channel is stored in the order in which it was recorded.
     case order
     /// Queues, frames and retries stay within their limits.
     case bounded
-    /// Nobody gets what is not for him, and who may have it gets it.
+    /// A user gets everything that is for him, and nothing else.
     case access
     /// Coverage is what was applied or told gone; answers tile what is missing.
     case coverage
     /// Nothing leaves the server before it is durable.
     case durable
-    /// Who has a working network and an open gate is complete within a bound of time.
+    /// A device with a working network and open gates is complete within a bound of time.
     case alive
     /// The model of the store does what the real one does (tier c).
     case agreement
 }
 
-/// A promise that was broken, and how.
+/// An invariant that was violated, and how.
 package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
     package var promise: Promise
     package var what: String

@@ -143,7 +143,7 @@ struct FreshSearch: Sendable {
         var lines = [
             "",
             "\(total.grouped) schedules (\(tier.name)) from seed \(base) on: "
-                + (holds ? "no promise was broken." : "promises were broken."),
+                + (holds ? "all invariants held." : "invariants were violated."),
         ]
         lines += results.flatMap(\.finds).map { "Replay: \($0.replay)" }
         lines.append("The same seeds again: reprise-lab simulate --fresh --from \(base) …")

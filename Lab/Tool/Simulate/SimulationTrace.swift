@@ -45,7 +45,7 @@ struct SimulationTrace: Encodable {
         lines.append("")
         lines.append(
             outcome.violation.map { terminal.paint("Violated invariant, \($0)", .red) }
-                ?? terminal.paint("All promises hold.", .green))
+                ?? terminal.paint("All invariants hold.", .green))
         return lines.joined(separator: "\n")
     }
 }

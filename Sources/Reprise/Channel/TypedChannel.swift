@@ -17,9 +17,9 @@ public import RepriseWire
 /// A handle costs nothing and stays the same over every account. The first reader, list or
 /// ``subscribe()`` subscribes to the channel.
 public struct TypedChannel<Body: Sendable>: Sendable {
-    /// Its name.
+    /// The channel's name on the server.
     public let name: String
-    /// Its client.
+    /// The client whose signed-in account reads and publishes.
     public let client: RepriseClient
     let codec: BodyCodec<Body>
 
@@ -364,7 +364,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// The other users who type: the current ones, then each change.
     public var typists: AsyncStream<[UserID]> { follow { $0.typists } }
 
-    /// Who of the other members is there: what is known, then each change.
+    /// The presence of the other members: what is known, then each change.
     ///
     /// ```swift
     /// for await presence in ben.presence {
@@ -378,10 +378,10 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// ``presence(of:)``. Else it is `refused`, with the reason.
     public var presence: AsyncStream<ChannelPresence> { follow { $0.presence } }
 
-    /// Who of some members is there, likewise, also in a large channel.
+    /// The presence of some members, as ``presence``, also in a large channel.
     ///
     /// - Parameter users: at most 100; of more those who come first by name.
-    /// - Returns: what is known of them; who is no member is left out.
+    /// - Returns: what is known of them; users who are no members are left out.
     public func presence(of users: Set<UserID>) -> AsyncStream<ChannelPresence> {
         follow { $0.presence(of: users) }
     }

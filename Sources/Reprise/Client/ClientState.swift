@@ -1,7 +1,7 @@
 public import RepriseCore
 public import RepriseWire
 
-/// What has become of a client's journal.
+/// Whether a client's journal is open, waits for the disk, or has failed.
 public enum ClientState: Hashable, Sendable {
     /// Nothing has needed it yet.
     case idle

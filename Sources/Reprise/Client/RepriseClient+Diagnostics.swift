@@ -4,7 +4,7 @@ public import RepriseWire
 
 /// The figures of a client at one moment, for a debug screen or a report.
 public struct ClientDiagnostics: Sendable {
-    /// The connection.
+    /// The connection's state, its last error and its counters.
     public internal(set) var connection: ConnectionDiagnostics
     /// The channels that are subscribed to, with what the device has of each.
     public internal(set) var channels: [ChannelName: ChannelDiagnostics]

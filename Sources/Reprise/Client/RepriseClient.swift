@@ -44,7 +44,7 @@ public final class RepriseClient: Sendable {
 
     // MARK: Running
 
-    /// What has become of the journal.
+    /// Whether the journal is open, waits for the disk, or has failed.
     public var state: ClientState { accounts.states.value }
 
     /// The states: the current one, then each change.

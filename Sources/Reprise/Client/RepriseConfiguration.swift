@@ -70,7 +70,7 @@ public struct RepriseConfiguration: Sendable {
 
     // MARK: Beneath
 
-    /// The journal.
+    /// The journal's limits, retention and retries.
     public var journal = Journal.Configuration()
     /// The app's own kinds of entries.
     public var kinds: [EntryKind] = []

@@ -28,7 +28,7 @@ struct ChatSnapshot: Hashable, Sendable {
     /// The channel's own trouble, for people.
     var trouble: String?
     var typists: [String] = []
-    /// Who of the others is there, for people; nil where the server does not tell it.
+    /// The others' presence, for people; nil where the server does not offer it.
     var presence: String?
     /// How many messages of others the person has not read, on whichever device.
     var unread: Int64 = 0

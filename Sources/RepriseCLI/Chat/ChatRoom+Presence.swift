@@ -3,7 +3,7 @@ import RepriseCommandLine
 import RepriseCore
 import RepriseWire
 
-/// Who of the others is there, where the server tells it.
+/// The others' presence, where the server offers it.
 extension ChatRoom {
     func presenceChanged(_ presence: ChannelPresence) {
         self.presence = presence.users

@@ -263,7 +263,7 @@ struct TraceJournal {
         return steps
     }
 
-    /// Who has received or read a sequence, of some users' positions.
+    /// The users who have received or read a sequence, by their positions.
     static func receipts(
         _ positions: [ServerFrame.Position], of seq: Int64, in place: TraceStep.Place
     ) -> TraceStep? {

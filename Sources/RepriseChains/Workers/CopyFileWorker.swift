@@ -10,9 +10,9 @@ import RepriseCore
 public struct CopyFileWorker: Worker {
     /// The input of a copy.
     public struct Input: Codable, Hashable, Sendable {
-        /// Which file.
+        /// The file to read, in the sandbox.
         public var source: SandboxPath
-        /// The destination.
+        /// Where it is afterwards, in the sandbox; complete or absent.
         public var destination: SandboxPath
         /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool

@@ -17,7 +17,7 @@ public struct DownloadWorker: Worker {
     public struct Input: Codable, Hashable, Sendable {
         /// `https://` or `http://`.
         public var url: String
-        /// The destination.
+        /// Where the file is afterwards, in the sandbox; complete or absent.
         public var destination: SandboxPath
         /// Names and values; they are written into the journal, so tokens belong into the
         /// credentials of ``StandardWorkers``.

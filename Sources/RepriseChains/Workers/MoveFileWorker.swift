@@ -9,9 +9,9 @@ import RepriseCore
 public struct MoveFileWorker: Worker {
     /// The input of a move.
     public struct Input: Codable, Hashable, Sendable {
-        /// Which file.
+        /// The file to move, in the sandbox.
         public var source: SandboxPath
-        /// The destination.
+        /// Where it is afterwards, in the sandbox; complete or absent.
         public var destination: SandboxPath
         /// Whether an existing file is replaced; else it is an error.
         public var replaces: Bool

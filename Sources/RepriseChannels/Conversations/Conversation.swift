@@ -14,7 +14,7 @@ public struct Conversation: Identifiable, Hashable, Sendable {
         case member
     }
 
-    /// The channel.
+    /// The channel that has its messages.
     public let channel: ChannelName
     /// Its title; nil: none was given.
     public let title: String?

@@ -37,11 +37,11 @@ public struct ChannelMessage: Identifiable, Hashable, Sendable {
     public let body: [UInt8]
     /// Whether an edit has replaced its first body.
     public let isEdited: Bool
-    /// Whether it is deleted.
+    /// Whether it is deleted: then ``body`` is `null`.
     public let isDeleted: Bool
     /// Whether the user of this device published it.
     public let isMine: Bool
-    /// Its status.
+    /// Whether it is sent, delivered, read or refused.
     public let status: Status
 
     /// The body as text.

@@ -5,7 +5,7 @@ public import RepriseWire
 public struct DeadLetter: Identifiable, Hashable, Sendable {
     /// The message's id, also when it is sent again.
     public let id: EntryID
-    /// Its channel.
+    /// The channel that it was published to.
     public let channel: ChannelName
     /// Its change to an earlier message; nil for a message of its own.
     public let change: MessageChange<EntryID>?

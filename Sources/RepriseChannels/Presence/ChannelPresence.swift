@@ -18,7 +18,7 @@ public enum ChannelPresence: Hashable, Sendable {
 }
 
 extension Channel {
-    /// Who of the other members is there: what is known, then each change.
+    /// The presence of the other members: what is known, then each change.
     ///
     /// The device asks the server for it as long as somebody iterates: end it when it is not shown
     /// any more. In a channel of more than ``RepriseWire/WireLimits/watchedUsers`` members it is
@@ -26,7 +26,7 @@ extension Channel {
     /// must be a member. Buffers the newest value; older ones are dropped.
     public var presence: AsyncStream<ChannelPresence> { channels.presenceWatch.watch(name, nil) }
 
-    /// Who of some members is there, likewise.
+    /// The presence of some members, as ``presence``.
     ///
     /// - Parameter users: at most ``RepriseWire/WireLimits/watchedUsers``; of more those who come
     ///   first by name.

@@ -66,7 +66,7 @@ public struct HTTPCall: Hashable, Sendable, Codable {
     public var url: String
     /// Names and values.
     public var headers: [String: String]
-    /// The body.
+    /// The content to send, from memory or from a file.
     public var body: Body
     /// The timeout without any byte in or out.
     public var timeout: Duration

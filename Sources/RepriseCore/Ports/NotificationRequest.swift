@@ -2,7 +2,7 @@
 public struct NotificationRequest: Hashable, Sendable, Codable, Identifiable {
     /// The app's name for it; adding another of this name replaces it, even if it is already shown.
     public var id: String
-    /// The content.
+    /// Title, text, sound, badge, and the payload that a tap brings back.
     public var content: NotificationContent
     /// The trigger; nil: at once, or a remote notification.
     public var trigger: NotificationTrigger?
@@ -22,7 +22,7 @@ public struct NotificationRequest: Hashable, Sendable, Codable, Identifiable {
 
 /// A notification that was shown or is about to be, shaped after `UNNotification`.
 public struct DeliveredNotification: Hashable, Sendable, Codable {
-    /// The request.
+    /// The request, or what a push carried, as the system keeps it.
     public var request: NotificationRequest
     /// When it was delivered, by the device's calendar.
     public var date: WallTime
@@ -52,7 +52,7 @@ public struct NotificationResponse: Hashable, Sendable, Codable {
         case text(String, answer: String)
     }
 
-    /// The notification.
+    /// The notification that the person responded to.
     public var notification: DeliveredNotification
     /// The chosen action.
     public var action: Action

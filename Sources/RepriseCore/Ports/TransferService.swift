@@ -30,7 +30,7 @@ public protocol TransferService: Sendable {
 
 /// A transfer to start, shaped after `URLSessionDownloadTask` and `URLSessionUploadTask`.
 public struct TransferRequest: Hashable, Sendable, Codable, Identifiable {
-    /// The direction.
+    /// Download or upload, with the file of an upload.
     public enum Direction: Hashable, Sendable, Codable {
         /// From the server into a file of the system.
         case download
@@ -40,7 +40,7 @@ public struct TransferRequest: Hashable, Sendable, Codable, Identifiable {
 
     /// The app's name for it: 1 to 128 bytes.
     public var id: String
-    /// The direction.
+    /// Whether the server or the app sends the content.
     public var direction: Direction
     /// `http://` or `https://`.
     public var url: String
@@ -81,7 +81,7 @@ public struct Transfer: Hashable, Sendable, Codable, Identifiable {
 
     /// The app's name for it.
     public var id: String
-    /// Its state.
+    /// Whether it runs or how it ended.
     public var state: State
     /// How many bytes of the content are transferred.
     public var bytes: Int64

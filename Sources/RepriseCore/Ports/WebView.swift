@@ -61,7 +61,7 @@ public protocol HostedWebView: Sendable {
     func close() async
 }
 
-/// An event of a web view.
+/// A message of the page, or the end of its process.
 public enum WebViewEvent: Hashable, Sendable {
     /// The page sent a message: UTF-8, at most 1 MiB. Messages of a frame within the page, or of
     /// another page, are ignored.

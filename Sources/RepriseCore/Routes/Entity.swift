@@ -32,7 +32,7 @@ public struct Entity: Hashable, Sendable, Codable, Identifiable {
     public var state: State
     /// Its owner; nil: the app has only one person.
     public var owner: String?
-    /// Its parts.
+    /// The parts that a route may lead to.
     public var parts: [Part]
 
     /// Describes an entity.

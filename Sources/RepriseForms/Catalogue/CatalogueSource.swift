@@ -1,7 +1,7 @@
 public import RepriseCore
 import RepriseWire
 
-/// A source of catalogues.
+/// Where the app's catalogue of forms comes from: a server or the app itself.
 public struct CatalogueSource: Sendable {
     enum Answer: Sendable {
         case unchanged

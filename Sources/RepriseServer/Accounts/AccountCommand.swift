@@ -45,17 +45,17 @@ package struct AccountEffects: Hashable, Sendable {
         package var user: UserID?
     }
 
-    /// Whose grants have changed.
+    /// The channel, and the user, whose grants have changed.
     package var access: AccessChange?
-    /// Whose unread messages are others now.
+    /// The user and channel whose unread count has changed.
     package var unread: Reader?
-    /// Where a user stands now.
+    /// A user's new position.
     package var moved: Move?
     /// The number of pushes that were queued for a user's other devices.
     package var dismissals = 0
-    /// Whether directories have something to tell.
+    /// Whether rows were written that a directory has to tell.
     package var isTold = false
-    /// Who hides now, or does not any more.
+    /// A user who has begun or ceased to hide his presence.
     package var hiding: Hiding?
 
     package struct Hiding: Hashable, Sendable {

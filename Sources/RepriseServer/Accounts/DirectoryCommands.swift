@@ -7,7 +7,7 @@ package struct NoteTold: JournaledCommand {
     package static let tag: UInt8 = 28
     /// The changes' numbers.
     package var numbers: [Int64]
-    /// Whose directories they were.
+    /// The users whose directories were told.
     package var users: [UserID]
 
     package init(_ numbers: [Int64], of users: Set<UserID> = []) {

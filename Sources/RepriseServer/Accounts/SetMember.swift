@@ -5,7 +5,7 @@ package import RepriseWire
 /// Adds a member, who has joined at the channel's head; or changes an existing member's role and
 /// keeps `joined` and `since`.
 ///
-/// Who manages the channel may add anybody; a user who reads it may join, without becoming an
+/// A manager of the channel may add any user; a user who reads it may join, without becoming an
 /// owner. Where channels that nobody made are public, this creates a record of a public channel
 /// without an owner.
 package struct SetMember: AccountCommand {
@@ -81,7 +81,7 @@ package struct SetMember: AccountCommand {
 
 /// Ends a membership; the user's positions stay.
 ///
-/// Who manages the channel may end any, a user their own.
+/// A manager of the channel may end any membership, a user their own.
 package struct RemoveMember: AccountCommand {
     package var user: UserID
     package var channel: ChannelName

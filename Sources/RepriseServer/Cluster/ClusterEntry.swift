@@ -4,7 +4,7 @@ package import RepriseCore
 ///
 /// | field | bytes |
 /// |---|---|
-/// | mark, `RpJn` | 4 |
+/// | magic number, `RpJn` | 4 |
 /// | format | 1 |
 /// | rules | 8 |
 /// | session, n | 8 each |
@@ -20,7 +20,7 @@ package import RepriseCore
 /// version that cannot read its commands, and a skipped one counts in every version.
 package struct ClusterEntry: Sendable {
     /// Tells an entry from what somebody else has published there.
-    package static let mark = Array("RpJn".utf8)
+    package static let magic = Array("RpJn".utf8)
     /// The layout of an entry.
     package static let format: UInt8 = 1
     /// What an entry's head says; how commands are applied: see ``ClusterRules``.
@@ -61,7 +61,7 @@ package struct ClusterEntry: Sendable {
         base: JournalPosition, commands: [[UInt8]]
     ) -> [UInt8] {
         var writer = BinaryWriter()
-        writer.writeRaw(mark)
+        writer.writeRaw(magic)
         writer.write(format)
         writer.write(rules)
         writer.write(session)
@@ -103,7 +103,7 @@ package struct ClusterEntry: Sendable {
             throw RepriseError(.tooLarge, "An entry has \(bytes.count) bytes.")
         }
         var reader = BinaryReader(bytes)
-        guard try reader.raw(Self.mark.count) == Self.mark else {
+        guard try reader.raw(Self.magic.count) == Self.magic else {
             throw RepriseError(.malformed, "It is no entry.")
         }
         let format = try reader.byte()

@@ -8,7 +8,7 @@ package enum LeaseRole: UInt8, CaseIterable, Sendable {
     case base = 4
 }
 
-/// Who does it, as far as the journal is applied.
+/// The holder of a lease, as far as the journal is applied.
 package struct Lease: Hashable, Sendable {
     /// The holder's random number.
     package var holder: Int64
@@ -27,7 +27,7 @@ package struct Lease: Hashable, Sendable {
 
 /// What a gateway asks of a lease.
 package struct LeaseRequest: Hashable, Sendable {
-    package enum Wish: Hashable, Sendable {
+    package enum Operation: Hashable, Sendable {
         case claim
         case renew(grant: Int64)
         case release(grant: Int64)
@@ -35,16 +35,16 @@ package struct LeaseRequest: Hashable, Sendable {
 
     package var role: LeaseRole
     package var holder: Int64
-    package var wish: Wish
+    package var operation: Operation
 
-    package init(_ role: LeaseRole, by holder: Int64, _ wish: Wish) {
-        (self.role, self.holder, self.wish) = (role, holder, wish)
+    package init(_ role: LeaseRole, by holder: Int64, _ operation: Operation) {
+        (self.role, self.holder, self.operation) = (role, holder, operation)
     }
 
     func write(to writer: inout BinaryWriter) {
         writer.write(role.rawValue)
         writer.write(holder)
-        switch wish {
+        switch operation {
         case .claim: writer.write(UInt8(0))
         case .renew(let grant):
             writer.write(UInt8(1))
@@ -63,9 +63,9 @@ package struct LeaseRequest: Hashable, Sendable {
         self.role = role
         holder = try reader.integer()
         switch try reader.byte() {
-        case 0: wish = .claim
-        case 1: wish = .renew(grant: try reader.integer())
-        case 2: wish = .release(grant: try reader.integer())
+        case 0: operation = .claim
+        case 1: operation = .renew(grant: try reader.integer())
+        case 2: operation = .release(grant: try reader.integer())
         case let other: throw ClusterEntry.unknown("a request for a lease \(other)")
         }
     }
@@ -73,10 +73,9 @@ package struct LeaseRequest: Hashable, Sendable {
 
 /// Decides when a gateway asks for a lease, and how long it may act by it.
 ///
-/// The journal says who has it; how long ago that was is measured by one's own uptime, since clocks
-/// differ: a lease that has not changed here for its whole time is free. The holder acts only for
-/// ``ClusterLimits/leaseActs`` since it *sent* its last granted wish, which ends before the journal
-/// lets it go.
+/// The journal says who has it. Clocks differ, so each gateway measures by its own uptime: a lease
+/// that it has not seen change for ``ClusterLimits/leaseTime`` is free; a holder acts for
+/// ``ClusterLimits/leaseActs`` since it *sent* its last granted request, which is shorter.
 package struct LeaseMachine: Sendable {
     package enum Action: Hashable, Sendable {
         case claim
@@ -85,7 +84,7 @@ package struct LeaseMachine: Sendable {
 
     private var seen: Lease?
     private var seenSince: Duration
-    private let patience: Duration
+    private let freeAfter: Duration
     private var grant: Int64?
     private var actsUntil: Duration
     private var askedAt: Duration
@@ -95,14 +94,14 @@ package struct LeaseMachine: Sendable {
     ///   - jitter: from 0 up to 1, so that not all claim a free lease at the same moment.
     package init(now: Duration, jitter: Double) {
         seenSince = now
-        patience = ClusterLimits.leaseTime + ClusterLimits.leaseJitter * jitter
+        freeAfter = ClusterLimits.leaseTime + ClusterLimits.leaseJitter * jitter
         (actsUntil, askedAt) = (now, now)
     }
 
     /// The grant by which this gateway may act now.
     package func grant(now: Duration) -> Int64? { now < actsUntil ? grant : nil }
 
-    /// Called every ``ClusterLimits/leaseLook``, unless a wish is under way.
+    /// Called every ``ClusterLimits/leaseLook``, unless a request is under way.
     ///
     /// - Parameters:
     ///   - lease: the journal's, as far as it is applied here; nil if nobody has it.
@@ -114,14 +113,14 @@ package struct LeaseMachine: Sendable {
             return now - askedAt >= ClusterLimits.leaseRenewal ? .renew(grant: grant) : nil
         }
         grant = nil
-        return lease == nil || now - seenSince >= patience ? .claim : nil
+        return lease == nil || now - seenSince >= freeAfter ? .claim : nil
     }
 
-    /// A wish was granted or refused; one that is not answered changes nothing.
+    /// A request was granted or refused; one that is not answered changes nothing.
     ///
     /// - Parameters:
     ///   - grant: the granted lease's; nil if it was refused.
-    ///   - asked: when the wish was sent.
+    ///   - asked: when the request was sent.
     package mutating func answered(_ grant: Int64?, asked: Duration) {
         self.grant = grant
         askedAt = asked

@@ -125,8 +125,8 @@ package final class ClusterLeases: Sendable {
     }
 
     /// - Returns: the grant, or nil in it if it was refused; nil if nobody knows.
-    private func ask(_ role: LeaseRole, _ wish: LeaseRequest.Wish) async -> Int64?? {
-        let outcomes = try? await submit([.lease(LeaseRequest(role, by: holder, wish))])
+    private func ask(_ role: LeaseRole, _ operation: LeaseRequest.Operation) async -> Int64?? {
+        let outcomes = try? await submit([.lease(LeaseRequest(role, by: holder, operation))])
         guard case .leased(let grant)? = outcomes?.first else { return .none }
         return .some(grant)
     }

@@ -346,7 +346,7 @@ package final class ClusterView: Sendable {
         }
     }
 
-    /// Who has a lease.
+    /// The holder of a lease; nil: it is free.
     package func lease(_ role: LeaseRole) -> Lease? {
         state.withLock { $0.applier.leases.leases[role] }
     }

@@ -1,7 +1,7 @@
 import GRDB
 import RepriseCore
 
-/// Who has which lease, as far as the journal is applied: decided by its order and its time alone.
+/// The holder of each lease, as far as the journal is applied: its order and time alone decide.
 struct GrantedLeases: Sendable {
     private(set) var leases: [LeaseRole: Lease] = [:]
 
@@ -18,7 +18,7 @@ struct GrantedLeases: Sendable {
     /// Whether what a holder asks for still counts.
     func isCurrent(_ grant: Int64, of role: LeaseRole) -> Bool { leases[role]?.grant == grant }
 
-    /// Decides about a wish, in the open transaction.
+    /// Decides about a request, in the open transaction.
     ///
     /// - Returns: the grant; nil if it is refused.
     mutating func decide(
@@ -26,7 +26,7 @@ struct GrantedLeases: Sendable {
     ) throws -> Int64? {
         let lease = leases[request.role]
         let expires = time.advanced(by: ClusterLimits.leaseTime)
-        switch request.wish {
+        switch request.operation {
         case .claim:
             if let lease, lease.holder != request.holder, lease.expires > time { return nil }
             leases[request.role] = Lease(

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// Who types at another gateway: told beside the journal, since it may be lost.
+/// The users who type at another gateway: sent beside the journal, since it may be lost.
 struct TypingNews: Hashable, Sendable {
     private static let format: UInt8 = 1
 

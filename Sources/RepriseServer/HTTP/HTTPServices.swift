@@ -33,7 +33,7 @@ package struct HTTPServices: Sendable {
     package var endpoints = EndpointGuard()
     /// The metrics of `/metrics`, in Prometheus' text format.
     package var metrics: @Sendable () async throws -> String = { "" }
-    /// Who hides; nil where the server does not tell presence.
+    /// The setting to hide one's presence; nil where the server does not offer presence.
     package var presence: PresenceService?
     /// Makes a backup in the configured folder and returns its name; nil if no folder is
     /// configured.

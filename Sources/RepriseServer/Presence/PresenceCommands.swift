@@ -12,7 +12,7 @@ package struct SetPresence: JournaledCommand {
         (self.isHidden, self.user) = (isHidden, user)
     }
 
-    /// Who hides has not been seen: not even after he shows himself again.
+    /// A user who hides was never seen, also after he shows himself again.
     package func apply(in view: AccountsView) throws {
         if isHidden {
             try view.db.execute(

@@ -18,13 +18,13 @@ struct FanOutScanOrder: Sendable {
     private var order: Deque<ChannelName> = []
     private var ready: Deque<ChannelName> = []
     private var target: [ChannelName: Int64] = [:]
-    private var walking: Set<ChannelName> = []
+    private var scanning: Set<ChannelName> = []
 
     /// The slots that no early scan has begun for.
     private var fresh: Deque<(channel: ChannelName, began: Duration)> = []
     private var earlyReady: Deque<ChannelName> = []
     private var earlyTarget: [ChannelName: Int64] = [:]
-    private var earlyWalking: ChannelName?
+    private var earlyScanning: ChannelName?
 
     init(scansEarly: Bool) { self.scansEarly = scansEarly }
 
@@ -80,10 +80,10 @@ struct FanOutScanOrder: Sendable {
 
     /// The next early scan; one at a time, and none of a channel that is scanned anyway.
     mutating func nextEarly() -> (channel: ChannelName, through: Int64)? {
-        while earlyWalking == nil, let channel = earlyReady.popFirst() {
+        while earlyScanning == nil, let channel = earlyReady.popFirst() {
             // ``ended(_:through:)`` comes back to it.
             guard target[channel] == nil, let through = earlyTarget[channel] else { continue }
-            earlyWalking = channel
+            earlyScanning = channel
             return (channel, through)
         }
         return nil
@@ -91,10 +91,10 @@ struct FanOutScanOrder: Sendable {
 
     /// The next scan, of at most ``PushLimits/scans`` at a time.
     mutating func next() -> (channel: ChannelName, through: Int64)? {
-        while walking.count < PushLimits.scans, let channel = ready.popFirst() {
+        while scanning.count < PushLimits.scans, let channel = ready.popFirst() {
             // ``endedEarly(_:through:)`` comes back to it.
-            guard channel != earlyWalking, let through = target[channel],
-                walking.insert(channel).inserted
+            guard channel != earlyScanning, let through = target[channel],
+                scanning.insert(channel).inserted
             else { continue }
             return (channel, through)
         }
@@ -103,7 +103,7 @@ struct FanOutScanOrder: Sendable {
 
     /// A step has ended; the scan continues unless it has reached its target.
     mutating func ended(_ channel: ChannelName, through: Int64?) {
-        walking.remove(channel)
+        scanning.remove(channel)
         guard let wanted = target[channel] else { return }
         guard let through, through >= wanted else { return ready.append(channel) }
         target[channel] = nil
@@ -114,7 +114,7 @@ struct FanOutScanOrder: Sendable {
     ///
     /// One that has failed is done: the other scan follows.
     mutating func endedEarly(_ channel: ChannelName, through: Int64?) {
-        earlyWalking = nil
+        earlyScanning = nil
         if let wanted = earlyTarget[channel], let through, through >= wanted {
             earlyTarget[channel] = nil
         }
@@ -127,7 +127,7 @@ struct FanOutScanOrder: Sendable {
 
     /// A step has failed and is repeated.
     mutating func failed(_ channel: ChannelName) {
-        walking.remove(channel)
+        scanning.remove(channel)
         ready.append(channel)
     }
 }

@@ -19,7 +19,7 @@ public import Reprise
 public final class ClientModel {
     /// The client.
     public let client: RepriseClient
-    /// What has become of the journal.
+    /// Whether the journal is open, waits for the disk, or has failed.
     public private(set) var state: ClientState
     /// The connection to the server.
     public private(set) var connection: ConnectionState = .idle

@@ -46,7 +46,7 @@ package enum ModelCache {
 ///
 /// A model ends when nothing holds it any more, so hold it in a view's `let`, or in `@State`.
 extension RepriseClient {
-    /// Who is signed in, and what has become of the journal and of the connection.
+    /// The signed-in user, and the state of the journal and of the connection.
     @MainActor public var model: ClientModel {
         ModelCache.model(of: self) { ClientModel(self) }
     }

@@ -1,7 +1,7 @@
 public import Observation
 public import Reprise
 
-/// Who of a channel's other members is there, for a screen that shows it.
+/// The presence of a channel's other members, for a screen that shows it.
 ///
 /// ```swift
 /// struct OnlineDot: View {
@@ -17,7 +17,7 @@ public import Reprise
 /// The device asks the server as long as the model exists: let the view that shows it own it.
 @MainActor @Observable
 public final class PresenceModel {
-    /// What is known.
+    /// What the server has told: of each user the state, and when he was seen.
     public private(set) var presence = ChannelPresence.unknown
 
     @ObservationIgnored private let watches = Watches()

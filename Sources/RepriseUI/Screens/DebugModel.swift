@@ -14,7 +14,7 @@ public import Reprise
 /// 100 dead letters.
 @MainActor @Observable
 public final class DebugModel {
-    /// What is shown, in order.
+    /// The sections, in the order of the screen.
     public private(set) var sections: [DebugSection] = []
     /// Why the figures cannot be read, or what a person asked for cannot be done; nil: nothing.
     public private(set) var fault: RepriseError?

@@ -7,7 +7,7 @@ public struct DebugSection: Identifiable, Hashable, Sendable {
     public struct Row: Identifiable, Hashable, Sendable {
         /// Unique in its section.
         public let id: String
-        /// What it is about.
+        /// The name of the figure.
         public let title: String
         /// Its value.
         public let value: String

@@ -55,13 +55,7 @@ struct RecordedNamesTests {
 
     @Test("every error code, and the exit status that the tool makes of it")
     func codes() throws {
-        let codes: [RepriseError.Code] = [
-            .journalOwned, .ownershipLost, .journalNewer, .notAJournal, .notWritable, .diskFull,
-            .diskFailed, .busy, .corrupt, .closed, .unknownKind, .noSuchEntry, .tooLarge, .full,
-            .malformed, .badChannelName, .badID, .badConfiguration, .unreachable, .notReprise,
-            .refused, .untrusted, .unauthorized, .tokenExpired, .forbidden, .wrongUser, .timedOut,
-            .portInUse, .unavailable, .badAddress, .duplicateReader, .duplicateChain,
-        ]
+        let codes = RepriseError.Code.Known.allCases.map { RepriseError.Code($0.rawValue) }
         let ends = (0...255).compactMap { ExitStatus(rawValue: Int32($0))?.rawValue }
         try Recording(name: "codes.txt").check(
             codes.map { "\($0.name) \(ExitStatus($0).rawValue)" } + ends.map { "exit \($0)" })

@@ -112,7 +112,7 @@ struct AdmissionMachineTests {
         let strange: [[UInt8]] = [
             [], Array("hello".utf8), Array(whole.dropLast()), whole + [0],
             // No version has a shorter head.
-            ClusterEntry.mark + [9], later(whole.prefix(ClusterEntry.headBytes - 1)),
+            ClusterEntry.magic + [9], later(whole.prefix(ClusterEntry.headBytes - 1)),
             [UInt8](repeating: 0, count: ClusterLimits.entryBytes + 1),
         ]
         for (index, bytes) in strange.enumerated() {
@@ -128,7 +128,7 @@ struct AdmissionMachineTests {
     /// As a later format.
     private func later(_ bytes: some Sequence<UInt8>) -> [UInt8] {
         var bytes = Array(bytes)
-        bytes[ClusterEntry.mark.count] = 2
+        bytes[ClusterEntry.magic.count] = 2
         return bytes
     }
 

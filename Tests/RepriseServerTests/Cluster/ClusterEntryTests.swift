@@ -94,7 +94,7 @@ struct ClusterEntryTests {
             session: 0, n: 1, clock: WallTime(milliseconds: 1_800_000_000_123), base: .start,
             commands: [.session(nonce: 1, name: "")]
         ).bytes
-        bytes[ClusterEntry.mark.count] = 2
+        bytes[ClusterEntry.magic.count] = 2
         return bytes
     }
 

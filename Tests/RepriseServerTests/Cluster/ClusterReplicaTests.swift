@@ -316,11 +316,11 @@ struct ClusterReplicaTests {
     @Test("A lease has one holder, whose wishes end with it", .limit("cluster.lease"))
     func leases() async throws {
         try await Self.run { store in
-            func ask(_ gateway: Int, _ wish: LeaseRequest.Wish) async throws -> Int64? {
-                let request = LeaseRequest(.housekeeping, by: Int64(gateway + 1), wish)
+            func ask(_ gateway: Int, _ operation: LeaseRequest.Operation) async throws -> Int64? {
+                let request = LeaseRequest(.housekeeping, by: Int64(gateway + 1), operation)
                 let outcome = try await store.gateways[gateway].replica.submit([.lease(request)])
                 guard case .leased(let grant)? = outcome.first else {
-                    throw RepriseError(.internal, "A wish came to \(outcome).")
+                    throw RepriseError(.internal, "A request came to \(outcome).")
                 }
                 return grant
             }

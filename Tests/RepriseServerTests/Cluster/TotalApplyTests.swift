@@ -93,6 +93,16 @@ struct TotalApplyTests {
         await writer.view.close()
     }
 
+    /// Those of ``ClusterEntryTests``, which has one with each tag.
+    @Test("Each command that there is, alone in an entry")
+    func each() async throws {
+        try await expectTotal { writer in
+            for command in try ClusterEntryTests.commands() {
+                #expect(try writer.write([command]) != nil, "\(command)")
+            }
+        }
+    }
+
     @Test("Numbers at their bounds, in every command that has some")
     func numbers() async throws {
         try await expectTotal { writer in

@@ -73,6 +73,7 @@ struct ClusterTests {
             (.clusterStartsBlindly, 76),
             (.clusterForgetsPast, 2),
             (.clusterStopsForOthers, 2),
+            (.clusterStopsAtNoise, 4),
             (.clusterUnfencedHolder, 284),
             (.clusterLeaseFromAnswer, 446),
             (.clusterPurgesEarly, 18),
