@@ -18,7 +18,7 @@ struct SimulateTests {
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
-        #expect(workloads.count == 11)
+        #expect(workloads.count == 12)
         for workload in workloads {
             #expect(workload["schedules"] as? Int == 8)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)

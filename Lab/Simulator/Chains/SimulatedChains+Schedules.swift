@@ -19,7 +19,7 @@ extension SimulatedChains {
                 return delivery.end(ending, nil)
             }
             let run: Result<NewChain, any Error> = Result {
-                try row.newRun(app.definition) { app.workers.contains($0) }
+                try row.newRun(app.definition, id: schedules.newRun()) { app.workers.contains($0) }
             }
             let command = Command(row: row, entry: delivery.entry.id, run: run)
             if mutation == .chainRunApart, case .success(let chain) = run,

@@ -16,7 +16,8 @@ final class SimulatedSchedules {
     /// What the app says at each launch; that there is no schedule of the other names.
     private var said: [String: ScheduleSaying] = [:]
     /// Kills that wait for a run to begin.
-    private var waylays: [Fault]
+    private var pendingKills: [Fault]
+    private var runs = 0
 
     init(_ simulation: Simulation, _ device: ChainsDevice, index: Int) {
         (self.simulation, self.device) = (simulation, device)
@@ -24,13 +25,19 @@ final class SimulatedSchedules {
         let faults = simulation.schedule.faults.filter {
             $0.target % simulation.schedule.devices == index
         }
-        waylays = faults.filter { [.killDevice, .powerLossDevice].contains($0.kind) }
+        pendingKills = faults.filter { [.killDevice, .powerLossDevice].contains($0.kind) }
         checker = SchedulesChecker(
             simulation, name: "device \(index)", clock: device.process.clock, faults: faults)
         for (number, name) in Self.names.enumerated() {
             said[name] = ScheduleSaying(name, number: number, &random)
         }
         checkLater()
+    }
+
+    /// The next run's id.
+    func newRun() -> String {
+        runs += 1
+        return "\(device.process.name.last ?? "0")-schedule-\(runs)"
     }
 
     private func checkLater() {
@@ -178,10 +185,11 @@ final class SimulatedSchedules {
     ///
     /// By chance alone hardly any falls between two effects of a run's beginning.
     func runBegins(in process: SimulatedProcess) {
-        guard process === device.process, let fault = waylays.first, fault.at <= simulation.now,
+        guard process === device.process, let fault = pendingKills.first,
+            fault.at <= simulation.now,
             simulation.now < simulation.schedule.length
         else { return }
-        waylays.removeFirst()
+        pendingKills.removeFirst()
         let isPower = fault.kind == .powerLossDevice
         process.arm(after: Int(fault.bits >> 24 % 6)) { [self] in
             simulation.met(fault.kind)

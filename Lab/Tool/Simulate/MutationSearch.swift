@@ -69,7 +69,7 @@ struct MutationSearch: Sendable {
 extension MutationSearch.Disposition {
     fileprivate func text(_ terminal: Terminal) -> String {
         let found = seed.map { "seed \($0)".left(11) + (promise ?? "") }
-        return mutation.left(33) + workload.left(11)
+        return mutation.left(33) + workload.left(17)
             + (found ?? terminal.paint("NOT DETECTED by \(schedules) seeds", .red))
     }
 }

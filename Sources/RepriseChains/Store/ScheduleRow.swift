@@ -90,7 +90,8 @@ package struct ScheduleRow: Sendable {
     ///
     /// - Throws: why this version of the app cannot start it.
     package func newRun(
-        _ chain: (any ChainDefinition)?, hasWorker: (String) -> Bool
+        _ chain: (any ChainDefinition)?, id: String = EntryID.random().text,
+        hasWorker: (String) -> Bool
     ) throws -> NewChain {
         guard let chain else {
             throw RepriseError(.unavailable, "No chain named \(definition) is registered.")
@@ -98,7 +99,7 @@ package struct ScheduleRow: Sendable {
         let plan = try chain.plan(for: input)
         if let missing = plan.missingWorker(hasWorker) { throw missing }
         return NewChain(
-            id: EntryID.random().text, definition: chain.name, version: chain.version,
+            id: id, definition: chain.name, version: chain.version,
             plan: plan, input: input, name: name, onConflict: .keep, constraints: constraints,
             delay: nil, deadline: deadline)
     }
