@@ -88,7 +88,7 @@ package struct RouteReading: Sendable {
         let path = rest.prefix { $0 != "?" }
         var parts: [String] = []
         for part in path.split(separator: "/", omittingEmptySubsequences: true) {
-            guard let text = part.removingPercentEncoding else {
+            guard let text = part.percentDecoded else {
                 return .malformed(.invalid(field: "link"))
             }
             parts.append(text)
@@ -125,7 +125,7 @@ package struct RouteReading: Sendable {
         for member in text.split(separator: "&") {
             let sides = member.split(separator: "=", maxSplits: 1)
             guard sides.count == 2 else { continue }
-            members[String(sides[0])] = sides[1].removingPercentEncoding
+            members[String(sides[0])] = sides[1].percentDecoded
         }
         return members
     }

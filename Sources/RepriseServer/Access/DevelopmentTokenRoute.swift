@@ -1,4 +1,3 @@
-import Foundation
 import HTTPTypes
 package import Hummingbird
 package import RepriseCore
@@ -33,7 +32,7 @@ package struct DevelopmentTokenRoute: Sendable {
         guard let name = parameters["user"].map(String.init) else {
             throw RepriseError(.malformed, "Say for whom: \(Self.path)?user=ada.")
         }
-        let user = try UserID(name.removingPercentEncoding ?? name)
+        let user = try UserID(name.percentDecoded ?? name)
         let lifetime = try lifetime(parameters["seconds"])
         let now = clock.wall()
         let isAdmin = parameters["scope"]?.split { $0 == " " || $0 == "+" }.contains("admin")

@@ -1,4 +1,3 @@
-import Foundation
 import Hummingbird
 import RepriseCore
 import RepriseWire
@@ -28,7 +27,7 @@ struct HTTPRouteCall: Sendable {
     func id(_ name: String) throws -> EntryID { try EntryID(try decoded(name, .badID)) }
 
     private func decoded(_ name: String, _ code: RepriseError.Code) throws -> String {
-        guard let text = parameters.get(name)?.removingPercentEncoding else {
+        guard let text = parameters.get(name)?.percentDecoded else {
             throw RepriseError(code, "The path has a percent sign that does not encode anything.")
         }
         return text

@@ -117,7 +117,7 @@ extension MemoryServer: HTTPTransport {
     private func respond(to request: HTTPCall, _ state: inout State) -> Answer {
         guard let url = URLComponents(string: request.url) else { return .notFound }
         let path = url.percentEncodedPath.split(separator: "/").map {
-            String($0).removingPercentEncoding ?? ""
+            String($0).percentDecoded ?? ""
         }
         guard path.first == "v1", path.count > 1 else { return .notFound }
         if path[1] == "forms" { return forms(request, state) }

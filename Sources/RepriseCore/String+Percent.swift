@@ -1,0 +1,26 @@
+extension StringProtocol {
+    /// The text with its escapes decoded (RFC 3986 §2.1); nil if one is none, or the bytes are not
+    /// UTF-8.
+    ///
+    /// Foundation's `removingPercentEncoding` drops a byte order mark at the beginning: two names
+    /// would be one.
+    package var percentDecoded: String? {
+        var bytes: [UInt8] = []
+        var rest = utf8.makeIterator()
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.next().flatMap(Self.hexDigit),
+                let low = rest.next().flatMap(Self.hexDigit)
+            else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        Character(UnicodeScalar(byte)).hexDigitValue.map(UInt8.init)
+    }
+}
