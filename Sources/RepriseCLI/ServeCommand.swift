@@ -236,6 +236,8 @@ struct ServeCommand: AsyncParsableCommand {
             EndingSignals.service,
         ]
         if untilInputEnds { services.append(InputWatch.service) }
+        // At debug it writes each service with all that is in it: kilobytes of our own structures.
+        logger.logLevel = max(logger.logLevel, .info)
         let group = ServiceGroupConfiguration(services: services, logger: logger)
         try await ServiceGroup(configuration: group).run()
     }
