@@ -1,5 +1,4 @@
 import RepriseChannels
-import RepriseCommandLine
 import RepriseCore
 
 extension ConnectionState {
