@@ -43,6 +43,7 @@ struct ChatCommand: AsyncParsableCommand {
             If standard input or output is no terminal, each line of input is a message,
             and each message a line of output, "SEQ USER: TEXT", from where the last run
             stopped; at the end of the input it waits for the server, by default 10 s.
+            A message that the server refuses is kept: `reprise dead-letters` lists it.
 
             The journal is in DIR/USER. Without --journal that is
             $XDG_STATE_HOME/reprise/chat, or ~/.local/state/reprise/chat.
@@ -55,9 +56,9 @@ struct ChatCommand: AsyncParsableCommand {
               reprise chat team --as ada --with bob --with eve --title "The team"
 
             EXIT CODES
-              0 ended; 1 something waits for the server still; 69 no server;
-              75 the same user chats here already; 76 refused; 77 no permission.
-              All: reprise --help
+              0 ended; 1 something waits for the server still; 75 the same user chats
+              here already; 76 a message was refused (both without a terminal); 77 no
+              permission. All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -92,7 +93,14 @@ struct ChatCommand: AsyncParsableCommand {
         } catch let error as RepriseError {
             throw ValidationError(error.line)
         }
-        guard let user = try identity.caller(at: server).user()?.text else {
+        let caller = try identity.caller(at: server)
+        let named: UserID?
+        do {
+            named = try caller.user()
+        } catch let failure as CommandFailure {
+            throw ValidationError(failure.message)
+        }
+        guard let user = named?.text else {
             throw ValidationError("Say who you are: --as USER.")
         }
         guard !user.hasPrefix("."), !user.contains("/") else {
@@ -108,22 +116,15 @@ struct ChatCommand: AsyncParsableCommand {
         let reprise = try await AccountClient.open(
             at: folder, server: server.url, dialer: server.dialer, identity: identity,
             configuration: configuration)
-        let waiting: Int
         do {
             try await JournalUser.expect(identity.user, in: reprise, at: folder.path)
             if !others.isEmpty { try await begin(reprise) }
-            waiting = try await chat(reprise, as: user)
+            try await chat(reprise, as: user)
         } catch {
             await reprise.close()
             throw error
         }
         await reprise.close()
-        guard waiting == 0 else {
-            throw CommandFailure(
-                .incomplete,
-                "\(waiting) messages or changes wait for the server; they are sent at the next "
-                    + "start, or give it longer with --patience.")
-        }
     }
 
     private func folder(of user: String) -> URL {
@@ -149,29 +150,30 @@ struct ChatCommand: AsyncParsableCommand {
                 users: try others.map { try UserID($0) }))
     }
 
-    /// - Returns: how many messages and changes the server does not have yet.
-    private func chat(_ reprise: AccountClient, as user: String) async throws -> Int {
+    private func chat(_ reprise: AccountClient, as user: String) async throws {
         let terminal = RawTerminal()
         defer { terminal?.restore() }
-        return try await Interruption.cancelling {
-            try await withThrowingTaskGroup(of: Int?.self) { group in
+        _ = try await Interruption.cancelling {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     try await reprise.run()
-                    return nil
+                    return false
                 }
                 group.addTask {
-                    guard let terminal else { return try await lines(reprise, as: user) }
+                    guard let terminal else {
+                        try await lines(reprise, as: user)
+                        return true
+                    }
                     var next: String? = channel
                     while let name = next {
                         next = try await screen(name, reprise, as: user, terminal)
                     }
-                    return 0
+                    return true
                 }
                 defer { group.cancelAll() }
-                while let end = try await group.next() { if let end { return end } }
-                return 0
+                while let isOver = try await group.next(), !isOver {}
             }
-        }.value
+        }
     }
 
     /// Shows one channel until the person leaves it.
@@ -203,25 +205,42 @@ struct ChatCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: how many messages and changes the server does not have yet.
-    private func lines(_ reprise: AccountClient, as user: String) async throws -> Int {
+    /// - Throws: ``CommandFailure`` if the server has refused a message, or does not have all yet.
+    private func lines(_ reprise: AccountClient, as user: String) async throws {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
+        let refused = Set(try await lines.refused().map(\.id))
         try await lines.listen()
-        return try await withThrowingTaskGroup(of: Int?.self) { group in
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await room.follow(reprise.channels.connectionStates)
-                return nil
+                return false
             }
             group.addTask {
                 try await lines.watchRefusals()
-                return nil
+                return false
             }
-            group.addTask { try await lines.run() }
+            group.addTask {
+                try await lines.run()
+                return true
+            }
             defer { group.cancelAll() }
-            while let end = try await group.next() { if let end { return end } }
-            return 0
+            while let isOver = try await group.next(), !isOver {}
+        }
+        if let letter = try await lines.refused().first(where: { !refused.contains($0.id) }) {
+            throw CommandFailure(
+                .protocol,
+                "The server refuses the message \(letter.id): \(letter.reason.firstLine) It is kept: "
+                    + "`reprise dead-letters --journal \(folder(of: user).path)` lists it.")
+        }
+        let waiting = try await lines.waiting()
+        guard waiting == 0 else {
+            let state = await room.snapshot.connection.firstLine
+            throw CommandFailure(
+                .incomplete,
+                "Messages or changes that wait for the server: \(waiting) (\(state)). They are sent "
+                    + "at the next start, or give it longer with --patience.")
         }
     }
 }

@@ -64,11 +64,11 @@ struct ServeCommand: AsyncParsableCommand {
               --log-creds; --log-ca for an authority of your own. See docs/cluster.md.
 
             PUSH
-              A message is pushed to a member's device that has no connection, at
-              once, or has not received it within 5 s: by APNs with a .p8 key, its id,
-              the team and the app's bundle id as topic; by Web Push with a key of your
-              own on P-256 and a mailto: or https: URL. --push-dry-run logs pushes and
-              sends none. See docs/push.md.
+              A message is pushed to a member's device that has no connection, within
+              a second, or has not received it within 5 s: by APNs with a .p8 key, its
+              id, the team and the app's bundle id as topic; by Web Push with a key of
+              your own on P-256 and a mailto: or https: URL. --push-dry-run logs pushes
+              and sends none. See docs/push.md.
 
             CONFIGURATION
               Precedence: flags, environment, file.
@@ -236,6 +236,8 @@ struct ServeCommand: AsyncParsableCommand {
             EndingSignals.service,
         ]
         if untilInputEnds { services.append(InputWatch.service) }
+        // At debug it writes each service with all that is in it: kilobytes of our own structures.
+        logger.logLevel = max(logger.logLevel, .info)
         let group = ServiceGroupConfiguration(services: services, logger: logger)
         try await ServiceGroup(configuration: group).run()
     }

@@ -158,6 +158,15 @@ public final class Channels: AppLifeFollower, Sendable {
     /// to prove that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
+    /// The system has woken the app for work: others do not see its user online.
+    package func woken() { presenceWatch.woken() }
+
+    /// As ``foreground()`` for the connection, for work that the system has woken the app for.
+    package func connectInBackground() async {
+        driver.phases.withLock { $0.append(.foreground) }
+        await driver.follow()
+    }
+
     /// Takes the app's new phase.
     ///
     /// - Returns: the work that is left for it.

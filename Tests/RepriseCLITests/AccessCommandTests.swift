@@ -72,6 +72,24 @@ struct AccessCommandTests {
         }
     }
 
+    @Test("a change of a channel leaves its other settings: a private one does not become public")
+    func changedChannel() async throws {
+        try await Self.withDevelopment { _, url in
+            func team(_ settings: String...) async throws -> String {
+                let result = try await Tool.run(
+                    ["channels", "team", "--as", "ada", "--server", url] + settings)
+                #expect(result.status == 0, "\(result.error)")
+                return result.output
+            }
+            _ = try await team("--visibility", "private", "--keep-days", "2")
+            let titled = try await team("--title", "The team", "--keep-messages", "9")
+            #expect(titled.contains("visibility  private"), "\(titled)")
+            #expect(titled.contains("\"messages\":9") && titled.contains("\"seconds\":172800"))
+            let changed = try await team("--history", "since-join")
+            #expect(changed.contains("The team") && changed.contains("private"), "\(changed)")
+        }
+    }
+
     @Test("where nothing answers, every command says so at once")
     func nothingThere() async throws {
         for command in [

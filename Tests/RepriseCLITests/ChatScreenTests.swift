@@ -204,6 +204,9 @@ struct ChatScreenTests {
         }
     }
 
+    @Test("the lines of /help fit into 80 columns", arguments: ChatCommandLine.helpLines)
+    func help(line: String) { #expect(line.count <= 80) }
+
     @Test("a slash begins a command, two begin a message")
     func commands() {
         #expect(ChatCommandLine("hello /there") == .say("hello /there"))

@@ -167,6 +167,21 @@ struct ChatTests {
         #expect(await ada.end() == 0)
     }
 
+    @Test("without a terminal a refused message is an error once, and says where it is kept")
+    func refusedLine() async throws {
+        let scene = try await ChatScene()
+        let closed = try await Tool.run(
+            "channels", "general", "--visibility", "private", "--as", "root", "--server",
+            scene.server.url)
+        #expect(closed.status == 0, "\(closed.error)")
+        let first = try await Tool.run(scene.arguments("ada"), input: Data("let me in\n".utf8))
+        #expect(first.status == 76, "\(first)")
+        #expect(first.error.contains("not for this user"), "\(first.error)")
+        #expect(first.error.contains("`reprise dead-letters --journal "), "\(first.error)")
+        let second = try await Tool.run(scene.arguments("ada"), input: Data())
+        #expect(second.status == 0, "\(second.error)")
+    }
+
     @Test("a refused --with and /with say what the server said, and can be asked again or given up")
     func refusedConversation() async throws {
         let scene = try await ChatScene()
@@ -290,7 +305,8 @@ struct ChatTests {
                 String(repeating: "x", count: 257),
             ], ["chat", "general"], ["chat", "..", "--as", "ada"],
             ["chat", "general", "--as", "../ada"], ["chat", "general", "--as", "a b"],
-            ["chat", "general", "--as", "a", "--token", "x"], ["chat", "general", "--as", ""],
+            ["chat", "general", "--as", "a", "--token", "x"],
+            ["chat", "general", "--token", "a.b.c"], ["chat", "general", "--as", ""],
             ["history"], ["history", "general", "--last", "0"],
             ["history", "general", "--last", "1", "--after", "1"],
             ["history", "general", "--after", "-1"],

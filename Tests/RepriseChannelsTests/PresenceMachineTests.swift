@@ -98,6 +98,15 @@ struct PresenceMachineTests {
         #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
     }
 
+    @Test("an app that the system has woken is idle, until it says that it is in the foreground")
+    func woken() {
+        var machine = PresenceMachine()
+        #expect(machine.woken() == [])
+        #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
+        #expect(machine.phaseChanged(isInBackground: false) == [.send(.presence(.online))])
+        #expect(machine.woken() == [])
+    }
+
     @Test("where all are too many, those who are looked at by name are asked for")
     func tooMany() {
         var machine = connected()

@@ -68,9 +68,9 @@ struct PhoneClockCommand: AsyncParsableCommand {
                                     [--folder DIR] [--json]
             """,
         discussion: """
-            --advance lets time pass at once: notifications and tasks that come due meanwhile
-            come. --set moves the calendar alone, forwards or backwards, as a person does in
-            Settings.
+            --advance lets time pass at once: notifications and tasks that come due
+            meanwhile come. --set moves the calendar alone, forwards or backwards, as a
+            person does in Settings.
 
             EXAMPLES
               reprise-lab phone clock --advance 8h

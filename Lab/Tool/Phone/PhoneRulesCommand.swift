@@ -16,7 +16,8 @@ struct PhoneRulesCommand: AsyncParsableCommand {
               reprise-lab phone rules launchingTap=sceneThenDelegate
 
             EXIT CODES
-              0 done; 69 no phone runs there; 78 no such rule or value. All: reprise-lab --help
+              0 done; 69 no phone runs there; 78 no such rule or value.
+              All: reprise-lab --help
             """)
 
     @Argument(help: ArgumentHelp("A rule to change.", valueName: "name=value"))

@@ -18,8 +18,8 @@ struct PhoneRunCommand: AsyncParsableCommand {
             Killed with SIGKILL it is a phone whose battery was taken out: started again in
             the same folder it remembers all that a device remembers, and its apps are dead.
 
-            Pushes are taken over HTTP on a port of this machine, as APNs takes them. A phone
-            keeps its port while it is free.
+            Pushes are taken over HTTP on a port of this machine, as APNs takes them. A
+            phone keeps its port while it is free.
 
             EXAMPLES
               reprise-lab phone run

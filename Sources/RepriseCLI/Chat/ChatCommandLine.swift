@@ -73,9 +73,10 @@ enum ChatCommandLine: Hashable, Sendable {
     static let helpLines = [
         "/edit TEXT      puts TEXT in the place of your last message",
         "/delete         deletes it; with #2 the last but one: /edit #2 TEXT, /delete #2",
-        "/who            who is there and has read how far   /unread   what you have not read",
-        "/dead           what could not be sent     /retry [ID]   /withdraw [ID]",
-        "/list           your conversations         /go NAME   /with USER   to another one",
+        "/who            who is there, and has read how far",
+        "/unread         how many messages you have not read",
+        "/dead           what could not be sent; /retry [ID], /withdraw [ID]",
+        "/list           your conversations; /go NAME, /with USER: to another one",
         "@NAME           in a message tells NAME, also where the conversation is muted",
         "/quit           ends; what waits is sent next time. // begins a line with /",
     ]

@@ -22,25 +22,28 @@ struct ChatLines: Sendable {
         try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }
     }
 
-    /// Publishes the lines of the standard input until it ends and all is with the server.
-    ///
-    /// - Returns: how many messages and changes are not: they are sent at the next start.
-    func run() async throws -> Int {
+    /// Publishes the lines of the standard input until it ends and all is with the server, or the
+    /// time is over.
+    func run() async throws {
         do { try await publish() } catch is CancellationError {}
         let end = ContinuousClock.now + timeout
         while try await waiting() > 0, .now < end, !Task.isCancelled {
             try? await Task.sleep(for: .milliseconds(10))
         }
-        let left = try await waiting()
         try tell(await room.newRefusals())
-        return left
     }
 
     /// Prints what the server refuses of the conversation, until the task is cancelled.
     func watchRefusals() async throws { try await room.watchRefusals { try tell($0) } }
 
-    /// Messages, and changes of the conversation itself.
-    private func waiting() async throws -> Int {
+    /// The messages that the server has refused, at most a page of them.
+    func refused() async throws -> [DeadLetter] {
+        try await channel.outbox.deadLetters(limit: OutboxLimits.listed)
+    }
+
+    /// How many messages, and changes of the conversation itself, the server does not have yet:
+    /// they are sent at the next start.
+    func waiting() async throws -> Int {
         try await channel.outbox.waiting() + room.waitingChanges()
     }
 

@@ -1,5 +1,4 @@
 import RepriseChannels
-import RepriseCommandLine
 import RepriseCore
 
 extension ConnectionState {
@@ -14,7 +13,8 @@ extension ConnectionState {
         case .suspended: "in the background"
         case .stuck(let error): "cannot write: \(error.message)"
         case .waiting(let delay, let reason):
-            "offline, again in \(delay.shown): \(reason.description)"
+            // Nothing counts down: this stands there until the next attempt.
+            "offline, again within \(delay.components.seconds + 1) s: \(reason.description)"
         case .stopped(let reason): "ended: \(reason.description)"
         }
     }

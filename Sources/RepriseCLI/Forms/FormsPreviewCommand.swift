@@ -10,10 +10,11 @@ struct FormsPreviewCommand: AsyncParsableCommand {
         usage: "reprise forms preview FILE [--port PORT] [--theme FILE] [--dark]",
         discussion: """
             Serves a page on this machine alone, prints its address, and goes on until
-            SIGINT or SIGTERM. The page shows a form in a frame of the size of a phone, drawn
-            by the code that an app's web view runs, and lists what it would tell the
-            app: answers, links, how it was closed. Triggers, caps and windows are left
-            out: the form that is chosen appears at once. Nothing is recorded or sent.
+            SIGINT or SIGTERM. The page shows a form in a frame of the size of a phone,
+            drawn by the code that an app's web view runs, and lists what it would tell
+            the app: answers, links, how it was closed. Triggers, caps and windows are
+            left out: the form that is chosen appears at once. Nothing is recorded or
+            sent.
             After FILE has changed reload the page. --theme shows them in the colours,
             corners and size of a theme (docs/forms/themes.md), --dark in dark.
 

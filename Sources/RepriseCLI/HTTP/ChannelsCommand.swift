@@ -27,9 +27,9 @@ struct ChannelsCommand: AsyncParsableCommand {
         discussion: """
             Without a name: lists the channels that you are a member of, with unread
             counts; an admin sees all. With a name alone: shows one channel. With
-            settings: creates the channel, or replaces all its settings (omitted ones get
-            their defaults). The creator owns it. Channels that were only published to,
-            on a --dev server, are not listed.
+            settings: creates the channel, or changes these; omitted ones get their
+            defaults, or stay as they are. The creator owns it. Channels that were only
+            published to, on a --dev server, are not listed.
 
             EXAMPLES
               reprise channels --as ada
@@ -83,34 +83,50 @@ struct ChannelsCommand: AsyncParsableCommand {
                 cells: Self.cells
             ).print(from: api, ["v1", "channels"], "channels")
         }
+        let body = hasSettings ? settings(after: try await current(channel, api)) : nil
         let answer = try await api.send(
-            hasSettings ? "PUT" : "GET", ["v1", "channels", channel],
-            body: hasSettings ? settings() : nil)
+            hasSettings ? "PUT" : "GET", ["v1", "channels", channel], body: body)
         guard let answer else { return }
         try StandardOutput.write(json ? answer.line : Self.description(answer))
     }
 
-    private func settings() -> [UInt8] {
+    /// The channel as it is; nil: it is not there, or not for this user.
+    private func current(_ channel: String, _ api: ServerAPI) async throws -> HTTPMembers? {
+        let answer = try await api.exchange("GET", ["v1", "channels", channel])
+        switch answer.status {
+        case 200: return try HTTPMembers(answer.body)
+        case 403, 404: return nil
+        default: throw api.failure(answer)
+        }
+    }
+
+    /// All settings: a `PUT` replaces them, and would make a private channel public.
+    private func settings(after current: HTTPMembers?) -> [UInt8] {
+        let kept = current?.raw("retention").flatMap { try? HTTPMembers($0) }
+        let retention: [(StaticString, Int64?)] = [
+            ("messages", keepMessages ?? kept?.integer("messages")),
+            ("seconds", keepDays.map { $0 * 86_400 } ?? kept?.integer("seconds")),
+            ("bytes", kept?.integer("bytes")),
+        ]
+        let history = history.map { $0 == .all ? "all" : "sinceJoin" } ?? current?.text("history")
+        let title = title ?? current?.text("title")
         var writer = JSONWriter()
         writer.object { json in
             json.key("visibility")
-            json.string((visibility ?? .public).rawValue)
+            json.string(visibility?.rawValue ?? current?.text("visibility") ?? "public")
             json.key("history")
-            json.string(history == .sinceJoin ? "sinceJoin" : "all")
+            json.string(history ?? "all")
             if let title {
                 json.key("title")
                 json.string(title)
             }
-            guard keepMessages != nil || keepDays != nil else { return }
+            guard retention.contains(where: { $0.1 != nil }) else { return }
             json.key("retention")
             json.object { json in
-                if let keepMessages {
-                    json.key("messages")
-                    json.integer(keepMessages)
-                }
-                if let keepDays {
-                    json.key("seconds")
-                    json.integer(keepDays * 86_400)
+                for (key, value) in retention {
+                    guard let value else { continue }
+                    json.key(key)
+                    json.integer(value)
                 }
             }
         }

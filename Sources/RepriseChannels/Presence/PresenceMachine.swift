@@ -31,7 +31,8 @@ package struct PresenceMachine: Sendable {
     private var isConnected = false
     private var isOffered = false
     private var isIdle = false
-    private var isInBackground = false
+    /// Nil: the app has not said so.
+    private var isInBackground: Bool?
     /// As the server was told on this connection.
     private var toldIdle = false
     private var asked: [ClientFrame.Watch] = []
@@ -117,6 +118,13 @@ package struct PresenceMachine: Sendable {
         return tell()
     }
 
+    /// The system has woken the app for work: if it has not said where it is, it is in the
+    /// background.
+    package mutating func woken() -> [Action] {
+        isInBackground = isInBackground ?? true
+        return tell()
+    }
+
     /// What is known for a look.
     package func presence(of name: ChannelName, _ names: Set<UserID>?) -> ChannelPresence {
         guard isConnected else { return .unknown }
@@ -142,7 +150,7 @@ package struct PresenceMachine: Sendable {
     }
 
     private mutating func tell() -> [Action] {
-        let isIdle = isIdle || isInBackground
+        let isIdle = isIdle || isInBackground == true
         guard isConnected, isOffered, isIdle != toldIdle else { return [] }
         toldIdle = isIdle
         return [.send(.presence(isIdle ? .idle : .online))]

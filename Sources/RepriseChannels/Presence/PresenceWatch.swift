@@ -45,6 +45,8 @@ final class PresenceWatch: Sendable {
         change { $0.machine.phaseChanged(isInBackground: isInBackground) }
     }
 
+    func woken() { change { $0.machine.woken() } }
+
     func watch(_ channel: ChannelName, _ names: Set<UserID>?) -> AsyncStream<ChannelPresence> {
         let (stream, observer) = AsyncStream.makeStream(
             of: ChannelPresence.self, bufferingPolicy: .bufferingNewest(1))

@@ -44,7 +44,8 @@ package struct BrowserRules: Hashable, Sendable {
         origins found: [String], host: String?, isSecure: Bool, mustBeOurs: Bool
     ) -> String? {
         if knowsOwnName, let host, !isOurName(host) {
-            return "This server is for this machine, and not by that name."
+            return "This server answers to localhost, and to hosts of reprise serve --origin; with "
+                + "--keys or --jwks to any."
         }
         guard mustBeOurs, !found.isEmpty else { return nil }
         guard found.count == 1, let origin = Self.normal(found[0]),

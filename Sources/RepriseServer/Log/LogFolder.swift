@@ -14,9 +14,12 @@ final class LogFolder: Sendable {
     /// Creates a missing folder, and takes the lock.
     ///
     /// Throws ``RepriseCore/RepriseError`` `.notAJournal`, `.notWritable`, `.diskFull`,
-    /// `.diskFailed`, `.journalOwned`, `.corrupt`.
+    /// `.diskFailed`, `.journalOwned`, `.corrupt`, `.badConfiguration`.
     init(_ path: String, _ kind: ServerDatabase) throws {
-        if kind.file != ServerDatabase.accounts.file { try Self.refuseJournal(in: path) }
+        if kind.file != ServerDatabase.accounts.file {
+            try Self.refuseJournal(in: path)
+            try Self.refuseOther(than: kind, in: path)
+        }
         try Self.create(path)
         database = path + "/\(kind.file).sqlite"
         guard !Self.isFolder(database) else {
@@ -69,6 +72,25 @@ final class LogFolder: Sendable {
         throw RepriseError(
             .notAJournal, "The folder \(path) holds the journal of a device.",
             remedy: "Choose another data folder.")
+    }
+
+    /// Refuses to begin a log beside a view, or a view beside a log: neither server would see what
+    /// the other has, which looks like a loss.
+    private static func refuseOther(than kind: ServerDatabase, in path: String) throws {
+        let isView = kind.file == ServerDatabase.view.file
+        let other: ServerDatabase = isView ? .log : .view
+        let files = FileManager.default
+        guard files.fileExists(atPath: path + "/\(other.file).sqlite"),
+            !files.fileExists(atPath: path + "/\(kind.file).sqlite")
+        else { return }
+        throw isView
+            ? RepriseError(
+                .badConfiguration, "The folder \(path) has the messages of a single server.",
+                remedy: "`reprise cluster seed` moves them into a cluster; give --data a folder "
+                    + "of its own.")
+            : RepriseError(
+                .badConfiguration, "The folder \(path) has a gateway's view of a cluster.",
+                remedy: "Start it with the cluster's --log, or give --data a folder of its own.")
     }
 
     /// Releases the lock; a second call does nothing.

@@ -56,8 +56,8 @@ package final class SQLiteMessageLog: MessageLog {
     ///   - configuration: the log's settings.
     /// - Returns: the log, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
-    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`. A damaged file is left unchanged:
-    ///   on a server an operator decides.
+    ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`; `.badConfiguration` for the
+    ///   folder of a gateway. A damaged file is left unchanged: on a server an operator decides.
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {

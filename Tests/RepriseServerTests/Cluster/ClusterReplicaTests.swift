@@ -229,6 +229,21 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("a view does not begin beside a single server's log, nor a log beside a view")
+    func otherServer() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        await (try SQLiteMessageLog.open(at: folder.path)).close()
+        expectError(.badConfiguration) {
+            _ = try ClusterView.open(at: folder.path, epoch: try Epoch("e1"))
+        }
+        #expect(!folder.names.contains("view.sqlite"))
+        folder.remove()
+        await (try ClusterView.open(at: folder.path, epoch: try Epoch("e1"))).close()
+        expectError(.badConfiguration) { _ = try SQLiteMessageLog.open(at: folder.path) }
+        #expect(!folder.names.contains("messages.sqlite"))
+    }
+
     @Test("A publish is decided by the grants at its place in the journal")
     func grants() async throws {
         try await Self.run { store in
