@@ -43,6 +43,8 @@ extension Chains {
             name: name, definition: chain.name, rule: schedule, input: json,
             constraints: constraints, deadline: deadline)
         let zone = configuration.zone()
+        // A slot may wait for the time that is withdrawn.
+        defer { engine.budget.ring() }
         return try await journal.write { [journal] db in
             try ChainSchedules.save(new, in: zone, db, journal)
         }
@@ -57,7 +59,8 @@ extension Chains {
     /// - Throws: what the journal throws.
     @discardableResult
     public func unschedule(_ name: String) async throws -> Bool {
-        try await journal.write { [journal] db in
+        defer { engine.budget.ring() }
+        return try await journal.write { [journal] db in
             try ChainSchedules.remove(name, db, journal)
         }
     }

@@ -354,6 +354,32 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
+    @Test(
+        "A slot that waits for a time that is due is complete once that is removed or another",
+        arguments: [false, true])
+    func slotAndRemoval(isChanged: Bool) async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        let chains = try await fixture.open([Self.tidy], runs: false)
+        let journal = try #require(fixture.journal)
+        try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.hourly)
+        time.advance(by: .seconds(3_600))
+        let slot = MemorySlot("reprise.chains")
+        async let used: Void = chains.slot(slot)
+        // Nobody takes the command: the slot waits.
+        for _ in 0..<100 { try await journal.write { _ in } }
+        #expect(slot.completed.isEmpty)
+        if isChanged {
+            try await chains.schedule(
+                Self.tidy, input: "a", name: "tidy-up", runs: .every(.seconds(7_200)))
+        } else {
+            try await chains.unschedule("tidy-up")
+        }
+        await used
+        #expect(slot.completed == [true])
+        await fixture.close()
+    }
+
     @Test("Without its definition it is suspended, and runs once when an app has that again")
     func definitionGone() async throws {
         let fixture = try EngineFixture(manualTime: true)
