@@ -99,7 +99,7 @@ final class TestClient {
 
     // MARK: Receiving
 
-    func next(within limit: Duration = .seconds(60)) async throws -> Incoming {
+    func next(within limit: Duration = .seconds(50)) async throws -> Incoming {
         while true {
             if let incoming = try parse() { return incoming }
             guard let more = try await socket.receive(within: limit) else { return .ended }
@@ -112,7 +112,7 @@ final class TestClient {
     }
 
     /// The next frame that is none of WebSocket's own.
-    func nextFrame(within limit: Duration = .seconds(60)) async throws -> ServerFrame {
+    func nextFrame(within limit: Duration = .seconds(50)) async throws -> ServerFrame {
         while true {
             switch try await next(within: limit) {
             case .frame(let frame): return frame
@@ -124,7 +124,7 @@ final class TestClient {
     }
 
     /// The `error` frame, the close code and the end; what came before is skipped.
-    func ending(within limit: Duration = .seconds(60)) async throws -> (CloseCode?, UInt16?) {
+    func ending(within limit: Duration = .seconds(50)) async throws -> (CloseCode?, UInt16?) {
         var told: CloseCode?
         var code: UInt16?
         while true {

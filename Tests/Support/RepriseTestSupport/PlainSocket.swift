@@ -58,7 +58,7 @@ package final class PlainSocket: Sendable {
 
     package func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(50)
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes {
                 sendBytes(descriptor, $0.baseAddress, $0.count, Self.sendFlags)
@@ -76,7 +76,7 @@ package final class PlainSocket: Sendable {
     /// What has come, waiting for at least a byte.
     ///
     /// - Returns: nil when the peer has ended the connection, by a reset too.
-    package func receive(within limit: Duration = .seconds(60)) async throws -> [UInt8]? {
+    package func receive(within limit: Duration = .seconds(50)) async throws -> [UInt8]? {
         let deadline = ContinuousClock.now + limit
         while true {
             let (count, bytes) = receiveNow()
@@ -87,14 +87,14 @@ package final class PlainSocket: Sendable {
     }
 
     /// Everything until the peer ends the connection.
-    package func receiveAll(within limit: Duration = .seconds(60)) async throws -> [UInt8] {
+    package func receiveAll(within limit: Duration = .seconds(50)) async throws -> [UInt8] {
         var all: [UInt8] = []
         while let bytes = try await receive(within: limit) { all += bytes }
         return all
     }
 
     /// What comes until `end` has come.
-    package func receive(until end: String, within limit: Duration = .seconds(60)) async throws
+    package func receive(until end: String, within limit: Duration = .seconds(50)) async throws
         -> String
     {
         var text = ""

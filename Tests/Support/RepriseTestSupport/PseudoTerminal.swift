@@ -110,7 +110,7 @@ package final class PseudoTerminal: @unchecked Sendable {
     /// Waits for the exit status, which is negative for a signal, and for all it wrote.
     ///
     /// Kills it at the limit, in seconds.
-    package func end(within limit: Double = 60) async -> Int32 {
+    package func end(within limit: Double = 50) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
             try await Task.sleep(for: .seconds(limit))

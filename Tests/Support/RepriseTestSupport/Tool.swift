@@ -35,7 +35,7 @@ package enum Tool {
     /// - Throws: what starting it throws.
     package static func run(
         _ arguments: [String], program: Program = .reprise, input: Data = Data(),
-        environment: [String: String] = [:], limit: Double = 60
+        environment: [String: String] = [:], limit: Double = 50
     ) async throws -> Result {
         let running = try RunningTool(arguments, program: program, environment: environment)
         running.write(input)
@@ -106,7 +106,7 @@ package final class RunningTool: @unchecked Sendable {
     /// Waits for the exit status, which is negative for a signal.
     ///
     /// Kills it at the limit.
-    package func end(within limit: Double = 60) async -> Int32 {
+    package func end(within limit: Double = 50) async -> Int32 {
         let number = process.processIdentifier
         let watchdog = Task {
             try await Task.sleep(for: .seconds(limit))
