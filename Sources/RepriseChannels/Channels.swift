@@ -159,7 +159,12 @@ public final class Channels: AppLifeFollower, Sendable {
     public func foreground() async { await enter(.foreground)() }
 
     /// The system has woken the app for work: others do not see its user online.
-    package func woken() { presenceWatch.woken() }
+    package func woken() {
+        // An app of a Mac is not launched by a push, and nothing reports its phases.
+        #if !os(macOS)
+            presenceWatch.woken()
+        #endif
+    }
 
     /// As ``foreground()`` for the connection, for work that the system has woken the app for.
     package func connectInBackground() async {
