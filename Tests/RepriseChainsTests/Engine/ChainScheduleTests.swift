@@ -203,6 +203,8 @@ struct ChainScheduleTests {
         }
         try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.nightly)
         let journal = try #require(fixture.journal)
+        // A start that cannot correct them ends the run.
+        try await eventually("chains run") { journal.isOpen(Chains.readiness) }
         try await journal.write { try $0.execute(sql: Self.noRoom) }
         time.jumpWall(by: .seconds(20 * 3_600))
         // A transaction notices it.
