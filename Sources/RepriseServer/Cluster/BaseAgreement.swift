@@ -67,12 +67,14 @@ package struct BaseAgreement: Sendable {
         // One of them is this gateway's own.
         if all.count > 1 { return true }
         guard isLate else { return false }
-        guard !written.contains(where: { $1 > hash.mark && said[$0]?.mark != hash.mark }) else {
+        let silent = written.first { $1 > hash.mark && said[$0]?.mark != hash.mark }
+        if let silent {
             throw RepriseError(
                 .unavailable,
-                "Another gateway is there, and has not said what its view held at entry "
-                    + "\(hash.mark).",
-                remedy: "Nothing: another base is tried. If it stays so, restart that gateway.")
+                "The gateway of session \(silent.key) is there, and has not said what its view "
+                    + "held at entry \(hash.mark).",
+                remedy: "Nothing: another base is tried. If it stays so, restart that gateway; "
+                    + "`reprise cluster check --json` has its name.")
         }
         return true
     }
