@@ -10,7 +10,7 @@ struct ChatKeyboard: Sendable {
 
     let room: ChatRoom
     let terminal: RawTerminal
-    /// Raised by the room, by keys, and by a change of the window's size.
+    /// Raised when the conversation changes, at a key, and when the window's size changes.
     let changed: Signal
     private let line = TypedLine()
 

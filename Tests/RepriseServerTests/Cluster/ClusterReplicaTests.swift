@@ -610,6 +610,42 @@ struct ClusterReplicaTests {
         func close() async {}
     }
 
+    /// A gateway that is alone with its journal, and hears of it no more.
+    private struct Deaf {
+        let clock: ManualClock
+        let journal: DeafJournal
+        let view: ClusterView
+        let log: ClusterLog
+        let running: Task<Void, any Error>
+
+        /// It finds out, and has applied so much.
+        func stops(in room: ChannelName, at sequence: Int64) async {
+            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
+            await expectError(.corrupt) { try await running.value }
+            #expect(view.position.sequence == sequence)
+            await view.close()
+        }
+    }
+
+    /// It has compared what it had when it started, and has stored one message since.
+    private static func deaf(_ store: ClusterStore, _ room: ChannelName) async throws -> Deaf {
+        try await store.fill(room, 10)
+        try await store.expectEqual()
+        await store.close()
+        let clock = ManualClock()
+        let journal = DeafJournal(store.journal)
+        let view = try ClusterView.open(
+            at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
+        let replica = ClusterReplica(view: view, journal: journal, clock: clock)
+        let log = ClusterLog(view, by: replica)
+        let running = Task { try await replica.run() }
+        let first = Task { try await log.append([message(room)]) }
+        try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
+        _ = try await first.value
+        journal.hears(false)
+        return Deaf(clock: clock, journal: journal, view: view, log: log, running: running)
+    }
+
     @Test(
         "After a silence or a new connection it compares before it takes its own entry for the next",
         .limit("cluster.confirmed"), arguments: [false, true])
@@ -617,22 +653,8 @@ struct ClusterReplicaTests {
         #expect(ClusterLimits.confirmedWithin == .seconds(2))
         try await Self.run(faults: .none) { store in
             let room = try ChannelName("room")
-            try await store.fill(room, 10)
-            try await store.expectEqual()
-            await store.close()
-            let clock = ManualClock()
-            let journal = DeafJournal(store.journal)
-            let view = try ClusterView.open(
-                at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
-            let replica = ClusterReplica(view: view, journal: journal, clock: clock)
-            let log = ClusterLog(view, by: replica)
-            let running = Task { try await replica.run() }
-            // It has compared what it had when it started, and stores.
-            let first = Task { try await log.append([message(room)]) }
-            try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
-            _ = try await first.value
-            journal.hears(false)
-            let last = view.position.sequence
+            let deaf = try await Self.deaf(store, room)
+            let (journal, last) = (deaf.journal, deaf.view.position.sequence)
             // The journal loses its end, and others store on until it is as long as before.
             store.journal.change { journal in
                 journal.goBack(to: last - 3)
@@ -643,12 +665,9 @@ struct ClusterReplicaTests {
             }
             try await eventually("none of them is heard") { journal.missed == 3 }
             #expect(store.journal.entries.count == Int(last))
-            if isReconnected { journal.reconnect() } else { clock.advance(by: .seconds(3)) }
+            if isReconnected { journal.reconnect() } else { deaf.clock.advance(by: .seconds(3)) }
             journal.hears(true)
-            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
-            await expectError(.corrupt) { try await running.value }
-            #expect(view.position.sequence == last)
-            await view.close()
+            await deaf.stops(in: room, at: last)
         }
     }
 
@@ -656,22 +675,9 @@ struct ClusterReplicaTests {
     func forkFarBack() async throws {
         try await Self.run(faults: .none) { store in
             let room = try ChannelName("room")
-            try await store.fill(room, 10)
-            try await store.expectEqual()
-            await store.close()
-            // It stands still, so that what was compared once counts as compared a moment ago.
-            let clock = ManualClock()
-            let journal = DeafJournal(store.journal)
-            let view = try ClusterView.open(
-                at: store.path(1), epoch: journal.epoch, ClusterStore.configuration)
-            let replica = ClusterReplica(view: view, journal: journal, clock: clock)
-            let log = ClusterLog(view, by: replica)
-            let running = Task { try await replica.run() }
-            let first = Task { try await log.append([message(room)]) }
-            try await clock.advance(by: .milliseconds(100)) { try log.head(of: room) == 11 }
-            _ = try await first.value
-            let last = view.position.sequence
-            journal.hears(false)
+            // Its clock stands still, so that what was compared counts as compared a moment ago.
+            let deaf = try await Self.deaf(store, room)
+            let (journal, last) = (deaf.journal, deaf.view.position.sequence)
             func sendForeign() {
                 store.journal.change { journal in
                     journal.send(
@@ -683,17 +689,14 @@ struct ClusterReplicaTests {
             try await eventually("it is not heard") { journal.missed == 1 }
             journal.hears(true)
             // Its own entries are the next ones, to itself alone.
-            for _ in 0..<40 { _ = try await log.append([message(room)]) }
-            #expect(view.position.sequence == last + 40)
+            for _ in 0..<40 { _ = try await deaf.log.append([message(room)]) }
+            #expect(deaf.view.position.sequence == last + 40)
             // Another one's shows that they stand on another past.
             sendForeign()
             try await eventually("it is stored") {
                 store.journal.entries.count == Int(last) + 41
             }
-            await expectError(.corrupt) { _ = try await log.append([message(room)]) }
-            await expectError(.corrupt) { try await running.value }
-            #expect(view.position.sequence == last + 40)
-            await view.close()
+            await deaf.stops(in: room, at: last + 40)
         }
     }
 
