@@ -129,7 +129,7 @@ package struct ClusterMember: Sendable {
         position = StateBroadcaster(view.position.sequence, newest: 1)
         barrier = ReadBarrier(submit: submit, applied: position)
         hellos = WaitingHellos()
-        checks = ResultChecks(name: name, in: path, submit: submit, clock: clock, logger: logger)
+        checks = ResultChecks(name: name, in: path, submit: submit, logger: logger)
         bases = journal.bases.map { store in
             BaseKeeper(
                 view: view, store: store, leases: leases, health: health, submit: submit,

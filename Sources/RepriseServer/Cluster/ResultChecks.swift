@@ -42,29 +42,26 @@ package final class ResultChecks: Sendable {
         /// The oldest one that differs.
         var differing: Comparison?
         var told: String?
+        /// Whether a check of this gateway is on its way into the journal.
+        var isSaying = false
     }
 
     /// The most spans that are compared at a time: what is said of one comes soon after it.
     private static let spans = 64
-    /// What is older when it is applied is not told: this gateway catches up.
-    private static let recent: Duration = .seconds(60)
 
     private let name: String
     private let note: URL
-    private let clock: any Timekeeper
     private let submit: CommandSubmission
     private let logger: Logger
     private let state: Mutex<State>
 
     /// In `folder`, of the view, it is noted that it differs: that goes with it.
     init(
-        name: String, in folder: String, submit: @escaping CommandSubmission,
-        clock: any Timekeeper, logger: Logger
+        name: String, in folder: String, submit: @escaping CommandSubmission, logger: Logger
     ) {
         self.name = name
         note = URL(fileURLWithPath: folder).appending(path: "view.differs")
         self.submit = submit
-        self.clock = clock
         self.logger = logger
         var state = State()
         state.told = (try? String(contentsOf: note, encoding: .utf8))?.limited(to: 500)
@@ -89,7 +86,7 @@ package final class ResultChecks: Sendable {
 
     /// An entry is applied, in order; does not block.
     package func applied(_ entry: AppliedEntry) {
-        let (ended, differs) = state.withLock { state in
+        let (said, differs) = state.withLock { state -> (ResultCheck?, Bool) in
             let ended = state.take(entry, name)
             var differs = false
             for case .checked(let check) in entry.outcomes {
@@ -98,12 +95,18 @@ package final class ResultChecks: Sendable {
             if state.compared.count > Self.spans, let oldest = state.compared.keys.min() {
                 state.compared[oldest] = nil
             }
+            // One at a time: it counts once this gateway has caught up; what ends meanwhile need
+            // not be compared. No clock decides: an idle gateway is there by its checks alone.
+            guard let ended, !state.isSaying else { return (nil, differs) }
+            state.isSaying = true
             return (ended, differs)
         }
         if differs { tell() }
-        guard let ended, entry.time.advanced(by: Self.recent) >= clock.wall() else { return }
-        // The next span is compared anyhow.
-        Task { [submit] in _ = try? await submit([.checked(ended)]) }
+        guard let said else { return }
+        Task {
+            _ = try? await submit([.checked(said)])
+            state.withLock { $0.isSaying = false }
+        }
     }
 
     private func tell() {

@@ -146,6 +146,44 @@ struct ClusterMemberTests {
         }
     }
 
+    @Test("An idle gateway whose clock is far ahead compares results, and so counts as there")
+    func clockAhead() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let stamps = ManualClock()
+        let ahead = ManualClock(milliseconds: stamps.now.milliseconds + 90_000)
+        let journal = MemoryJournal(seed: 1, readers: 2, stamps: stamps, faults: .none)
+        defer { journal.close() }
+        var (members, running) = ([ClusterMember](), [Task<Void, any Error>]())
+        for (name, clock) in [("idle", ahead), ("busy", stamps)] {
+            let member = try await ClusterMember.join(
+                SharedJournal(journal: journal), at: folder.path(name), name: name,
+                implicitChannels: true, clock: WallOf(clock), logger: RunningServer.logger)
+            running.append(
+                Task { try await member.replica.run { member.applied($0, isOwn: $1) } })
+            try await member.barrier.pass()
+            members.append(member)
+        }
+        let busy = members[1]
+        var session: Int64?
+        try await eventually("it says so", within: .seconds(20), every: .milliseconds(50)) {
+            for clock in [stamps, ahead] { clock.advance(by: .seconds(11)) }
+            try await busy.barrier.pass()
+            for entry in journal.entries.compactMap({ try? ClusterEntry($0.bytes) }) {
+                for case .checked(let check) in entry.commands where check.name == "idle" {
+                    session = entry.session
+                }
+            }
+            return session != nil
+        }
+        try await busy.barrier.pass()
+        let there = busy.view.writers(within: ConnectedElsewhere.Settings().writtenWithin)
+        #expect(there.contains(try #require(session)))
+        for task in running { task.cancel() }
+        for task in running { _ = await task.result }
+        for member in members { await member.close() }
+    }
+
     @Test("Beyond so many hellos that wait, one is refused", .limit("cluster.hellos"))
     func hellos() async throws {
         #expect(ClusterLimits.waitingHellos == 16_384)
