@@ -164,7 +164,7 @@ public struct Server: Service {
         let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
         let devices = ConnectedDevices()
         let elsewhere = storage.cluster.map {
-            ConnectedElsewhere($0, devices, self.elsewhere, clock: clock)
+            ConnectedElsewhere($0, devices, self.elsewhere, metrics: metrics, clock: clock)
         }
         let pushing = Pushing(
             providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
@@ -218,13 +218,14 @@ public struct Server: Service {
                 return .pushed
             }
             parts.addTask {
-                .served(
-                    await Self.result {
-                        guard try await hasCaughtUp(storage.cluster) else { return }
-                        try await serve(on: group, gateway, log, accounts, accessControl, pushing)
-                        // A gateway stores nothing once it does not follow its journal.
-                        await presence?.end()
-                    })
+                let served = await Self.result {
+                    guard try await hasCaughtUp(storage.cluster) else { return }
+                    try await serve(on: group, gateway, log, accounts, accessControl, pushing)
+                    // A gateway stores nothing once it does not follow its journal.
+                    await presence?.end()
+                }
+                elsewhere?.end()
+                return .served(served)
             }
             return await ended(&parts, committer, pushing)
         }

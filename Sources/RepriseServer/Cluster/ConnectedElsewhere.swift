@@ -1,14 +1,17 @@
+import Metrics
 package import RepriseCore
 import Synchronization
 
 /// Which devices are connected to any gateway of a cluster: asks the others, and answers them.
 ///
-/// All that have written into the journal lately must answer. An ask that one of them does not
-/// answer in time tells nothing: then all its devices count as connected, as without the others.
+/// All that have written into the journal lately must answer, but for those that have said that they
+/// end. An ask that one of them does not answer in time tells nothing: then all its devices count as
+/// connected, as without the others.
 ///
 /// ```swift
 /// async let hearing: Void = elsewhere.hear()
 /// let connected = await elsewhere.connected(of: devices)
+/// elsewhere.end()
 /// ```
 package final class ConnectedElsewhere: Sendable {
     package struct Settings: Sendable {
@@ -34,10 +37,20 @@ package final class ConnectedElsewhere: Sendable {
     private struct State {
         /// Of this gateway: nil before its first entry.
         var session: Int64?
+        /// Whether this gateway has said that it ends.
+        var hasEnded = false
+        /// The sessions of others that have said so; forgotten, they are waited for as if killed.
+        var ended: Set<Int64> = []
         /// At most one for each push service.
         var asks: [Int64: Ask] = [:]
         var lastNumber: Int64 = 0
         var pausedUntil: Duration = .zero
+
+        mutating func answered(_ number: Int64, by session: Int64, _ places: [Int64]) {
+            guard asks[number]?.awaited.remove(session) != nil else { return }
+            asks[number]?.connected.formUnion(places)
+            if asks[number]?.awaited.isEmpty == true { asks[number]?.answered.finish() }
+        }
     }
 
     private let journal: any ClusterJournal
@@ -45,19 +58,21 @@ package final class ConnectedElsewhere: Sendable {
     private let devices: ConnectedDevices
     private let clock: any Timekeeper
     private let settings: Settings
+    private let metrics: ServerMetrics
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - cluster: its journal, and who has written there.
     ///   - devices: those that are connected here.
     ///   - settings: the bounds.
+    ///   - metrics: the counters.
     ///   - clock: the time.
     package init(
         _ cluster: ClusterMember, _ devices: ConnectedDevices, _ settings: Settings = Settings(),
-        clock: any Timekeeper
+        metrics: ServerMetrics, clock: any Timekeeper
     ) {
         (journal, view, self.devices) = (cluster.journal, cluster.view, devices)
-        (self.settings, self.clock) = (settings, clock)
+        (self.settings, self.metrics, self.clock) = (settings, metrics, clock)
     }
 
     /// An entry is applied, perhaps one of this gateway; does not block.
@@ -87,15 +102,18 @@ package final class ConnectedElsewhere: Sendable {
         guard let session = state.withLock({ $0.pausedUntil <= now ? $0.session : nil }) else {
             return nil
         }
-        let others = view.writers(within: settings.writtenWithin).subtracting([session])
-        guard !others.isEmpty else { return [] }
+        let writers = view.writers(within: settings.writtenWithin).subtracting([session])
         let (answers, answered) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let number = state.withLock { state in
+        // Under one lock, so that one that ends is either not waited for or taken out of the ask.
+        let asked = state.withLock { state -> Int64? in
+            let others = writers.subtracting(state.ended)
+            guard !others.isEmpty else { return nil }
             state.lastNumber += 1
             state.asks[state.lastNumber] = Ask(awaited: others, answered: answered)
             return state.lastNumber
         }
+        guard let number = asked else { return [] }
         journal.say(
             ConnectedNews(from: session, number: number, .asked(part)).bytes, on: .connected)
         let timeout = Task { [clock, settings] in
@@ -124,14 +142,31 @@ package final class ConnectedElsewhere: Sendable {
     /// Hears what gateways ask and answer, until cancelled.
     package func hear() async {
         for await bytes in journal.said(on: .connected) {
-            if let news = ConnectedNews(bytes) { heard(news) }
+            guard let news = ConnectedNews(bytes) else {
+                metrics.connectedIgnored.increment()
+                continue
+            }
+            heard(news)
         }
+    }
+
+    /// The last connection has ended: the others need not wait for answers of this gateway.
+    ///
+    /// Where that is lost, they wait until it has written nothing for ``Settings/writtenWithin``.
+    package func end() {
+        let session = state.withLock { state in
+            state.hasEnded = true
+            return state.session
+        }
+        guard let session else { return }
+        journal.say(ConnectedNews(from: session, number: 0, .ended).bytes, on: .connected)
     }
 
     private func heard(_ news: ConnectedNews) {
         switch news.content {
         case .asked(let asked):
-            guard let session = state.withLock(\.session), session != news.sender else { return }
+            let own = state.withLock { $0.hasEnded ? nil : $0.session }
+            guard let session = own, session != news.sender else { return }
             let here = devices.connected(of: asked)
             let places = asked.indices.filter { here.contains(asked[$0]) }.map { Int64($0) }
             let answer = ConnectedNews(
@@ -139,13 +174,14 @@ package final class ConnectedElsewhere: Sendable {
             journal.say(answer.bytes, on: .connected)
         case .answered(let asker, let places):
             state.withLock { state in
-                guard asker == state.session,
-                    state.asks[news.number]?.awaited.remove(news.sender) != nil
-                else { return }
-                state.asks[news.number]?.connected.formUnion(places)
-                if state.asks[news.number]?.awaited.isEmpty == true {
-                    state.asks[news.number]?.answered.finish()
-                }
+                guard asker == state.session else { return }
+                state.answered(news.number, by: news.sender, places)
+            }
+        case .ended:
+            state.withLock { state in
+                if state.ended.count >= ClusterLimits.sessions { state.ended = [] }
+                state.ended.insert(news.sender)
+                for number in state.asks.keys { state.answered(number, by: news.sender, []) }
             }
         }
     }

@@ -1,13 +1,16 @@
 import RepriseCore
 import RepriseWire
 
-/// What the gateway that pushes asks the others, and what they answer: which devices are connected;
-/// beside the journal, since it may be lost.
+/// What gateways tell each other about connected devices, beside the journal, since it may be lost.
+///
+/// The one that pushes asks the others which devices are connected, and they answer.
 package struct ConnectedNews: Hashable, Sendable {
     package enum Content: Hashable, Sendable {
         case asked([ConnectingDevice])
         /// To the gateway with this session: the places in its list of those that are connected.
         case answered(to: Int64, [Int64])
+        /// It ends in good order: no device is connected to it any more, and it answers nothing.
+        case ended
     }
 
     /// The most devices of one message.
@@ -16,7 +19,7 @@ package struct ConnectedNews: Hashable, Sendable {
 
     /// The gateway's session.
     package var sender: Int64
-    /// The ask's, of the gateway that asks.
+    /// The ask's, of the gateway that asks; of an end 0.
     package var number: Int64
     package var content: Content
 
@@ -42,6 +45,7 @@ package struct ConnectedNews: Hashable, Sendable {
             writer.write(asker)
             writer.write(Int64(places.count))
             for place in places { writer.write(place) }
+        case .ended: writer.write(UInt8(2))
         }
         return writer.bytes
     }
@@ -67,6 +71,9 @@ package struct ConnectedNews: Hashable, Sendable {
                 let places = try reader.list { try $0.integer() }
                 content = .answered(to: asker, places)
                 count = places.count
+            case 2:
+                content = .ended
+                count = 0
             default: return nil
             }
             try reader.expectEnd()

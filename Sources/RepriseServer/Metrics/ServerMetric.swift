@@ -37,6 +37,7 @@ package enum ServerMetric: String, CaseIterable, Sendable {
     case clusterSent = "reprise_cluster_entries_sent"
     case clusterStored = "reprise_cluster_entries_stored"
     case clusterReads = "reprise_cluster_reads"
+    case clusterConnectedIgnored = "reprise_cluster_connected_ignored_total"
     case notShown = "reprise_metrics_not_shown"
 
     /// A row of the table in `docs/operations.md`, or of a cluster in `docs/cluster-operations.md`.
@@ -263,6 +264,14 @@ package enum ServerMetric: String, CaseIterable, Sendable {
                 .gauge, [],
                 "readings of the journal since the start: what did not come live, and after silence",
                 alert: "above 10 a second: live entries are lost on the way")
+        case .clusterConnectedIgnored:
+            row(
+                .counter, [],
+                "messages about connected devices that are none, or of another version",
+                alert: """
+                    it grows while all gateways have one version: somebody else publishes to \
+                    `rp.<cluster>.connected`
+                    """)
         case .notShown:
             row(
                 .gauge, [],

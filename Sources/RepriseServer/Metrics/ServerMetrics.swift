@@ -18,6 +18,7 @@ package final class ServerMetrics: Sendable {
     let presenceTold: Counter
     let presenceSaid: Counter
     let presenceIgnored: Counter
+    let connectedIgnored: Counter
     private let catchUps: Timer
     private let commitTime: Timer
     private let commitSize: Recorder
@@ -50,6 +51,7 @@ package final class ServerMetrics: Sendable {
         presenceTold = counter(.presenceTold)
         presenceSaid = counter(.presenceSaid)
         presenceIgnored = counter(.presenceIgnored)
+        connectedIgnored = counter(.clusterConnectedIgnored)
         catchUps = Timer(label: ServerMetric.catchUpSeconds.rawValue, dimensions: [], factory: used)
         commitTime = Timer(
             label: ServerMetric.commitSeconds.rawValue, dimensions: [], factory: used)

@@ -173,17 +173,26 @@ struct ClusterEarlyPushTests {
         }
     }
 
-    @Test("what one gateway has pushed early, the next one does not push again")
+    @Test("what one gateway has pushed early before it ends, and says so, the next does not again")
     func handedOver() async throws {
         var settings = ConnectedElsewhere.Settings()
-        settings.writtenWithin = .zero  // One that has ended need not answer.
+        settings.answerWithin = .seconds(3)
         try await withGateways(settings) { gateways in
             let next = 1 - gateways.holder
             try await publish("m1", gateways.members[next])
             try await eventually("both phones are pushed at once") {
                 gateways.pushes.all.count >= 2
             }
+            var heard = gateways.stranger.said(on: .connected).makeAsyncIterator()
+            _ = try await gateways.stranger.status()
             await gateways.servers[gateways.holder].group.triggerGracefulShutdown()
+            var ended: Int64?
+            while ended == nil {
+                let news = ConnectedNews(try #require(await heard.next()))
+                if case .ended = news?.content { ended = news?.sender }
+            }
+            let writers = gateways.members[next].view.writers(within: .seconds(60))
+            #expect(writers.contains(try #require(ended)))
             try await eventually("the other one pushes", within: .seconds(40)) {
                 try await isPushing(gateways.members[next])
             }
@@ -236,6 +245,12 @@ struct ClusterEarlyPushTests {
             let first = devices[1].device.text == "away" ? "bbbb" : "aaaa"
             #expect(all.first?.token == first)
             expectApart(all[0], all[1], since: start)
+            for server in gateways.servers {
+                try await eventually("what is no message is counted") {
+                    server.gateway.metrics.text().contains(
+                        "reprise_cluster_connected_ignored_total 4\n")
+                }
+            }
         }
     }
 
@@ -259,7 +274,7 @@ struct ClusterEarlyPushTests {
                 journal, at: folder.path("\(number)"), implicitChannels: true,
                 logger: RunningServer.logger)
             let elsewhere = ConnectedElsewhere(
-                member, ConnectedDevices(), clock: SystemTimekeeper())
+                member, ConnectedDevices(), metrics: ServerMetrics(), clock: SystemTimekeeper())
             running.append(
                 Task {
                     async let _: Void = elsewhere.hear()
