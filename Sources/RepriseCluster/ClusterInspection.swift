@@ -9,7 +9,7 @@ package struct ClusterInspection: Sendable {
     /// A gateway that has written lately.
     package struct Gateway: Hashable, Sendable {
         package var session: Int64
-        /// Nil if the entry that opened its session is gone.
+        /// Nil if it has none, or the entry that opened its session is gone and no check was seen.
         package var name: String?
         /// Its newest entry.
         package var entry: Int64
@@ -39,6 +39,8 @@ package struct ClusterInspection: Sendable {
     package var pastsDiffer = false
     /// What gateways said that entries came to: by their last entry and their session.
     package var results: [Int64: [Int64: ResultCheck]] = [:]
+    /// When gateways said what their views held at a mark, by that mark and their session.
+    package var hashed: [Int64: [Int64: WallTime]] = [:]
     /// The gateways that cannot apply an entry; those that have not gone on since.
     package var stuck: [StuckReport] = []
     /// The entries that an operator has ordered to be skipped.
@@ -80,7 +82,8 @@ package struct ClusterInspection: Sendable {
     private mutating func read(_ journal: NatsJournal) async throws {
         var gateways: [Int64: Gateway] = [:]
         var pasts: [Int64: JournalDigest] = [:]
-        var at = max(status.last - Self.newest, status.first - 1, 0)
+        let start = max(status.last - Self.newest, status.first - 1, 0)
+        var at = start
         while at < status.last {
             let (entries, _) = try await journal.read(after: at)
             guard let last = entries.last else { break }
@@ -103,6 +106,11 @@ package struct ClusterInspection: Sendable {
                 note(entry, stored, in: &gateways[session, default: .init(session, stored)])
                 for case .checked(let check) in entry.commands {
                     results[check.last, default: [:]][session] = check
+                    if !check.name.isEmpty { gateways[session]?.name = check.name }
+                }
+                // What was said of an older mark may not have been seen.
+                for case .hashed(let hash) in entry.commands where hash.mark > start {
+                    hashed[hash.mark, default: [:]][session] = stored.stamp
                 }
             }
         }
@@ -153,6 +161,17 @@ package struct ClusterInspection: Sendable {
         return gateways.filter { $0.time.duration(to: newest) < .seconds(60) }
     }
 
+    /// Those that were there at a mark, and have not said in time what their view held, nor later.
+    package var silent: [Gateway] {
+        present.filter { gateway in
+            hashed.contains { mark, said in
+                guard gateway.session < mark, let first = said.values.min() else { return false }
+                return gateway.time >= first.advanced(by: ClusterLimits.hashWithin)
+                    && !hashed.contains { $0 >= mark && $1[gateway.session] != nil }
+            }
+        }
+    }
+
     /// What an operator should look at, each with what to do.
     package var problems: [RepriseError] {
         var problems: [RepriseError] = []
@@ -190,6 +209,15 @@ package struct ClusterInspection: Sendable {
                 RepriseError(
                     .badConfiguration, "The clock of \(name) is off by more than a minute.",
                     remedy: "Set the clocks of gateways and NATS by NTP."))
+        }
+        for gateway in silent {
+            let name = gateway.name ?? "session \(gateway.session)"
+            problems.append(
+                RepriseError(
+                    .unavailable,
+                    "\(name) has not said what its view holds for \(ClusterLimits.hashWithin).",
+                    remedy: "Restart it. If all but one gateway are silent, no base is made, and "
+                        + "the journal fills."))
         }
         for report in stuck {
             problems.append(

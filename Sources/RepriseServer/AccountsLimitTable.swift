@@ -98,8 +98,8 @@ extension LimitTable {
                 "what the gateway that pushes asks the others: which devices are connected",
                 """
                 one message at a time for each push service, of up to \(ConnectedNews.devices) \
-                devices; all gateways that have written within \(elsewhere.writtenWithin) must \
-                answer within \(elsewhere.answerWithin)
+                devices; all gateways that have written within \(elsewhere.writtenWithin), and \
+                have not said that they end, must answer within \(elsewhere.answerWithin)
                 """,
                 """
                 all devices get the time of connected ones; after one that is not answered by all \

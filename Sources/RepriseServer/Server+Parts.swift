@@ -85,6 +85,9 @@ extension Server {
         metrics.gauge(.clusterJournalBytes) { Int(health.status?.bytes ?? 0) }
         metrics.gauge(.clusterJournalFill) { health.fill }
         metrics.gauge(.clusterLeases) { cluster.leases.count }
+        metrics.gauge(.clusterHashOwed) {
+            Int(cluster.bases.map { $0.owing / .seconds(1) } ?? 0)
+        }
         metrics.gauge(.clusterSent) { cluster.replica.figures.sent }
         metrics.gauge(.clusterStored) { cluster.replica.figures.stored }
         metrics.gauge(.clusterReads) { cluster.replica.figures.reads }

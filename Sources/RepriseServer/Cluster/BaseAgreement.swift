@@ -16,6 +16,10 @@ package struct BaseAgreement: Sendable {
     private var said: [Int64: ViewHash] = [:]
     /// The last entries of other gateways behind the newest mark, by their sessions.
     private var written: [Int64: Int64] = [:]
+    /// The names of gateways, for people, by their sessions.
+    private var names: [Int64: String] = [:]
+    /// The newest mark of which this gateway's own hash is not back, and since when it owes one.
+    private var owed: (mark: Int64, since: Duration)?
     /// The session by which this gateway said something last.
     private var ownSession: Int64?
     /// What this view held at the newest mark.
@@ -30,6 +34,20 @@ package struct BaseAgreement: Sendable {
         written = written.filter { $0.value > own.mark }
     }
 
+    /// A mark is applied: every gateway owes what its view holds there.
+    package mutating func marked(at sequence: Int64, now: Duration) {
+        owed = (sequence, owed?.since ?? now)
+    }
+
+    /// How long this gateway has owed that; zero once its hash of the newest mark is back.
+    package func owing(now: Duration) -> Duration { owed.map { now - $0.since } ?? .zero }
+
+    /// A gateway says its name.
+    package mutating func named(_ session: Int64, _ name: String) {
+        if names.count >= ClusterLimits.sessions { names = [:] }
+        if !name.isEmpty { names[session] = name.limited(to: 64) }
+    }
+
     /// An entry of another gateway counts: it is there.
     package mutating func wrote(_ session: Int64, at sequence: Int64) {
         if written.count >= ClusterLimits.sessions { written = [:] }
@@ -40,7 +58,9 @@ package struct BaseAgreement: Sendable {
     package mutating func heard(_ hash: ViewHash, from session: Int64, isOwn: Bool) {
         if said.count >= ClusterLimits.sessions { said = [:] }
         said[session] = hash
-        if isOwn { ownSession = session }
+        guard isOwn else { return }
+        ownSession = session
+        if let owed, hash.mark >= owed.mark { self.owed = nil }
     }
 
     /// How many gateways have said something of the newest mark, and how many the same as this
@@ -67,14 +87,14 @@ package struct BaseAgreement: Sendable {
         // One of them is this gateway's own.
         if all.count > 1 { return true }
         guard isLate else { return false }
-        let silent = written.first { $1 > hash.mark && said[$0]?.mark != hash.mark }
-        if let silent {
+        let silent = written.filter { $1 > hash.mark && said[$0]?.mark != hash.mark }.keys.sorted()
+        guard silent.isEmpty else {
+            let found = silent.prefix(4).map { names[$0] ?? "session \($0)" }
             throw RepriseError(
                 .unavailable,
-                "The gateway of session \(silent.key) is there, and has not said what its view "
-                    + "held at entry \(hash.mark).",
-                remedy: "Nothing: another base is tried. If it stays so, restart that gateway; "
-                    + "`reprise cluster check --json` has its name.")
+                "No other gateway has said what its view held at entry \(hash.mark), and there are "
+                    + "others: \(found.joined(separator: ", ")).",
+                remedy: "Nothing: another base is tried. If it stays so, restart them.")
         }
         return true
     }

@@ -55,9 +55,17 @@ package actor BaseKeeper {
     /// What differs between the views of gateways; nil while nothing does.
     package nonisolated var problem: String? { difference.withLock { $0 } }
 
+    /// For how long this gateway has not said what its view held at the newest mark: see
+    /// ``BaseAgreement/owing(now:)``.
+    package nonisolated var owing: Duration {
+        let now = clock.uptime()
+        return agreement.withLock { $0.owing(now: now) }
+    }
+
     /// An entry is applied, perhaps one of this gateway; does not block.
     package nonisolated func applied(_ entry: AppliedEntry, isOwn: Bool) {
         guard entry.verdict == .accepted else { return }
+        let now = clock.uptime()
         let hasHeard = agreement.withLock { agreement in
             if !isOwn { agreement.wrote(entry.session, at: entry.sequence) }
             var hasHeard = false
@@ -65,6 +73,10 @@ package actor BaseKeeper {
                 agreement.heard(hash, from: entry.session, isOwn: isOwn)
                 hasHeard = true
             }
+            for case .checked(let check) in entry.outcomes {
+                agreement.named(entry.session, check.name)
+            }
+            if entry.mark != nil { agreement.marked(at: entry.sequence, now: now) }
             return hasHeard
         }
         if hasHeard { compare() }

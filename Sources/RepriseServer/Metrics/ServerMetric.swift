@@ -34,6 +34,7 @@ package enum ServerMetric: String, CaseIterable, Sendable {
     case clusterJournalBytes = "reprise_cluster_journal_bytes"
     case clusterJournalFill = "reprise_cluster_journal_fill_percent"
     case clusterLeases = "reprise_cluster_leases"
+    case clusterHashOwed = "reprise_cluster_hash_owed_seconds"
     case clusterSent = "reprise_cluster_entries_sent"
     case clusterStored = "reprise_cluster_entries_stored"
     case clusterReads = "reprise_cluster_reads"
@@ -249,6 +250,14 @@ package enum ServerMetric: String, CaseIterable, Sendable {
                 .gauge, [],
                 "what this gateway does for all: housekeeping, bases, pushes by each service",
                 alert: "the sum over all gateways is not 2 and 1 for each push service")
+        case .clusterHashOwed:
+            row(
+                .gauge, [],
+                """
+                for how long this gateway has not said what its view holds, which a base needs; \
+                0 once it has
+                """,
+                alert: "above 600: [no base may be made](#when-no-base-is-made)")
         case .clusterSent:
             row(
                 .gauge, [],

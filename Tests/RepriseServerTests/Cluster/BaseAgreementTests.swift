@@ -68,6 +68,7 @@ struct BaseAgreementTests {
         let alone = try agreement.allows(Self.mine, isLate: true)
         #expect(alone)
         agreement.wrote(2, at: 10)
+        agreement.named(2, "n2:8080")
         let found = agreement
         let waits = try found.allows(Self.mine, isLate: false)
         #expect(!waits)
@@ -75,6 +76,7 @@ struct BaseAgreementTests {
             _ = try found.allows(Self.mine, isLate: true)
         }
         #expect(error?.code == .unavailable)
+        #expect(error?.message.contains("n2:8080") == true, "\(error as Any)")
         // It says it after all; or what it wrote stands before the next mark.
         agreement.heard(Self.mine, from: 2, isOwn: false)
         let together = try agreement.allows(Self.mine, isLate: true)
@@ -92,5 +94,18 @@ struct BaseAgreementTests {
         agreement.looked(Self.mine)
         let found = agreement
         #expect(throws: RepriseError.self) { _ = try found.allows(Self.mine, isLate: true) }
+    }
+
+    @Test("a gateway owes its hash from a mark on until that of the newest mark is back")
+    func owes() {
+        var agreement = BaseAgreement()
+        #expect(agreement.owing(now: .seconds(9)) == .zero)
+        agreement.marked(at: 9, now: .seconds(10))
+        agreement.heard(Self.mine, from: 2, isOwn: false)
+        agreement.marked(at: 12, now: .seconds(20))
+        agreement.heard(Self.mine, from: 1, isOwn: true)
+        #expect(agreement.owing(now: .seconds(30)) == .seconds(20))
+        agreement.heard(ViewHash(mark: 12, hash: [3]), from: 1, isOwn: true)
+        #expect(agreement.owing(now: .seconds(40)) == .zero)
     }
 }

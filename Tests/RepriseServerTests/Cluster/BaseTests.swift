@@ -38,14 +38,16 @@ struct BaseTests {
     }
 
     private static func start(
-        _ journal: any ClusterJournal, at path: String, every: Duration = .seconds(1),
-        hashWithin: Duration = .seconds(20), logger: Logger = RunningServer.logger
+        _ journal: any ClusterJournal, at path: String, name: String = "",
+        every: Duration = .seconds(1), hashWithin: Duration = .seconds(20),
+        logger: Logger = RunningServer.logger
     ) async throws -> Running {
         var schedule = BaseKeeper.Schedule()
         schedule.every = every
         schedule.hashWithin = hashWithin
         let member = try await ClusterMember.join(
-            journal, at: path, implicitChannels: true, schedule: schedule, logger: logger)
+            journal, at: path, name: name, implicitChannels: true, schedule: schedule,
+            logger: logger)
         let following = Task {
             do {
                 try await member.replica.run { member.bases?.applied($0, isOwn: $1) }
@@ -287,12 +289,16 @@ struct BaseTests {
         await good.stop()
     }
 
-    /// Its gateway is killed before it says what its view holds: that never comes into the journal.
+    /// Its gateway is killed before it says what its view holds, or goes on without: that never
+    /// comes into the journal.
     private final class KilledBeforeHash: ClusterJournal {
         private let journal: NatsJournal
+        private let goesOn: Bool
         private let said = Mutex<Set<Int64>>([])
 
-        init(_ journal: NatsJournal) { self.journal = journal }
+        init(_ journal: NatsJournal, goesOn: Bool = false) {
+            (self.journal, self.goesOn) = (journal, goesOn)
+        }
 
         /// The marks of what it was about to say.
         var marks: Set<Int64> { said.withLock { $0 } }
@@ -301,12 +307,14 @@ struct BaseTests {
         var bases: (any BaseStore)? { journal.bases }
         var connectionNumber: UInt64? { journal.connectionNumber }
         func send(_ bytes: [UInt8]) async {
+            guard var entry = try? ClusterEntry(bytes) else { return await journal.send(bytes) }
             var marks: Set<Int64> = []
-            for case .hashed(let hash) in (try? ClusterEntry(bytes))?.commands ?? [] {
-                marks.insert(hash.mark)
-            }
-            guard !marks.isEmpty else { return await journal.send(bytes) }
+            for case .hashed(let hash) in entry.commands { marks.insert(hash.mark) }
+            if marks.isEmpty { return await journal.send(bytes) }
             said.withLock { $0.formUnion(marks) }
+            guard goesOn else { return }
+            entry.commands = entry.commands.map { if case .hashed = $0 { .nop } else { $0 } }
+            await journal.send(entry.bytes)
         }
         func live() -> AsyncStream<StoredEntry> { journal.live() }
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
@@ -356,6 +364,45 @@ struct BaseTests {
         #expect(try await kept.status().first == 1)
         for running in [bad, good] { await running.stop() }
         await kept.close()
+    }
+
+    @Test("A gateway that goes on and never says what its view holds is named; no base is made")
+    func silent() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let server = try await NatsServer.start(in: folder.url.appending(path: "nats"))
+        defer { server.kill() }
+        func look() async throws -> ClusterInspection {
+            try await ClusterInspection.look(
+                NatsConfiguration(server.url), cluster: ClusterName("tests"),
+                logger: RunningServer.logger)
+        }
+        let one = try await Self.start(
+            try await NatsStore.journal(server.url), at: folder.path("one"), name: "one",
+            hashWithin: .seconds(5))
+        try await eventually("the one makes bases") { one.member.leases.grant(of: .base) != nil }
+        let mute = KilledBeforeHash(try await NatsStore.journal(server.url), goesOn: true)
+        let two = try await Self.start(
+            mute, at: folder.path("two"), name: "two", every: .seconds(3_600))
+        try await eventually("the one has said it, the other has not", within: .seconds(40)) {
+            // It is there at each mark.
+            try await two.member.barrier.pass()
+            return try await look().hashed.contains { mark, said in
+                mute.marks.contains(mark) && said.count == 1
+            }
+        }
+        try await two.member.barrier.pass()
+        var found = try await look()
+        #expect(found.silent.isEmpty)
+        for index in found.gateways.indices {
+            found.gateways[index].time = found.gateways[index].time.advanced(by: .seconds(600))
+        }
+        #expect(found.silent.map(\.name) == ["two"])
+        #expect(found.problems.contains { $0.message.hasPrefix("two has not said") })
+        #expect(try #require(two.member.bases).owing > .zero)
+        let other = try #require(one.member.bases)
+        try await eventually("the one owes nothing") { other.owing == .zero }
+        for running in [one, two] { await running.stop() }
     }
 
     @Test("A running gateway that the journal has left behind stops, and says what to do")
