@@ -215,7 +215,8 @@ package struct ClusterInspection: Sendable {
             problems.append(
                 RepriseError(
                     .unavailable,
-                    "\(name) has not said what its view holds for \(ClusterLimits.hashWithin).",
+                    "\(name) has not said what its view holds for "
+                        + "\(Int(ClusterLimits.hashWithin / .seconds(1))) s.",
                     remedy: "Restart it. If all but one gateway are silent, no base is made, and "
                         + "the journal fills."))
         }

@@ -86,7 +86,7 @@ extension Server {
         metrics.gauge(.clusterJournalFill) { health.fill }
         metrics.gauge(.clusterLeases) { cluster.leases.count }
         metrics.gauge(.clusterHashOwed) {
-            Int(cluster.bases.map { $0.owing / .seconds(1) } ?? 0)
+            Int((cluster.bases?.owing ?? .zero) / .seconds(1))
         }
         metrics.gauge(.clusterSent) { cluster.replica.figures.sent }
         metrics.gauge(.clusterStored) { cluster.replica.figures.stored }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Which devices are connected to any gateway of a cluster: asks the others, and answers them.
 ///
-/// All that have written into the journal lately must answer, but for those that have said that they
-/// end. An ask that one of them does not answer in time tells nothing: then all its devices count as
+/// All that have written into the journal lately must answer, unless they have said that they end.
+/// An ask that one of them does not answer in time tells nothing: then all its devices count as
 /// connected, as without the others.
 ///
 /// ```swift

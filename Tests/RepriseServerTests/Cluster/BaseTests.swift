@@ -399,9 +399,9 @@ struct BaseTests {
         }
         #expect(found.silent.map(\.name) == ["two"])
         #expect(found.problems.contains { $0.message.hasPrefix("two has not said") })
-        #expect(try #require(two.member.bases).owing > .zero)
-        let other = try #require(one.member.bases)
-        try await eventually("the one owes nothing") { other.owing == .zero }
+        let (here, there) = (try #require(one.member.bases), try #require(two.member.bases))
+        #expect(there.owing > .zero)
+        try await eventually("the one owes nothing") { here.owing == .zero }
         for running in [one, two] { await running.stop() }
     }
 

@@ -188,11 +188,12 @@ struct ClusterEarlyPushTests {
             await gateways.servers[gateways.holder].group.triggerGracefulShutdown()
             var ended: Int64?
             while ended == nil {
-                let news = ConnectedNews(try #require(await heard.next()))
-                if case .ended = news?.content { ended = news?.sender }
+                let bytes = try #require(await heard.next())
+                let news = try #require(ConnectedNews(bytes))
+                if case .ended = news.content { ended = news.sender }
             }
-            let writers = gateways.members[next].view.writers(within: .seconds(60))
-            #expect(writers.contains(try #require(ended)))
+            let session = try #require(ended)
+            #expect(gateways.members[next].view.writers(within: .seconds(60)).contains(session))
             try await eventually("the other one pushes", within: .seconds(40)) {
                 try await isPushing(gateways.members[next])
             }

@@ -28,7 +28,7 @@ struct ConnectedElsewhereTests {
                 member, ConnectedDevices(), settings, metrics: metrics, clock: SystemTimekeeper())
             running.append(
                 Task {
-                    try? await member.replica.run { entry, isOwn in
+                    _ = try? await member.replica.run { entry, isOwn in
                         member.applied(entry, isOwn: isOwn)
                         elsewhere.applied(entry, isOwn: isOwn)
                     }
@@ -48,8 +48,9 @@ struct ConnectedElsewhereTests {
         var heard = journal.said(on: .connected).makeAsyncIterator()
         let devices = [ConnectingDevice(user: user("bob"), device: try EntryID("phone"))]
         async let underWay = asks.connected(of: devices)
-        let ask = ConnectedNews(try #require(await heard.next()))
-        #expect(ask?.content == .asked(devices))
+        let bytes = try #require(await heard.next())
+        let ask = try #require(ConnectedNews(bytes))
+        #expect(ask.content == .asked(devices))
         ends.end()
         let found = await underWay
         #expect(found.isEmpty)
