@@ -373,7 +373,7 @@ extension Channels {
     }
 
     /// The changes of a conversation: how many wait for the server, and those that it has refused
-    /// for good, oldest first.
+    /// for good last, oldest first.
     ///
     /// - Parameter channel: the conversation's channel.
     /// - Returns: at most ``OutboxLimits/listed`` refused ones, each with the server's words.
@@ -393,11 +393,13 @@ extension Channels {
                 db,
                 sql: """
                     SELECT id FROM entry WHERE state = 13 AND kind = ? AND lane = ?
-                    ORDER BY seq LIMIT \(OutboxLimits.listed)
+                    ORDER BY due DESC, seq DESC LIMIT \(OutboxLimits.listed)
                     """, arguments: those)
             return (
                 waiting: waiting ?? 0,
-                refused: try refused.compactMap { try Journal.entry(EntryID($0), in: db) }
+                refused: try refused.reversed().compactMap {
+                    try Journal.entry(EntryID($0), in: db)
+                }
             )
         }
     }
