@@ -335,6 +335,7 @@ struct ChatTests {
             ["history", "general", "--after", "-1"],
             ["channels", "--title", "x"], ["channels", "general", "--keep-messages", "0"],
             ["channels", "general", "--visibility", "secret"], ["members"],
+            ["channels", "general", "--title", "x", "--no-title"],
             ["members", "general", "--add", "a", "--remove", "b"],
             ["members", "general", "--role", "owner"],
             ["members", "general", "--add", "a b"], ["dead-letters"],

@@ -25,7 +25,8 @@ extension HTTPRoutes {
 
     static func checkType(_ request: Request, isOptional: Bool) throws {
         let type = try contentType(of: request)
-        guard type == "application/json" || isOptional && type.isEmpty else {
+        let isPatch = request.method == .patch && type == "application/merge-patch+json"
+        guard type == "application/json" || isPatch || isOptional && type.isEmpty else {
             throw HTTPFailure.unsupportedMediaType("Send application/json.")
         }
     }
