@@ -151,7 +151,7 @@ extension ChannelSettings {
         self.init(
             visibility: visibility, history: try object.word("history") ?? .all,
             retention: try RetentionPolicy(in: object),
-            title: try object.text("title", atMost: AccountLimits.titleBytes))
+            title: try object.title())
     }
 }
 
@@ -179,8 +179,7 @@ extension ChangeChannel.Changes {
         visibility = try object.word("visibility")
         history = try object.word("history")
         if object.isNull("history") { history = .all }
-        title = object.change(
-            "title", to: try object.text("title", atMost: AccountLimits.titleBytes))
+        title = object.change("title", to: try object.title())
         if object.isNull("retention") { (count, age, bytes) = (.dropped, .dropped, .dropped) }
         try object.withRetention { object in
             count = object.change(
@@ -195,6 +194,17 @@ extension ChangeChannel.Changes {
 }
 
 extension Envelope {
+    /// A new title, checked here alone: the journal of a cluster has former ones.
+    fileprivate func title() throws -> String? {
+        let title = try text("title", atMost: AccountLimits.titleBytes)
+        guard title.map(PushText.isLine) ?? true else {
+            throw RepriseError(
+                .malformed,
+                "A title is one line, without controls and changes of the text's direction.")
+        }
+        return title
+    }
+
     fileprivate func withRetention(_ read: (Envelope) throws -> Void) throws {
         guard optional("retention") != nil else { return }
         try raw("retention").withUnsafeBufferPointer { try read(try Envelope($0)) }

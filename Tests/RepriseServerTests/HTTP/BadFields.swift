@@ -7,7 +7,7 @@ enum BadFields {
         #"{}"#, #"{"visibility":1}"#, #"{"visibility":null}"#, #"{"visibility":"secret"}"#,
         #"{"visibility":"public","history":"none"}"#, #"{"visibility":"public","history":[]}"#,
         #"{"visibility":"public","title":7}"#, #"{"visibility":"public","retention":7}"#,
-        #"{"visibility":"public","retention":[]}"#,
+        #"{"visibility":"public","retention":[]}"#, #"{"visibility":"public","title":"a\u009bb"}"#,
         #"{"visibility":"public","retention":{"messages":0}}"#,
         #"{"visibility":"public","retention":{"seconds":-1}}"#,
         #"{"visibility":"public","retention":{"seconds":9007199254740991}}"#,
@@ -24,6 +24,8 @@ enum BadFields {
         #"{"visibility":null}"#, #"{"visibility":"secret"}"#, #"{"history":"none"}"#,
         #"{"title":7}"#, #"{"retention":7}"#, #"{"retention":{"messages":0}}"#,
         #"{"retention":{"seconds":-1}}"#, #"{"retention":{"bytes":1.5}}"#,
+        #"{"title":"a\u000ab"}"#, #"{"title":"\u001b[2J"}"#, #"{"title":"a\u007f"}"#,
+        #"{"title":"\u2028"}"#, #"{"title":"a\u202eb"}"#, #"{"title":"\u2066"}"#,
     ].map { ("PATCH /v1/channels/{channel}", $0) }
 
     private static let members = [#"{"role":"king"}"#, #"{"role":1}"#, #"{"role":{}}"#]
