@@ -16,7 +16,7 @@ extension HTTPRoutes {
             }
         }
         on(.patch, Self.channel, in: router) { call in
-            try await setChannel(call) {
+            try await setChannel(call, type: "application/merge-patch+json") {
                 ChangeChannel($0, try ChangeChannel.Changes($1), by: call.who)
             }
         }
@@ -51,7 +51,8 @@ extension HTTPRoutes {
     }
 
     private func setChannel<Command: AccountCommand>(
-        _ call: HTTPRouteCall, _ read: (ChannelName, Envelope) throws -> Command
+        _ call: HTTPRouteCall, type: String? = nil,
+        _ read: (ChannelName, Envelope) throws -> Command
     ) async throws -> Response where Command.Outcome == SetChannel.Outcome {
         let name = try call.channel()
         guard !name.isDirect || call.who.isAdmin else {
@@ -59,7 +60,7 @@ extension HTTPRoutes {
                 .refused, "A channel of this name is a conversation of two.",
                 remedy: "PUT /v1/direct/USER makes it.")
         }
-        return try await withObject(call) {
+        return try await withObject(call, type: type) {
             try read(name, $0)
         } _: { command in
             let set = try await services.accounts.perform(command)

@@ -83,13 +83,11 @@ struct AccountCommandTests {
             dropped.record.settings
                 == ChannelSettings(
                     visibility: .private, retention: RetentionPolicy(age: .seconds(60))))
-        await expectError(.refused) {
-            try await accounts.perform(
-                ChangeChannel(room, title, by: Principal(user: bob)), at: now)
-        }
+        let foreign = ChangeChannel(room, title, by: Principal(user: bob))
+        await expectError(.refused) { try await accounts.perform(foreign, at: now) }
         let other = try ChannelName("other")
-        let made = try await accounts.perform(ChangeChannel(other, title, by: owner), at: now)
-        #expect(made.isNew && made.record.settings == ChannelSettings(title: "Room"))
+        let new = try await accounts.perform(ChangeChannel(other, title, by: owner), at: now)
+        #expect(new.isNew && new.record.settings == ChannelSettings(title: "Room"))
         #expect(try await accounts.member(ada, in: other)?.role == .owner)
         await test.remove()
     }
