@@ -210,7 +210,7 @@ struct ChatCommand: AsyncParsableCommand {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
-        let refused = Set(try await lines.refused().map(\.id))
+        let refused = try await lines.refused()
         try await lines.listen()
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
@@ -228,7 +228,7 @@ struct ChatCommand: AsyncParsableCommand {
             defer { group.cancelAll() }
             while let isOver = try await group.next(), !isOver {}
         }
-        if let letter = try await lines.refused().first(where: { !refused.contains($0.id) }) {
+        if let letter = try await lines.refused(after: refused) {
             throw CommandFailure(
                 .protocol,
                 "The server refuses the message \(letter.id): \(letter.reason.firstLine) It is kept: "

@@ -160,10 +160,8 @@ public final class Channels: AppLifeFollower, Sendable {
 
     /// The system has woken the app for work: others do not see its user online.
     package func woken() {
-        // An app of a Mac is not launched by a push, and nothing reports its phases.
-        #if !os(macOS)
-            presenceWatch.woken()
-        #endif
+        // Else he would be idle until the app ends.
+        if configuration.reportsPhases { presenceWatch.woken() }
     }
 
     /// As ``foreground()`` for the connection, for work that the system has woken the app for.

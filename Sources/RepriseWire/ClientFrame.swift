@@ -16,16 +16,19 @@ public enum ClientFrame: Hashable, Sendable {
         public var client: String
         /// The user's JSON Web Token, if the server requires one.
         public var token: AccessToken?
+        /// Whether the device connects without being in use, as when a push has woken it.
+        public var isIdle: Bool
 
         /// Makes a hello.
         public init(
             version: Int64 = currentVersion, device: EntryID, client: String,
-            token: AccessToken? = nil
+            token: AccessToken? = nil, isIdle: Bool = false
         ) {
             self.version = version
             self.device = device
             self.client = client
             self.token = token
+            self.isIdle = isIdle
         }
     }
 

@@ -129,7 +129,8 @@ public struct FrameDecoder: Sendable {
         ClientFrame.Hello(
             version: try envelope.integer("version"), device: try envelope.id("device"),
             client: envelope.optional("client") == nil ? "" : short(try envelope.string("client")),
-            token: envelope.optional("token") == nil ? nil : try token(envelope))
+            token: envelope.optional("token") == nil ? nil : try token(envelope),
+            isIdle: try envelope.bool("idle"))
     }
 
     private func token(_ envelope: Envelope) throws -> AccessToken {

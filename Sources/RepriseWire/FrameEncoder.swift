@@ -51,6 +51,10 @@ extension ClientFrame {
             json.key("token")
             json.plain(token.secret)
         }
+        if hello.isIdle {
+            json.key("idle")
+            json.bool(true)
+        }
     }
 
     private static func write(_ receipt: Receipt, to json: inout JSONWriter) {

@@ -87,6 +87,12 @@ struct AccessCommandTests {
             #expect(titled.contains("\"messages\":9") && titled.contains("\"seconds\":172800"))
             let changed = try await team("--history", "since-join")
             #expect(changed.contains("The team") && changed.contains("private"), "\(changed)")
+            let untitled = try await team("--no-title")
+            #expect(!untitled.contains("The team") && untitled.contains("\"messages\":9"))
+            let days = try await team("--no-retention", "--keep-days", "1")
+            #expect(days.contains("{\"seconds\":86400}"), "\(days)")
+            let dropped = try await team("--no-retention")
+            #expect(!dropped.contains("keeps") && dropped.contains("private"), "\(dropped)")
         }
     }
 

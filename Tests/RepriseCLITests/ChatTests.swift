@@ -1,4 +1,5 @@
 import Foundation
+import RepriseChannels
 import RepriseTestSupport
 import RepriseTesting
 import Testing
@@ -182,6 +183,28 @@ struct ChatTests {
         #expect(second.status == 0, "\(second.error)")
     }
 
+    @Test("a message that is refused behind a thousand others is an error, also when sent again")
+    func refusedBehindMany() async throws {
+        let scene = try await ChatScene()
+        let closed = try await Tool.run(
+            "channels", "general", "--visibility", "private", "--as", "root", "--server",
+            scene.server.url)
+        #expect(closed.status == 0, "\(closed.error)")
+        func chat(_ input: String) async throws -> Tool.Result {
+            try await Tool.run(
+                scene.arguments("ada") + ["--patience", "40"], input: Data(input.utf8))
+        }
+        let many = try await chat((1...OutboxLimits.listed + 1).map { "old \($0)\n" }.joined())
+        #expect(many.status == 76, "\(many)")
+        let next = try await chat("new\n")
+        #expect(next.status == 76, "\(next)")
+        #expect(try await chat("").status == 0)
+        let dead = try await chat("/dead\n/withdraw\n")
+        #expect(dead.status == 0 && dead.output.contains("  new: "), "\(dead)")
+        let again = try await chat("/retry\n")
+        #expect(again.status == 76, "\(again)")
+    }
+
     @Test("a refused --with and /with say what the server said, and can be asked again or given up")
     func refusedConversation() async throws {
         let scene = try await ChatScene()
@@ -312,6 +335,7 @@ struct ChatTests {
             ["history", "general", "--after", "-1"],
             ["channels", "--title", "x"], ["channels", "general", "--keep-messages", "0"],
             ["channels", "general", "--visibility", "secret"], ["members"],
+            ["channels", "general", "--title", "x", "--no-title"],
             ["members", "general", "--add", "a", "--remove", "b"],
             ["members", "general", "--role", "owner"],
             ["members", "general", "--add", "a b"], ["dead-letters"],

@@ -411,6 +411,9 @@ struct ConversationsTests {
             await expectError(.tooLarge) {
                 try await client.conversations.make(title: String(repeating: "x", count: 257))
             }
+            await expectError(.malformed) {
+                try await client.conversations.rename("team", to: "a\u{202e}b")
+            }
             await expectError(.badChannelName) { try await client.conversations.join("-") }
         }
         #expect(

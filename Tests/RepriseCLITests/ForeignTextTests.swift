@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseCommandLine
 import RepriseCore
 import RepriseTestSupport
@@ -48,8 +49,16 @@ struct ForeignTextTests {
     func titles() async throws {
         let scene = try await ChatScene()
         let options = ["--as", "ada", "--server", scene.server.url]
-        let made = try await Tool.run(["channels", "team", "--title", Self.hostile] + options)
+        let refused = try await Tool.run(["channels", "team", "--title", Self.hostile] + options)
+        #expect(refused.status == 65, "\(refused)")
+        let made = try await Tool.run(["channels", "team", "--title", "漢"] + options)
         #expect(made.status == 0, "\(made.error)")
+        // One that a former version has stored.
+        let accounts = try DatabaseQueue(path: scene.folder.path("data") + "/accounts.sqlite")
+        try await accounts.write { db in
+            try db.execute(sql: "UPDATE channels SET title = ?", arguments: [Self.hostile])
+        }
+        try accounts.close()
         for command in [
             ["channels"], ["channels", "--json"], ["channels", "team"],
             ["channels", "team", "--json"],

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Reprise
 import RepriseChannels
 import RepriseCore
@@ -30,7 +31,7 @@ struct RefusedConversationTests {
         ) async throws {
             let path = URLComponents(string: request.url)?.path ?? ""
             guard methods.contains(request.method),
-                path.hasPrefix("/v1/archive/") || path.hasPrefix("/v1/channels/")
+                ["/v1/archive/", "/v1/channels/", "/v1/direct/"].contains(where: path.hasPrefix)
             else { return try await server.exchange(request, head: head, chunk: chunk) }
             try await head(HTTPHead(status: 403, headers: [:]))
         }
@@ -181,6 +182,66 @@ struct RefusedConversationTests {
                 let isDone = try await client.ledger().pending == 0
                 return await newest(client) == ["\(direct) "] && isDone
             }
+        }
+    }
+
+    @Test(
+        "One of two that is left and begun again keeps its draft where the server refuses the leave",
+        arguments: [true, false])
+    func begunAgainInVain(isLeaveRefused: Bool) async throws {
+        let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
+        try server.setMembers(["ada", "bob"], of: direct)
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["\(direct) "] }
+            try await client.conversations.setDraft("draft", in: direct)
+        }
+        try await running(
+            refusing: isLeaveRefused ? ["PUT", "DELETE"] : ["PUT"],
+            { client in
+                try await client.conversations.leave(direct)
+                try await client.conversations.direct(with: "bob")
+                #expect(await newest(client) == ["\(direct)  draft"], "at once")
+            }
+        ) { client in
+            try await refused(isLeaveRefused ? 2 : 1, client)
+            try await eventually("it is as the server has it") {
+                await newest(client) == (isLeaveRefused ? ["\(direct)  draft"] : [])
+            }
+        }
+    }
+
+    @Test("An archive of a former version ends when it is refused, and so does what followed it")
+    func formerArchive() async throws {
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        func record(_ client: RepriseClient) async throws {
+            let payload = Array(#"{"verb":"archive","channel":"a","users":[]}"#.utf8)
+            let journal = try await client.journal
+            try await journal.write { db in
+                try db.execute(sql: "UPDATE channelsConversation SET archived = 5")
+                try journal.record(
+                    NewEntry(
+                        kind: Channels.conversationKind.name, payload: payload, partitionKey: "a"),
+                    in: db)
+            }
+            #expect(await archived(client) == ["a"])
+        }
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["a A"] }
+        }
+        try await running(refusing: ["PUT", "DELETE"], record) { client in
+            try await refused(1, client)
+            #expect(await newest(client) == ["a A"], "it alone")
+        }
+        try await running(
+            refusing: ["PUT", "DELETE"],
+            { client in
+                try await record(client)
+                try await client.conversations.unarchive("a")
+                #expect(await newest(client) == ["a A"], "at once")
+            }
+        ) { client in
+            try await refused(3, client)
+            #expect(await newest(client) == ["a A"], "and the end of it")
         }
     }
 

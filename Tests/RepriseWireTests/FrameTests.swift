@@ -103,6 +103,7 @@ struct FrameTests {
                     body: Array("[ 1,2 ]".utf8))),
             .hello(
                 .init(device: try EntryID("d"), client: "c", token: try AccessToken("e30.e30.x"))),
+            .hello(.init(device: try EntryID("d"), client: "c", isIdle: true)),
             .authenticate(try AccessToken("e30.e30._-9")),
             .subscribe([
                 .init(channel: channel, epoch: nil, coverage: Coverage(), isFirst: true)

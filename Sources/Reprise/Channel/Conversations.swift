@@ -45,7 +45,7 @@ public struct Conversations: Sendable {
     ///
     /// - Parameters:
     ///   - name: the channel's; nil: a random one.
-    ///   - title: at most 256 bytes; nil: none.
+    ///   - title: one line of at most 256 bytes; nil: none.
     ///   - users: the other members.
     /// - Returns: the channel's name.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` without
@@ -118,7 +118,7 @@ public struct Conversations: Sendable {
     ///
     /// - Parameters:
     ///   - channel: the channel.
-    ///   - title: at most 256 bytes; nil: none.
+    ///   - title: one line of at most 256 bytes; nil: none.
     /// - Throws: as ``make(_:title:with:)``.
     public func rename(_ channel: String, to title: String?) async throws {
         try await record(ConversationChange(.rename, try ChannelName(channel), title: title))

@@ -36,9 +36,15 @@ struct ChatLines: Sendable {
     /// Prints what the server refuses of the conversation, until the task is cancelled.
     func watchRefusals() async throws { try await room.watchRefusals { try tell($0) } }
 
-    /// The messages that the server has refused, at most a page of them.
+    /// The messages that the server has refused last, at most a page of them.
     func refused() async throws -> [DeadLetter] {
-        try await channel.outbox.deadLetters(limit: OutboxLimits.listed)
+        try await channel.outbox.newestDeadLetters(limit: OutboxLimits.listed)
+    }
+
+    /// The first message that the server has refused since ``refused()`` was what it is given.
+    func refused(after former: [DeadLetter]) async throws -> DeadLetter? {
+        let known = Set(former.map(\.id)).subtracting(await room.sentAgain)
+        return try await refused().reversed().prefix { !known.contains($0.id) }.last
     }
 
     /// How many messages, and changes of the conversation itself, the server does not have yet:

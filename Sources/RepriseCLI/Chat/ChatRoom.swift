@@ -25,6 +25,8 @@ actor ChatRoom {
     private var hasHinted = false
     /// Refused changes of the conversation that were told.
     private var toldRefusals: Set<EntryID> = []
+    /// The dead letters that were sent again.
+    private(set) var sentAgain: Set<EntryID> = []
     /// A refused change of the conversation is sent again.
     private let retried = Signal()
     private var divider = ChatDivider()
@@ -336,7 +338,9 @@ extension ChatRoom {
             return ["There is no such dead letter, or more than one. /dead lists them."]
         }
         switch (one.isMessage, isAgain) {
-        case (true, true): try await channel.outbox.retry(one.id)
+        case (true, true):
+            try await channel.outbox.retry(one.id)
+            sentAgain.insert(one.id)
         case (true, false): try await channel.outbox.withdraw(one.id)
         case (false, true):
             try await channels.retry(refused: one.id)
@@ -365,7 +369,7 @@ extension ChatRoom {
                 id: $0.id, isMessage: false,
                 words: "\($0.id.text.prefix(8))  (conversation): \($0.reason ?? "refused")")
         }
-        let messages = try await channel.outbox.deadLetters().map {
+        let messages = try await channel.outbox.newestDeadLetters().map {
             Failed(id: $0.id, isMessage: true, words: Self.words($0))
         }
         return changes + messages

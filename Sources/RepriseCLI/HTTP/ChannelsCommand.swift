@@ -21,19 +21,20 @@ struct ChannelsCommand: AsyncParsableCommand {
         usage: """
             reprise channels [--server URL] [--as USER] [--json]
             reprise channels CHANNEL [--visibility public|private|inbox]
-                             [--history all|since-join] [--title TITLE]
-                             [--keep-messages COUNT] [--keep-days DAYS]
+                             [--history all|since-join] [--title TITLE | --no-title]
+                             [--keep-messages COUNT] [--keep-days DAYS] [--no-retention]
             """,
         discussion: """
             Without a name: lists the channels that you are a member of, with unread
             counts; an admin sees all. With a name alone: shows one channel. With
-            settings: creates the channel, or changes these; omitted ones get their
-            defaults, or stay as they are. The creator owns it. Channels that were only
+            settings: creates the channel, or changes these at once; omitted ones get
+            their defaults, or stay as they are. The creator owns it. Channels that were only
             published to, on a --dev server, are not listed.
 
             EXAMPLES
               reprise channels --as ada
               reprise channels team --visibility private --title "The team" --as ada
+              reprise channels team --no-retention --keep-days 30 --as ada
               reprise channels --as ada --json | jq -r .channelId
 
             EXIT CODES
@@ -47,17 +48,22 @@ struct ChannelsCommand: AsyncParsableCommand {
     @Option(help: "What a new member gets: everything, or what comes since. (default: all)")
     var history: History?
     @Option(help: "A name for people.") var title: String?
+    @Flag(name: .customLong("no-title"), help: "It has no title any more.") var dropsTitle = false
     @Option(help: ArgumentHelp("How many messages it keeps at most.", valueName: "count"))
     var keepMessages: Int64?
     @Option(help: ArgumentHelp("For how long it keeps messages.", valueName: "days"))
     var keepDays: Int64?
+    @Flag(
+        name: .customLong("no-retention"),
+        help: "It keeps messages as the server does, but for what is given beside this.")
+    var dropsRetention = false
     @OptionGroup var server: ServerOption
     @OptionGroup var identity: IdentityOption
     @Flag(help: "Print an object a line, as the server sends it.") var json = false
 
     private var hasSettings: Bool {
         visibility != nil || history != nil || title != nil || keepMessages != nil
-            || keepDays != nil
+            || keepDays != nil || dropsTitle || dropsRetention
     }
 
     func validate() throws {
@@ -66,6 +72,9 @@ struct ChannelsCommand: AsyncParsableCommand {
         }
         guard channel != nil || !hasSettings else {
             throw ValidationError("Settings are for one channel: give its name.")
+        }
+        guard title == nil || !dropsTitle else {
+            throw ValidationError("Give --title or --no-title, not both.")
         }
         for (name, value) in [("keep-messages", keepMessages), ("keep-days", keepDays)] {
             guard let value, !(1...36_500).contains(value), name == "keep-days" || value < 1 else {
@@ -83,55 +92,45 @@ struct ChannelsCommand: AsyncParsableCommand {
                 cells: Self.cells
             ).print(from: api, ["v1", "channels"], "channels")
         }
-        let body = hasSettings ? settings(after: try await current(channel, api)) : nil
         let answer = try await api.send(
-            hasSettings ? "PUT" : "GET", ["v1", "channels", channel], body: body)
+            hasSettings ? "PATCH" : "GET", ["v1", "channels", channel],
+            body: hasSettings ? changes : nil)
         guard let answer else { return }
         try StandardOutput.write(json ? answer.line : Self.description(answer))
     }
 
-    /// The channel as it is; nil: it is not there, or not for this user.
-    private func current(_ channel: String, _ api: ServerAPI) async throws -> HTTPMembers? {
-        let answer = try await api.exchange("GET", ["v1", "channels", channel])
-        switch answer.status {
-        case 200: return try HTTPMembers(answer.body)
-        case 403, 404: return nil
-        default: throw api.failure(answer)
-        }
-    }
-
-    /// All settings: a `PUT` replaces them, and would make a private channel public.
-    private func settings(after current: HTTPMembers?) -> [UInt8] {
-        let kept = current?.raw("retention").flatMap { try? HTTPMembers($0) }
+    /// What changes (RFC 7396): the server keeps the others in the same transaction.
+    private var changes: [UInt8] {
         let retention: [(StaticString, Int64?)] = [
-            ("messages", keepMessages ?? kept?.integer("messages")),
-            ("seconds", keepDays.map { $0 * 86_400 } ?? kept?.integer("seconds")),
-            ("bytes", kept?.integer("bytes")),
+            ("messages", keepMessages), ("seconds", keepDays.map { $0 * 86_400 }), ("bytes", nil),
         ]
-        let history = history.map { $0 == .all ? "all" : "sinceJoin" } ?? current?.text("history")
-        let title = title ?? current?.text("title")
         var writer = JSONWriter()
         writer.object { json in
-            json.key("visibility")
-            json.string(visibility?.rawValue ?? current?.text("visibility") ?? "public")
-            json.key("history")
-            json.string(history ?? "all")
-            if let title {
-                json.key("title")
-                json.string(title)
+            if let visibility {
+                json.key("visibility")
+                json.string(visibility.rawValue)
             }
-            guard retention.contains(where: { $0.1 != nil }) else { return }
+            if let history {
+                json.key("history")
+                json.string(history == .all ? "all" : "sinceJoin")
+            }
+            if title != nil || dropsTitle {
+                json.key("title")
+                if let title { json.string(title) } else { json.raw(Self.null) }
+            }
+            guard dropsRetention || keepMessages != nil || keepDays != nil else { return }
             json.key("retention")
             json.object { json in
-                for (key, value) in retention {
-                    guard let value else { continue }
+                for (key, value) in retention where value != nil || dropsRetention {
                     json.key(key)
-                    json.integer(value)
+                    if let value { json.integer(value) } else { json.raw(Self.null) }
                 }
             }
         }
         return writer.bytes
     }
+
+    private static let null = Array("null".utf8)
 
     private static func cells(_ channel: HTTPMembers) -> [String] {
         [

@@ -144,6 +144,7 @@ actor ChannelsDriver {
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
         self.socket = socket
+        machine.isUnused = presenceWatch.isUnused
         await perform(machine.dialSucceeded(at: now))
         let failure = await withTaskCancellationHandler {
             await receive(from: socket)

@@ -97,6 +97,9 @@ package struct ChannelsMachine: Sendable {
     /// Why the last connection ended.
     private var disconnection = Disconnection()
 
+    /// Whether the next hello says that the device is not in use.
+    package var isUnused = false
+
     package init(settings: Settings = Settings()) {
         self.settings = settings
         connection = ConnectionMachine(settings: settings.connection)
@@ -263,7 +266,8 @@ package struct ChannelsMachine: Sendable {
             case .stop: giveUp()
             case .sayHello:
                 let hello = ClientFrame.Hello(
-                    device: device, client: settings.client, token: tokens.token)
+                    device: device, client: settings.client, token: tokens.token,
+                    isIdle: isUnused)
                 output.emit(.send([ClientFrame.hello(hello).encoded()]))
             case .begin: break  // `greet` knows what the server said
             case .close(let code):

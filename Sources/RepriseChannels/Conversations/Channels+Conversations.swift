@@ -296,6 +296,13 @@ package struct ConversationChange: Codable, Hashable, Sendable {
         (self.verb, self.channel, self.title) = (verb, channel.text, title)
         self.users = users.map(\.text)
     }
+
+    /// Whether the list has it archived, or not, by this change.
+    ///
+    /// A former version did not note since when it had archived one that was not.
+    fileprivate func mayHaveArchived(_ shown: Int64?) -> Bool {
+        archived == shown || verb == .archive && archived == nil
+    }
 }
 
 extension Channels {
@@ -329,7 +336,8 @@ extension Channels {
                 change.archived = change.verb == .archive ? now.milliseconds : nil
                 let shown = try ConversationRows.archived(channel, db)
                 let last = try Self.lastWaiting([.archive, .unarchive], in: channel, db)
-                change.formerArchived = last?.archived == shown ? last?.formerArchived : shown
+                change.formerArchived =
+                    last?.mayHaveArchived(shown) ?? false ? last?.formerArchived : shown
                 try ConversationRows.set(archived: change.archived, of: channel, db)
             case .join, .invite, .remove, .profile, .presence: break
             }
@@ -365,7 +373,7 @@ extension Channels {
     }
 
     /// The changes of a conversation: how many wait for the server, and those that it has refused
-    /// for good, oldest first.
+    /// for good last, oldest first.
     ///
     /// - Parameter channel: the conversation's channel.
     /// - Returns: at most ``OutboxLimits/listed`` refused ones, each with the server's words.
@@ -385,11 +393,13 @@ extension Channels {
                 db,
                 sql: """
                     SELECT id FROM entry WHERE state = 13 AND kind = ? AND lane = ?
-                    ORDER BY seq LIMIT \(OutboxLimits.listed)
+                    ORDER BY due DESC, seq DESC LIMIT \(OutboxLimits.listed)
                     """, arguments: those)
             return (
                 waiting: waiting ?? 0,
-                refused: try refused.compactMap { try Journal.entry(EntryID($0), in: db) }
+                refused: try refused.reversed().compactMap {
+                    try Journal.entry(EntryID($0), in: db)
+                }
             )
         }
     }
@@ -411,8 +421,9 @@ extension Channels {
         try await journal.write { db in
             if change.verb == .leave {
                 try ConversationRows.end(channel, .left, db)
+                try ConversationRows.ended(channel, db)
             } else {
-                try ConversationRows.stay(channel, .begun, db)
+                try ConversationRows.stay(channel, .begun, .begunAgain, in: db)
             }
         }
         directoryChanged.raise()
@@ -424,13 +435,16 @@ extension Channels {
         let channel = try ChannelName(change.channel)
         try await journal.write { db in
             switch change.verb {
-            case .make, .direct: try ConversationRows.end(channel, .begun, db)
-            case .leave: try ConversationRows.stay(channel, .left, db)
+            case .make, .direct:
+                try ConversationRows.end(channel, .begun, db)
+                try ConversationRows.stay(channel, .begunAgain, in: db)
+            case .leave: try ConversationRows.stay(channel, .left, .begunAgain, in: db)
             case .rename:
                 guard try ConversationRows.title(of: channel, db) == change.title else { break }
                 try ConversationRows.set(title: change.former, of: channel, db)
             case .archive, .unarchive:
-                guard try ConversationRows.archived(channel, db) == change.archived else { break }
+                let shown = try ConversationRows.archived(channel, db)
+                guard change.mayHaveArchived(shown) else { break }
                 try ConversationRows.set(archived: change.formerArchived, of: channel, db)
             case .join, .invite, .remove, .profile, .presence: break
             }

@@ -88,11 +88,16 @@ package enum ConversationLimits {
     /// The most members that an entry names.
     package static let named = 50
 
-    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`.
+    /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`, `.malformed`.
     package static func check(title: String?) throws {
         guard (title?.utf8.count ?? 0) <= titleBytes else {
             throw RepriseError(
                 .tooLarge, "A title has at most \(titleBytes) bytes.", remedy: "Shorten it.")
+        }
+        guard title.map(PushText.isLine) ?? true else {
+            throw RepriseError(
+                .malformed,
+                "A title is one line, without controls and changes of the text's direction.")
         }
     }
 }

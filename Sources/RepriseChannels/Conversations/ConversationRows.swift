@@ -46,6 +46,8 @@ enum ConversationRows {
         case begun = 1
         /// It was left here. Not listed, but kept as the server tells it, which may refuse that.
         case left = 2
+        /// It was left here and begun again, and the server has answered neither.
+        case begunAgain = 3
     }
 
     static func directory(_ db: Database) throws -> ChannelName? {
@@ -106,6 +108,11 @@ enum ConversationRows {
                     WHERE pending <> \(Pending.begun.rawValue)
                     """)
         case .end:
+            try db.execute(
+                sql: """
+                    UPDATE channelsConversation SET pending = \(Pending.begun.rawValue), old = 0
+                    WHERE old = 1 AND pending = \(Pending.begunAgain.rawValue)
+                    """)
             try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
             return try db.execute(
                 sql: """
@@ -116,10 +123,16 @@ enum ConversationRows {
         }
         guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
         if entry.left == true {
+            // One that was begun again waits for the server, with its draft.
+            try ended(channel, db)
             try db.execute(
-                sql: "DELETE FROM channelsConversation WHERE channel = ?",
+                sql: """
+                    DELETE FROM channelsConversation
+                    WHERE channel = ? AND pending <> \(Pending.begun.rawValue)
+                    """,
                 arguments: [channel.text])
-            if db.changesCount > 0 { space = space.map { $0 + 1 } }
+            guard db.changesCount > 0 else { return }
+            space = space.map { $0 + 1 }
             return try set(draft: nil, in: channel, db)
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
@@ -142,7 +155,8 @@ enum ConversationRows {
                 UPDATE channelsConversation SET title = ?2, role = ?3, since = ?4, members = ?5,
                     others = ?6, muted = ?7, mutedUntil = ?8, profiles = ?9, archived = ?10, old = 0,
                     -- One that was left stays so until the server knows, or has the user again.
-                    pending = CASE WHEN pending = \(Pending.left.rawValue) AND since = ?4
+                    pending = CASE WHEN since = ?4 AND pending IN
+                            (\(Pending.left.rawValue), \(Pending.begunAgain.rawValue))
                         AND EXISTS (SELECT 1 FROM entry
                             WHERE kind = '\(Channels.conversationKind.name)' AND lane = ?1
                                 AND lane IS NOT NULL AND state < 10)
@@ -174,7 +188,7 @@ enum ConversationRows {
                 INSERT INTO channelsConversation
                     (channel, title, role, since, members, others, muted, pending)
                 VALUES (?, ?, ?, ?, ?, ?, 0, \(Pending.begun.rawValue))
-                ON CONFLICT (channel) DO UPDATE SET pending = excluded.pending
+                ON CONFLICT (channel) DO UPDATE SET pending = \(Pending.begunAgain.rawValue)
                 WHERE pending = \(Pending.left.rawValue)
                 """,
             arguments: [
@@ -185,10 +199,21 @@ enum ConversationRows {
     }
 
     /// It stays: begun here, and the server has it; or left here, and the server refuses that.
-    static func stay(_ channel: ChannelName, _ pending: Pending, _ db: Database) throws {
+    static func stay(_ channel: ChannelName, _ pending: Pending..., in db: Database) throws {
+        for one in pending {
+            try db.execute(
+                sql: """
+                    UPDATE channelsConversation SET pending = 0 WHERE channel = ? AND pending = ?
+                    """,
+                arguments: [channel.text, one.rawValue])
+        }
+    }
+
+    /// The server does not have the user in it: what was begun again is as if begun here.
+    static func ended(_ channel: ChannelName, _ db: Database) throws {
         try db.execute(
-            sql: "UPDATE channelsConversation SET pending = 0 WHERE channel = ? AND pending = ?",
-            arguments: [channel.text, pending.rawValue])
+            sql: "UPDATE channelsConversation SET pending = ? WHERE channel = ? AND pending = ?",
+            arguments: [Pending.begun.rawValue, channel.text, Pending.begunAgain.rawValue])
     }
 
     /// It ends: begun here, and the server refuses it; or left here, and the server has done it.
@@ -270,7 +295,11 @@ enum ConversationRows {
     static func pending(_ db: Database) throws -> Set<ChannelName> {
         Set(
             try String.fetchAll(
-                db, sql: "SELECT channel FROM channelsConversation WHERE pending = 1"
+                db,
+                sql: """
+                    SELECT channel FROM channelsConversation WHERE pending IN
+                        (\(Pending.begun.rawValue), \(Pending.begunAgain.rawValue))
+                    """
             ).compactMap { try? ChannelName($0) })
     }
 

@@ -36,7 +36,20 @@ public struct Outbox: Sendable {
     /// - Throws: the journal's errors.
     public func deadLetters(limit: Int = 100) async throws -> [DeadLetter] {
         try await channels.journal.read { [channel] db in
-            try Self.deadLetters(in: channel, limit: limit, db)
+            try Self.deadLetters(in: channel, limit: limit, order: "seq", db)
+        }
+    }
+
+    /// Those that failed last, however many there are; oldest first.
+    ///
+    /// - Parameter limit: the most, at most ``OutboxLimits/listed``.
+    /// - Returns: at most `limit` of them.
+    /// - Throws: the journal's errors.
+    package func newestDeadLetters(limit: Int = 100) async throws -> [DeadLetter] {
+        try await channels.journal.read { [channel] db in
+            // A finished entry is due when it is removed, so those that ended last are due last.
+            try Self.deadLetters(in: channel, limit: limit, order: "due DESC, seq DESC", db)
+                .reversed()
         }
     }
 
@@ -99,15 +112,16 @@ public struct Outbox: Sendable {
             arguments: [OutboxMachine.kind.name, channel?.text, channel?.text]) ?? 0
     }
 
-    private static func deadLetters(in channel: ChannelName?, limit: Int, _ db: Database) throws
-        -> [DeadLetter]
-    {
+    private static func deadLetters(
+        in channel: ChannelName?, limit: Int, order: String, _ db: Database
+    ) throws -> [DeadLetter] {
         let rows = try Row.fetchAll(
             db,
             sql: """
                 SELECT e.id, code, message, time FROM entry AS e
                 LEFT JOIN channelsRefused AS r ON r.id = e.id
-                WHERE state = 13 AND kind = ? AND (lane = ? OR ? IS NULL) ORDER BY seq LIMIT ?
+                WHERE state = 13 AND kind = ? AND (lane = ? OR ? IS NULL)
+                ORDER BY \(order) LIMIT ?
                 """,
             arguments: [
                 OutboxMachine.kind.name, channel?.text, channel?.text,

@@ -140,6 +140,9 @@ package struct PresenceMachine: Sendable {
         return .known(known)
     }
 
+    /// Whether the device is not in use, as far as the app has said so.
+    package var isUnused: Bool { isIdle || isInBackground == true }
+
     // MARK: -
 
     private var showAll: [Action] { channels.keys.sorted().map { .show($0) } }
@@ -150,10 +153,9 @@ package struct PresenceMachine: Sendable {
     }
 
     private mutating func tell() -> [Action] {
-        let isIdle = isIdle || isInBackground == true
-        guard isConnected, isOffered, isIdle != toldIdle else { return [] }
-        toldIdle = isIdle
-        return [.send(.presence(isIdle ? .idle : .online))]
+        guard isConnected, isOffered, isUnused != toldIdle else { return [] }
+        toldIdle = isUnused
+        return [.send(.presence(isUnused ? .idle : .online))]
     }
 
     /// Asks for what is looked at, if it is not what was asked for last.

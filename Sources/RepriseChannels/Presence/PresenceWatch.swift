@@ -39,6 +39,9 @@ final class PresenceWatch: Sendable {
 
     // MARK: From the app
 
+    /// Whether the device is not in use.
+    var isUnused: Bool { state.withLock { $0.machine.isUnused } }
+
     func setIdle(_ isIdle: Bool) { change { $0.machine.idleChanged(isIdle) } }
 
     func phaseChanged(isInBackground: Bool) {

@@ -33,6 +33,33 @@ extension SetChannel: JournaledCommand {
     }
 }
 
+extension ChangeChannel: JournaledCommand {
+    package static let tag: UInt8 = 34
+
+    package func write(to writer: inout BinaryWriter) {
+        writer.write(name.text)
+        writer.write(changes.visibility?.rawValue) { $0.write($1) }
+        writer.write(changes.history?.rawValue) { $0.write($1) }
+        writer.write(change: changes.count) { $0.write($1) }
+        writer.write(change: changes.age) { $0.write($1.milliseconds) }
+        writer.write(change: changes.bytes) { $0.write($1) }
+        writer.write(change: changes.title) { $0.write($1) }
+        writer.write(who)
+    }
+
+    package init(from reader: inout BinaryReader) throws {
+        let name = try ChannelName(reader.text())
+        var changes = Changes()
+        changes.visibility = try reader.word()
+        changes.history = try reader.word()
+        changes.count = try reader.change { try $0.integer() }
+        changes.age = try reader.change { .milliseconds(try $0.integer()) }
+        changes.bytes = try reader.change { try $0.integer() }
+        changes.title = try reader.change { try $0.text() }
+        self.init(name, changes, by: try reader.principal())
+    }
+}
+
 extension SetMember: JournaledCommand {
     package static let tag: UInt8 = 17
 
@@ -236,6 +263,18 @@ extension SetCatalogue: JournaledCommand {
 }
 
 extension BinaryWriter {
+    fileprivate mutating func write<Value>(
+        change: ChangeChannel.Change<Value>, _ body: (inout BinaryWriter, Value) -> Void
+    ) {
+        switch change {
+        case .kept: write(UInt8(0))
+        case .dropped: write(UInt8(1))
+        case .set(let value):
+            write(UInt8(2))
+            body(&self, value)
+        }
+    }
+
     /// A former version knows mutes that let mentions through as usual, and waits before others.
     fileprivate mutating func write(_ subject: Mute.Subject, isUsual: Bool) {
         switch subject {
@@ -250,6 +289,27 @@ extension BinaryWriter {
 }
 
 extension BinaryReader {
+    fileprivate mutating func change<Value>(
+        _ body: (inout BinaryReader) throws -> Value
+    ) throws -> ChangeChannel.Change<Value> {
+        switch try byte() {
+        case 0: .kept
+        case 1: .dropped
+        case 2: .set(try body(&self))
+        case let other: throw ClusterEntry.unknown("a change \(other) of a setting")
+        }
+    }
+
+    /// A setting of a channel, or that it is kept.
+    fileprivate mutating func word<Word: RawRepresentable<String>>() throws -> Word? {
+        try optional { reader in
+            guard let word = Word(rawValue: try reader.text()) else {
+                throw ClusterEntry.unknown("a channel's setting")
+            }
+            return word
+        }
+    }
+
     fileprivate mutating func muted() throws -> (subject: Mute.Subject, isUsual: Bool) {
         switch try byte() {
         case 0: (.channel(try ChannelName(text())), true)

@@ -131,6 +131,7 @@ package enum ClusterCommand: Sendable {
         RemoveDevice.self, SawDevice.self, SetMute.self, RemoveMute.self, SetQuietHours.self,
         SetCatalogue.self, SetProfile.self, NoteTold.self, TellAnew.self,
         SetArchived.self, SetSilentElsewhere.self, SetPresence.self, NoteSeen.self,
+        ChangeChannel.self,
     ]
 }
 

@@ -10,11 +10,17 @@ struct ConnectionAdmission {
     /// Whether it has said that it is idle.
     private var isIdle = false
 
+    /// Its hello says whether its device is in use.
+    mutating func heard(_ hello: ClientFrame.Hello) {
+        // Another one ends the connection, which counts as it is.
+        if user == nil { isIdle = hello.isIdle }
+    }
+
     /// Counts it as a connection of its user, within the limit.
     mutating func admit(_ user: UserID, by gateway: Gateway) -> Bool {
         guard gateway.admits(user) else { return false }
         self.user = user
-        gateway.presence?.connected(user)
+        gateway.presence?.connected(user, isIdle: isIdle)
         return true
     }
 

@@ -135,7 +135,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func received(_ text: [UInt8]) {
         do {
             let request = try decoder.clientRequest(text)
-            if case .hello(let hello) = request.frame { logHello(hello) }
+            if case .hello(let hello) = request.frame {
+                logHello(hello)
+                admission.heard(hello)
+            }
             perform(machine.frameReceived(request.frame, now: now), for: request)
         } catch {
             unreadable(text, error)

@@ -7,15 +7,17 @@ import RepriseWire
 extension HTTPRoutes {
     /// Answers a request whose body is one JSON object.
     ///
-    /// `empty` is the meaning of a missing body; nil refuses it. `check` throws for unauthorized
-    /// callers before the body is read; `read` takes its values from the object, and `answer` acts.
+    /// `type` is one that it may have beside JSON's. `empty` is the meaning of a missing body;
+    /// nil refuses it. `check` throws for unauthorized callers before the body is read; `read`
+    /// takes its values from the object, and `answer` acts.
     func withObject<Value>(
-        _ call: HTTPRouteCall, empty: Value? = nil, check: () async throws -> Void = {},
-        read: (Envelope) throws -> Value, _ answer: (Value) async throws -> Response
+        _ call: HTTPRouteCall, type: String? = nil, empty: Value? = nil,
+        check: () async throws -> Void = {}, read: (Envelope) throws -> Value,
+        _ answer: (Value) async throws -> Response
     ) async throws -> Response {
         try await reading(call.request, limits.objectBytes, limits.messageTime) { body in
             try await check()
-            try Self.checkType(call.request, isOptional: empty != nil)
+            try Self.checkType(call.request, or: type, isOptional: empty != nil)
             let bytes = try await body.all()
             if bytes.isEmpty, let empty { return try await answer(empty) }
             let value = try bytes.withUnsafeBufferPointer { try read(try Envelope($0)) }
@@ -23,9 +25,11 @@ extension HTTPRoutes {
         }
     }
 
-    static func checkType(_ request: Request, isOptional: Bool) throws {
+    static func checkType(
+        _ request: Request, or other: String? = nil, isOptional: Bool
+    ) throws {
         let type = try contentType(of: request)
-        guard type == "application/json" || isOptional && type.isEmpty else {
+        guard type == "application/json" || type == other || isOptional && type.isEmpty else {
             throw HTTPFailure.unsupportedMediaType("Send application/json.")
         }
     }

@@ -10,7 +10,16 @@ extension HTTPRoutes {
     func addChannels<Context: RequestContext>(to router: Router<Context>) {
         on(.get, "/v1/channels", in: router) { try await channels($0) }
         on(.get, Self.channel, in: router) { try await channel($0) }
-        on(.put, Self.channel, in: router) { try await setChannel($0) }
+        on(.put, Self.channel, in: router) { call in
+            try await setChannel(call) {
+                SetChannel($0, try ChannelSettings($1), by: call.who)
+            }
+        }
+        on(.patch, Self.channel, in: router) { call in
+            try await setChannel(call, type: "application/merge-patch+json") {
+                ChangeChannel($0, try ChangeChannel.Changes($1), by: call.who)
+            }
+        }
         addMembers(to: router)
     }
 
@@ -41,18 +50,20 @@ extension HTTPRoutes {
         return try await response(record, to: call.who)
     }
 
-    private func setChannel(_ call: HTTPRouteCall) async throws -> Response {
+    private func setChannel<Command: AccountCommand>(
+        _ call: HTTPRouteCall, type: String? = nil,
+        _ read: (ChannelName, Envelope) throws -> Command
+    ) async throws -> Response where Command.Outcome == SetChannel.Outcome {
         let name = try call.channel()
         guard !name.isDirect || call.who.isAdmin else {
             throw RepriseError(
                 .refused, "A channel of this name is a conversation of two.",
                 remedy: "PUT /v1/direct/USER makes it.")
         }
-        return try await withObject(call) {
-            try ChannelSettings($0)
-        } _: { settings in
-            let set = try await services.accounts.perform(
-                SetChannel(name, settings, by: call.who))
+        return try await withObject(call, type: type) {
+            try read(name, $0)
+        } _: { command in
+            let set = try await services.accounts.perform(command)
             return try await response(set.record, to: call.who, set.isNew ? .created : .ok)
         }
     }
@@ -141,26 +152,74 @@ extension ChannelSettings {
         self.init(
             visibility: visibility, history: try object.word("history") ?? .all,
             retention: try RetentionPolicy(in: object),
-            title: try object.text("title", atMost: AccountLimits.titleBytes))
+            title: try object.title())
     }
 }
 
 extension RetentionPolicy {
-    private static let longest = AccountLimits.longestRetention.components.seconds
-
     fileprivate init(in settings: Envelope) throws {
-        guard settings.optional("retention") != nil else {
-            self.init()
-            return
+        self.init()
+        try settings.withRetention { object in
+            count = try object.number("messages", in: Self.amounts)
+            age = try object.number("seconds", in: Self.seconds).map { .seconds($0) }
+            bytes = try object.number("bytes", in: Self.amounts)
         }
-        let text = try settings.raw("retention")
-        self = try text.withUnsafeBufferPointer { bytes in
-            let object = try Envelope(bytes)
-            let range = 1...WireLimits.greatestSequence
-            return RetentionPolicy(
-                count: try object.number("messages", in: range),
-                age: try object.number("seconds", in: 1...Self.longest).map { .seconds($0) },
-                bytes: try object.number("bytes", in: range))
+    }
+
+    fileprivate static let amounts = 1...WireLimits.greatestSequence
+    fileprivate static let seconds = 1...AccountLimits.longestRetention.components.seconds
+}
+
+extension ChangeChannel.Changes {
+    /// Reads a merge patch (RFC 7396); each setting but the visibility can be dropped.
+    init(_ object: Envelope) throws {
+        self.init()
+        guard !object.isNull("visibility") else {
+            throw RepriseError(.malformed, "A channel has a visibility: leave it out to keep it.")
         }
+        visibility = try object.word("visibility")
+        history = try object.word("history")
+        if object.isNull("history") { history = .all }
+        title = object.change("title", to: try object.title())
+        if object.isNull("retention") { (count, age, bytes) = (.dropped, .dropped, .dropped) }
+        try object.withRetention { object in
+            count = object.change(
+                "messages", to: try object.number("messages", in: RetentionPolicy.amounts))
+            age = object.change(
+                "seconds",
+                to: try object.number("seconds", in: RetentionPolicy.seconds).map { .seconds($0) })
+            bytes = object.change(
+                "bytes", to: try object.number("bytes", in: RetentionPolicy.amounts))
+        }
+    }
+}
+
+extension Envelope {
+    /// A new title, checked here alone: the journal of a cluster has former ones.
+    fileprivate func title() throws -> String? {
+        let title = try text("title", atMost: AccountLimits.titleBytes)
+        guard title.map(PushText.isLine) ?? true else {
+            throw RepriseError(
+                .malformed,
+                "A title is one line, without controls and changes of the text's direction.")
+        }
+        return title
+    }
+
+    fileprivate func withRetention(_ read: (Envelope) throws -> Void) throws {
+        guard optional("retention") != nil else { return }
+        try raw("retention").withUnsafeBufferPointer { try read(try Envelope($0)) }
+    }
+
+    /// Whether a field is there, and `null`.
+    fileprivate func isNull(_ name: StaticString) -> Bool {
+        optional(name) == nil && (try? value(name)) != nil
+    }
+
+    fileprivate func change<Value>(
+        _ name: StaticString, to value: Value?
+    ) -> ChangeChannel.Change<Value> {
+        guard let value else { return isNull(name) ? .dropped : .kept }
+        return .set(value)
     }
 }

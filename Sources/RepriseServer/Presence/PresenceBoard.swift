@@ -58,13 +58,13 @@ package struct PresenceBoard: Sendable {
         package var user: UserID
         /// Nil: he has no connection there, as far as it is known.
         package var state: PresenceState?
-        /// When they told it last.
-        package var seen: WallTime
+        /// When he was there last, by what has changed; nil: it shows no use.
+        package var seen: WallTime?
         /// Whether it is nil since they are not heard any more.
         package var isLost: Bool
 
         package init(
-            _ user: UserID, _ state: PresenceState?, seen: WallTime, isLost: Bool = false
+            _ user: UserID, _ state: PresenceState?, seen: WallTime?, isLost: Bool = false
         ) {
             (self.user, self.state, self.seen, self.isLost) = (user, state, seen, isLost)
         }
@@ -145,10 +145,11 @@ package struct PresenceBoard: Sendable {
 
     // MARK: Users
 
-    /// A connection of a user was welcomed.
-    package mutating func connected(_ user: UserID, wall: WallTime) {
-        users[user, default: Connections()].online += 1
-        noted(user, wall)
+    /// A connection of a user was welcomed; one that begins idle is not used by him.
+    package mutating func connected(_ user: UserID, isIdle: Bool = false, wall: WallTime) {
+        users[user, default: Connections()].online += isIdle ? 0 : 1
+        users[user]?.idle += isIdle ? 1 : 0
+        noted(user, isIdle ? nil : wall)
     }
 
     /// A connection is in use again, or idle; each says it only when it was otherwise.
@@ -166,7 +167,7 @@ package struct PresenceBoard: Sendable {
         if wasIdle { connections.idle -= 1 } else { connections.online -= 1 }
         let isGone = connections.online + connections.idle <= 0
         users[user] = isGone ? nil : connections
-        noted(user, wall)
+        noted(user, wasIdle ? nil : wall)
         if isGone { leaves(user, now) }
     }
 
@@ -182,13 +183,13 @@ package struct PresenceBoard: Sendable {
         let user = news.user
         others[user] = news.state
         guard let subject = subjects[user] else { return }
-        let seen = max(subject.seen ?? news.seen, news.seen)
+        let seen = [subject.seen, news.seen].compactMap(\.self).max()
         subjects[user]?.seen = seen
         subjects[user]?.leavesAt = nil
         changed.insert(user)
         if !news.isLost { return leaves(user, now) }
         // Nobody else writes it.
-        if users[user] == nil, !subject.isHidden { self.seen[user] = seen }
+        if users[user] == nil, !subject.isHidden, let seen { self.seen[user] = seen }
     }
 
     /// A user, by the connections that this server has of him.
@@ -209,11 +210,12 @@ package struct PresenceBoard: Sendable {
         changed.insert(user)
     }
 
-    private mutating func noted(_ user: UserID, _ wall: WallTime) {
-        if subjects[user]?.isHidden != true { seen[user] = wall }
+    /// Connections of a user have changed, at `used` by his own doing; nil: by nothing that he did.
+    private mutating func noted(_ user: UserID, _ used: WallTime?) {
+        if let used, subjects[user]?.isHidden != true { seen[user] = used }
         guard subjects[user] != nil else { return }
         if users[user] != nil { subjects[user]?.leavesAt = nil }
-        subjects[user]?.seen = wall
+        if let used { subjects[user]?.seen = used }
         changed.insert(user)
     }
 

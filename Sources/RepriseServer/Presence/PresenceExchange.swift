@@ -120,9 +120,10 @@ package struct PresenceExchange: Sendable {
                 isOnline: told.state == .online, heard: wall, expires: now + settings.lease)
         }
         statements[told.user] = all.isEmpty ? nil : all
-        let state = Self.state(all)
-        guard state != Self.state(before ?? [:]) else { return nil }
-        return .elsewhere(.init(told.user, state, seen: wall))
+        let (former, state) = (Self.state(before ?? [:]), Self.state(all))
+        guard state != former else { return nil }
+        let isUse = former == .online || state == .online
+        return .elsewhere(.init(told.user, state, seen: isUse ? wall : nil))
     }
 
     /// Online where any gateway says so.
@@ -191,8 +192,8 @@ package struct PresenceExchange: Sendable {
             let rest = all.filter { $0.value.expires > now }
             guard rest.count < all.count else { continue }
             statements[user] = rest.isEmpty ? nil : rest
-            guard let seen = all.values.map(\.heard).max(), Self.state(rest) != Self.state(all)
-            else { continue }
+            guard Self.state(rest) != Self.state(all) else { continue }
+            let seen = all.values.filter(\.isOnline).map(\.heard).max()
             actions.append(
                 .elsewhere(.init(user, Self.state(rest), seen: seen, isLost: rest.isEmpty)))
         }

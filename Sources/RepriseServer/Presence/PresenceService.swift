@@ -59,9 +59,9 @@ package final class PresenceService: Sendable {
 
     // MARK: From connections
 
-    func connected(_ user: UserID) {
+    func connected(_ user: UserID, isIdle: Bool) {
         change { state, _ in
-            state.board.connected(user, wall: clock.wall())
+            state.board.connected(user, isIdle: isIdle, wall: clock.wall())
             state.exchange?.changed(user)
             return []
         }

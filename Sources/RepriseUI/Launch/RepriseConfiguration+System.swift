@@ -22,6 +22,10 @@
             configuration.webViews = WKWebViews()
             configuration.deviceStatus = SystemDeviceStatus()
             configuration.channels.network = SystemNetwork()
+            // `SystemAppLife` reports them.
+            #if !canImport(UIKit) || os(watchOS)
+                configuration.channels.reportsPhases = false
+            #endif
             #if canImport(BackgroundTasks) && canImport(UIKit)
                 configuration.scheduler = SystemBackgroundScheduler()
             #endif

@@ -19,6 +19,11 @@ package enum PushText {
         return cut(String(kept), toJSONBytes: bytes).text
     }
 
+    /// Whether a text is one line, without what ``title(_:atMost:)`` removes.
+    package static func isLine(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { !isControl($0) && !isDirection($0) }
+    }
+
     /// A text without controls, in which every direction change ends.
     package static func clean(_ text: String) -> String {
         if isPlain(text) { return text }

@@ -62,6 +62,15 @@ struct PeoplePresenceTests {
 
         init(_ server: PeopleServer) { self.server = server }
 
+        /// Opens one that the system has woken for work.
+        func wake(_ user: UserID, reportsPhases: Bool = true) async throws -> PersonsDevice {
+            let device = try await PersonsDevice.open(server, user, reportsPhases: reportsPhases)
+            all.withLock { $0.append(device) }
+            device.reprise.channels.woken()
+            try await device.start()
+            return device
+        }
+
         func open(_ user: UserID) async throws -> PersonsDevice {
             let device = try await PersonsDevice.open(server, user)
             all.withLock { $0.append(device) }
@@ -94,6 +103,36 @@ struct PeoplePresenceTests {
             try await becomes("he is gone", ["bob": "offline"]) { look.states }
             let seen = try #require(look.seen(bob))
             #expect(seen >= before && seen <= server.wall.wall())
+        }
+    }
+
+    @Test("an app that a push wakes is idle, and leaves when its user was there last as it was")
+    func woken() async throws {
+        try await room { server, devices in
+            let phone = try await devices.open(ada)
+            let look = Look(try phone.channel("room").presence)
+            let bobs = try await devices.open(bob)
+            try await becomes("Bob comes", ["bob": "online"]) { look.states }
+            await bobs.stop()
+            try await becomes("he is gone", ["bob": "offline"]) { look.states }
+            let seen = try #require(look.seen(bob))
+            let count = look.all.count
+            let tablet = try await devices.wake(bob)
+            try await becomes("a push wakes it", ["bob": "idle"]) { look.states }
+            await tablet.stop()
+            try await becomes("it is frozen", ["bob": "offline"]) { look.states }
+            #expect(look.seen(bob) == seen)
+            #expect(look.all.dropFirst(count).allSatisfy { $0.users[bob]?.state != .online })
+        }
+    }
+
+    @Test("where the app's phases are not reported, a push that wakes it says nothing of its user")
+    func wokenWithoutPhases() async throws {
+        try await room { server, devices in
+            let phone = try await devices.open(ada)
+            let look = Look(try phone.channel("room").presence)
+            _ = try await devices.wake(bob, reportsPhases: false)
+            try await becomes("Bob is there", ["bob": "online"]) { look.states }
         }
     }
 

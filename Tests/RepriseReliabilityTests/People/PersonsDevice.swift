@@ -16,7 +16,7 @@ final class PersonsDevice: Sendable {
     private let ending = Mutex<RepriseError?>(nil)
 
     static func open(
-        _ server: PeopleServer, _ user: UserID,
+        _ server: PeopleServer, _ user: UserID, reportsPhases: Bool = true,
         tokens: (@Sendable (TokenRequest) async throws -> AccessToken)? = nil
     ) async throws -> PersonsDevice {
         let folder = try TemporaryFolder()
@@ -25,6 +25,7 @@ final class PersonsDevice: Sendable {
         configuration.channels.reconnect = Backoff(
             base: .milliseconds(50), longest: .milliseconds(500))
         configuration.channels.receiptInterval = .milliseconds(50)
+        configuration.channels.reportsPhases = reportsPhases
         let identity = Identity(user: user) { request in
             requests.reasons.withLock { $0.append(request.reason) }
             return try await tokens?(request) ?? server.token(for: request.user)

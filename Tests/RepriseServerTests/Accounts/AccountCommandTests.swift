@@ -53,6 +53,45 @@ struct AccountCommandTests {
         await test.remove()
     }
 
+    @Test(
+        "changes of different settings at once are all there; a dropped one is the default again",
+        arguments: AccountsPlace.all)
+    func changedAtOnce(place: AccountsPlace) async throws {
+        let test = try await made(
+            ChannelSettings(visibility: .private, retention: RetentionPolicy(count: 7)), at: place)
+        let (accounts, owner) = (test.accounts, Principal(user: ada))
+        var (title, age, drop) = (
+            ChangeChannel.Changes(), ChangeChannel.Changes(), ChangeChannel.Changes()
+        )
+        title.title = .set("Room")
+        age.age = .set(.seconds(60))
+        let (entitle, limit) = (
+            ChangeChannel(room, title, by: owner), ChangeChannel(room, age, by: owner)
+        )
+        async let titled = accounts.perform(entitle, at: now)
+        async let limited = accounts.perform(limit, at: now)
+        let areNew = (try await titled.isNew, try await limited.isNew)
+        #expect(!areNew.0 && !areNew.1)
+        #expect(
+            try await accounts.channel(room)?.settings
+                == ChannelSettings(
+                    visibility: .private, retention: RetentionPolicy(count: 7, age: .seconds(60)),
+                    title: "Room"))
+        (drop.title, drop.count) = (.dropped, .dropped)
+        let dropped = try await accounts.perform(ChangeChannel(room, drop, by: owner), at: now)
+        #expect(
+            dropped.record.settings
+                == ChannelSettings(
+                    visibility: .private, retention: RetentionPolicy(age: .seconds(60))))
+        let foreign = ChangeChannel(room, title, by: Principal(user: bob))
+        await expectError(.refused) { try await accounts.perform(foreign, at: now) }
+        let other = try ChannelName("other")
+        let new = try await accounts.perform(ChangeChannel(other, title, by: owner), at: now)
+        #expect(new.isNew && new.record.settings == ChannelSettings(title: "Room"))
+        #expect(try await accounts.member(ada, in: other)?.role == .owner)
+        await test.remove()
+    }
+
     @Test("a member joins at the head of the moment in which the membership is written")
     func joined() async throws {
         let test = try await made()

@@ -58,6 +58,14 @@ struct ClusterEntryTests {
         ]
         progress.done = [.init(channel: channel, through: 8)]
         let fence = FencingToken(device: id, generation: .init(sequence: 258, place: 3))
+        var (changes, dropped) = (ChangeChannel.Changes(), ChangeChannel.Changes())
+        (changes.visibility, changes.history) = (.inbox, .all)
+        (changes.count, changes.age) = (.set(5), .set(.milliseconds(60_001)))
+        (changes.bytes, changes.title) = (.set(7), .set("Übersicht"))
+        (dropped.age, dropped.title) = (.dropped, .dropped)
+        let changed: [ClusterCommand] = [changes, dropped].map {
+            .account(ChangeChannel(channel, $0, by: user))
+        }
         return [
             .nop, .publish(PublishMessages(messages, by: user)),
             .trim(channel, through: 12, grant: nil), .trim(channel, through: 12, grant: 77),
@@ -83,6 +91,7 @@ struct ClusterEntryTests {
             + [true, false].map { .account(SetSilentElsewhere($0, of: ada)) }
             + [true, false].map { .account(SetPresence(isHidden: $0, of: ada)) }
             + [.account(NoteSeen([ada: WallTime(milliseconds: 5)])), .account(NoteSeen([:]))]
+            + changed
     }
 
     static let base = JournalPosition(

@@ -112,6 +112,8 @@ struct TotalApplyTests {
                     count: number, age: .milliseconds(number), bytes: number)
                 let fence = FencingToken(
                     device: phone, generation: .init(sequence: number, place: number))
+                var changes = ChangeChannel.Changes()
+                (changes.count, changes.age) = (.set(number), .set(.milliseconds(number)))
                 for other in Self.numbers {
                     try writer.write([
                         .account(
@@ -127,6 +129,7 @@ struct TotalApplyTests {
                 try writer.write([
                     .account(SawDevice(phone, of: ada)), .account(NoteSeen([ada: time])),
                     .account(SetChannel(room, ChannelSettings(retention: retention), by: owner)),
+                    .account(ChangeChannel(room, changes, by: owner)),
                     .account(SetMute(Mute(.channel(room), until: time), of: ada)),
                     .trim(room, through: number, grant: nil), .mark(grant: number),
                     .forgetIDs(run: number, grant: nil), .forgetIDs(run: number, grant: number),
@@ -202,7 +205,10 @@ struct TotalApplyTests {
         let unset = SetCatalogue.Condition.none
         try await expectTotal { writer in
             for text in Self.texts + Self.texts {
+                var changes = ChangeChannel.Changes()
+                changes.title = .set(text)
                 try writer.write([
+                    .account(ChangeChannel(room, changes, by: owner)),
                     .account(SetChannel(room, ChannelSettings(title: text), by: owner)),
                     .account(SetDevice(phone, of: ada, platform: text)),
                     .account(SetProfile(Profile(name: text, picture: text), of: ada)),

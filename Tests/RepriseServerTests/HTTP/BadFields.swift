@@ -1,13 +1,13 @@
 /// Bodies of which one field is missing, of another type, or out of range.
 enum BadFields {
     static let all: [(operation: String, body: String)] =
-        settings + members + messages + positions + devices + subscriptions + notices
+        settings + changes + members + messages + positions + devices + subscriptions + notices
 
     private static let settings = [
         #"{}"#, #"{"visibility":1}"#, #"{"visibility":null}"#, #"{"visibility":"secret"}"#,
         #"{"visibility":"public","history":"none"}"#, #"{"visibility":"public","history":[]}"#,
         #"{"visibility":"public","title":7}"#, #"{"visibility":"public","retention":7}"#,
-        #"{"visibility":"public","retention":[]}"#,
+        #"{"visibility":"public","retention":[]}"#, #"{"visibility":"public","title":"a\u009bb"}"#,
         #"{"visibility":"public","retention":{"messages":0}}"#,
         #"{"visibility":"public","retention":{"seconds":-1}}"#,
         #"{"visibility":"public","retention":{"seconds":9007199254740991}}"#,
@@ -19,6 +19,14 @@ enum BadFields {
             + String(repeating: "]", count: 600) + "}",
         "{" + (0..<40).map { #""f\#($0)":1"# }.joined(separator: ",") + "}",
     ].map { ("PUT /v1/channels/{channel}", $0) }
+
+    private static let changes = [
+        #"{"visibility":null}"#, #"{"visibility":"secret"}"#, #"{"history":"none"}"#,
+        #"{"title":7}"#, #"{"retention":7}"#, #"{"retention":{"messages":0}}"#,
+        #"{"retention":{"seconds":-1}}"#, #"{"retention":{"bytes":1.5}}"#,
+        #"{"title":"a\u000ab"}"#, #"{"title":"\u001b[2J"}"#, #"{"title":"a\u007f"}"#,
+        #"{"title":"\u2028"}"#, #"{"title":"a\u202eb"}"#, #"{"title":"\u2066"}"#,
+    ].map { ("PATCH /v1/channels/{channel}", $0) }
 
     private static let members = [#"{"role":"king"}"#, #"{"role":1}"#, #"{"role":{}}"#]
         .map { ("PUT /v1/channels/{channel}/members/{user}", $0) }

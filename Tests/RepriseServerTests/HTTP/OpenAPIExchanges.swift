@@ -31,6 +31,7 @@ final class OpenAPIExchanges {
     /// A request that is right, but for whatever the case is about.
     private static let bodies = [
         "PUT /v1/channels/{channel}": #"{"visibility":"public"}"#,
+        "PATCH /v1/channels/{channel}": #"{"title":"Everybody"}"#,
         "PUT /v1/channels/{channel}/members/{user}": #"{"role":"member"}"#,
         "POST /v1/channels/{channel}/messages": #"{"body":1}"#,
         "PATCH /v1/channels/{channel}/messages/{id}": #"{"body":2}"#,
@@ -104,7 +105,8 @@ final class OpenAPIExchanges {
     }
 
     private func channels() -> [(ExchangeRecorder.Ask, Int)] {
-        let put = "PUT /v1/channels/{channel}"
+        let (put, patch) = ("PUT /v1/channels/{channel}", "PATCH /v1/channels/{channel}")
+        let drop = #"{"title":null,"history":null,"retention":{"messages":null,"seconds":60}}"#
         let den =
             #"{"visibility":"private","history":"sinceJoin","title":"The den \u2014 ada's","#
             + #""retention":{"messages":10,"seconds":60,"bytes":100000},"later":{"a":[1]}}"#
@@ -113,6 +115,9 @@ final class OpenAPIExchanges {
             (ask("GET /v1/channels"), 200), (ask(put), 201), (ask(put), 200),
             (ask(put, channel: "den", den), 201), (ask(put, as: "eve", channel: "den"), 403),
             (ask(put, as: "root", channel: "den", den), 200),
+            (ask(patch), 200), (ask(patch, channel: "patched"), 201),
+            (ask(patch, as: "eve", channel: "den"), 403),
+            (ask(patch, channel: "patched", type: "application/merge-patch+json", drop), 200),
             (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a")]), 200),
             (ask("GET /v1/channels/{channel}"), 200),
             (ask("GET /v1/channels/{channel}", channel: "den"), 200),
@@ -243,7 +248,7 @@ final class OpenAPIExchanges {
 
     /// 400 for each operation that knows it.
     private func badRequests() -> [(ExchangeRecorder.Ask, Int)] {
-        let bad = ["GET", "PUT"].map { "\($0) /v1/channels/{channel}" }
+        let bad = ["GET", "PUT", "PATCH"].map { "\($0) /v1/channels/{channel}" }
         let lists = ["", "/{channel}/members", "/{channel}/messages"].map {
             "GET /v1/channels\($0)"
         }
@@ -411,6 +416,8 @@ final class OpenAPIExchanges {
             SELECT 'c' || i, 'private', 'all', 'ada', 1 FROM n
             """)
         try await refuses(ask(channel, channel: "more"), "tooManyChannels")
+        try await refuses(
+            ask("PATCH /v1/channels/{channel}", channel: "more"), "tooManyChannels")
         try await expect(201, ask(channel, as: "root", channel: "more"), port)
         try fill(
             """

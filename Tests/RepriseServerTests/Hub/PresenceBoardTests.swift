@@ -71,8 +71,27 @@ struct PresenceBoardTests {
         let later = WallTime(milliseconds: 7_000)
         #expect(
             after { board, now in board.left(ben, wasIdle: true, now: now, wall: later) }
-                == ["1 -: ben=offline@7000"])
+                == ["1 -: ben=offline@1000"], "when he used one last")
         #expect(board.due == nil)
+    }
+
+    @Test("a device that is woken and not used leaves when its user was there last as it was")
+    func woken() {
+        var board = PresenceBoard()
+        let later = WallTime(milliseconds: 9_000)
+        #expect(
+            watching(&board, [.init(ben, seen: wall)])
+                == ["1 looks at team", "1 team: ben=offline@1000"])
+        board.connected(ben, isIdle: true, wall: later)
+        #expect(Self.told(board.timerFired(now: .seconds(10))) == ["1 -: ben=idle"])
+        board.left(ben, wasIdle: true, now: .seconds(20), wall: later)
+        #expect(Self.told(board.timerFired(now: .seconds(30))) == ["1 -: ben=offline@1000"])
+        #expect(board.seenDue == nil && board.takeSeen(now: .seconds(30)).isEmpty)
+        board.connected(ben, isIdle: true, wall: wall)
+        board.reported(ben, isIdle: false, wall: later)
+        board.left(ben, wasIdle: false, now: .seconds(40), wall: later)
+        #expect(Self.told(board.timerFired(now: .seconds(50))) == ["1 -: ben=offline@9000"])
+        #expect(board.takeSeen(now: .seconds(50)) == [ben: later])
     }
 
     @Test(

@@ -83,7 +83,7 @@ def strict_json(text):
 def values_of(content_type, body):
     """The values that a body holds, each to be valid by the schema."""
     text = body.decode("utf-8")
-    if content_type == "application/json":
+    if content_type in ("application/json", "application/merge-patch+json"):
         return [strict_json(text)]
     if content_type == "application/x-ndjson":
         return [strict_json(line) for line in text.split("\n") if line.strip()]
