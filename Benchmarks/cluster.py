@@ -10,7 +10,8 @@ arrivals  acknowledgements of messages that arrive at --rates a second for --sec
 catch-up  a new device's catch-up of --messages through a gateway, and from a single server
 rebuild   a gateway without its view over a journal of --messages, from its start until /readyz
 leader    the longest time without an acknowledgement when the journal's leader is killed
-growth    what 50,000 more messages cost each gateway when 1,000, 100,000, 1,000,000 and so on up to --messages are stored (some minutes)
+growth    what 50,000 more messages cost each gateway when 1,000, 100,000, 1,000,000 and so on up to --messages are stored (some minutes);
+          ends with 2 before less than 10 GB of the disk are free
 
 Starts nats-server processes with `sync_interval: always`, gateways, a single server and Benchmarks/peers/jetstream on this machine, one
 after the other on the same nodes; what is not measured is stopped meanwhile. Prints the ratios, each target, and the CPU seconds of
@@ -38,6 +39,9 @@ chaos = importlib.util.module_from_spec(importlib.util.spec_from_loader("chaos",
 loader.exec_module(chaos)
 import client  # noqa: E402  scripts/chaos has put its folder on the path
 from cluster_load import Arrivals, Failed, Spent, catch_up, expect, post, spread  # noqa: E402
+
+# What growth leaves of the disk.
+SPARE = 10e9
 
 
 class Bench:
@@ -111,6 +115,12 @@ def is_ok(url):
             return answer.status == 200
     except (OSError, http.client.HTTPException):
         return False
+
+
+def used(*folders):
+    """Bytes on disk; files may go meanwhile."""
+    return sum(int(subprocess.run(["du", "-s", "--block-size=1", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.split()[0])
+               for folder in folders)
 
 
 def middle(values):
@@ -244,26 +254,43 @@ def leader(bench):
 
 def growth(bench):
     call, costs, size, batch, stored = bench.call, {}, 1_000, 50_000, 0
+    if call.messages < 100_000:
+        raise Failed("two sizes are compared, 1,000 and 100,000, so --messages is at least that")
     bench.start()
-    ports = bench.cluster.ports
+    ports, cluster = bench.cluster.ports, bench.cluster
+    views = [cluster.view(index) for index in range(call.gateways)]
 
     def grow(count):
         nonlocal stored
+        if stored:
+            more, free = used(bench.folder) / stored * count, shutil.disk_usage(bench.folder).free
+            if more > free - SPARE:
+                raise Failed(f"{count:,} more messages need {more / 1e9:.1f} GB, {free / 1e9:.1f} are free, and {SPARE / 1e9:.0f} stay so")
         while count > 0:
+            if shutil.disk_usage(bench.folder).free < SPARE:
+                raise Failed(f"less than {SPARE / 1e9:.0f} GB are free with {stored:,} messages stored")
             part = min(count, 250_000)
             post(ports, part, call.bytes, call.lines, f"n{stored}", call.requests)
             stored, count = stored + part, count - part
 
+    def spent():
+        """What each gateway has spent, once none does anything that it has put off, or after a minute."""
+        end, now, before = time.monotonic() + 60, None, None
+        while before is None or max(map(float.__sub__, now, before)) > 0.1 and time.monotonic() < end:
+            time.sleep(1)
+            now, before = [Spent.cpu(one.child.pid) for one in cluster.gateways], now
+        return now
+
     while size <= call.messages:
         grow(size - stored)
-        before = {one.name: Spent.cpu(one.child.pid) for one in bench.cluster.gateways}
+        before = spent()
         seconds = post(ports, batch, call.bytes, call.lines, f"g{size}", call.requests)
         stored += batch
-        each = [(Spent.cpu(one.child.pid) - before[one.name]) / batch * 1e6 for one in bench.cluster.gateways]
-        costs[size] = middle(each)
-        view = os.path.join(bench.cluster.view(0), "view.sqlite")
-        print(f"{size:,} stored: {batch / seconds:,.0f} messages/s, {costs[size]:.1f} CPU µs a message and gateway;"
-              f" the view has {os.path.getsize(view) / stored:,.0f} bytes a message", flush=True)
+        costs[size] = middle((now - former) / batch * 1e6 for now, former in zip(spent(), before))
+        print(f"{size:,} stored: {batch / seconds:,.0f} messages/s, {costs[size]:.1f} CPU µs a message and gateway; bytes a message:"
+              f" {used(*views) / stored / call.gateways:,.0f} at a gateway,"
+              f" {used(*(os.path.join(bench.folder, node.name) for node in cluster.nodes)) / stored / call.nodes:,.0f} at a node;"
+              f" {used(bench.folder) / 1e9:.2f} GB in all", flush=True)
         size = max(size * 10, 10 ** len(str(stored)))
     first, most = costs[1_000], max(costs.values())
     bench.target(f"a message costs within 20 % of the first at every size: {most / first:.2f}", most / first <= 1.2)

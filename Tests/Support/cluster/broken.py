@@ -46,7 +46,7 @@ LOGS = {
 }
 # What is right first, then what is not.
 KINDS = [
-    (faults.cut_faults, ("cut", [3, 1]), [("cut", [3, 0]), ("cut", [])]),
+    (faults.cut_faults, ("cut", [3, 1]), [("cut", [3, 0]), ("cut", [0, 0, 24, 36]), ("cut", [])]),
     (faults.relay_faults, ("disorder at leader", 9, 0, 5, 0.04),
      [("disorder at leader", 0, 0, 0, 0), ("disorder at leader", 9, 0, 0, 0.04), ("disorder at leader", 9, 0, 5, 0.001),
       ("disorder at leader", 9, 1, 5, 0.04)]),

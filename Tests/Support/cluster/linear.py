@@ -5,9 +5,15 @@ any moment after its call, or never. The search puts operations in order one by 
 return among those left. What was reached before, by set and state, is not tried again. An operation that returned, fits, and changes
 nothing is taken at once: a linearization in which it comes later stays one when it is moved here.
 
+Operations without an outcome come in runs, each before one that returned and needs all of the run: without any of them it would have
+another answer, or the state behind both would be another one. Else the linearization stays one when that is moved behind it, as nobody
+waits for its return; of all linearizations, the one whose operations without an outcome come last has such runs alone.
+What is independent of all else is judged by itself.
+
 `ChannelModel` says what a channel answers to operations that come one after the other.
 """
 import collections
+import heapq
 import itertools
 import time
 
@@ -83,6 +89,17 @@ class ChannelModel:
         answer = operation.answer
         return operation.is_known and (
             operation.kind in self.READS or answer in (REFUSED, ("kept",), ("missing",)) or answer[0] == "stored" and answer[2])
+
+    def comes_at_once(self, state, operation):
+        """Whether it fits and changes nothing here, and so in every linearization in which it comes later: positions only grow."""
+        if not operation.is_known or operation.kind != "move" and not self.is_without_effect(operation):
+            return False
+        after, answer = self.apply(state, operation)
+        return after == state and answer == operation.answer
+
+    def object(self, operation):
+        """Whose mute, or None for the rest of the channel: neither depends on the other, and no answer tells of both."""
+        return operation.user if {kind for kind, _, _ in self.parts(operation)} <= {"mute", "muted"} else None
 
     def fits(self, operation, answer):
         return not operation.is_known or operation.answer == answer
@@ -243,7 +260,26 @@ class ChannelModel:
 
 
 def check(model, operations, limit=200_000, may_come=None):
-    """Searches for a linearization, in at most so many steps."""
+    """Searches for a linearization, in at most so many steps; it exists if each object has one (Herlihy and Wing, 1990)."""
+    objects, steps, orders, undecided = collections.defaultdict(list), 0, [], None
+    for one in operations:
+        objects[model.object(one)].append(one)
+    for some in objects.values():
+        verdict = search(model, some, limit - steps, may_come)
+        steps += verdict.steps
+        if verdict.word == VIOLATED:
+            return Verdict(VIOLATED, steps, verdict.order, verdict.blocked)
+        undecided = undecided or (verdict if verdict.word == UNDECIDED else None)
+        # The first return from each place on: in this order the orders are one.
+        returns = list(itertools.accumulate((one.returned for one in reversed(verdict.order)), min))[::-1]
+        orders.append(zip(returns, verdict.order))
+    if undecided:
+        return Verdict(UNDECIDED, steps, undecided.order)
+    return Verdict(HOLDS, steps, [one for _, one in heapq.merge(*orders, key=lambda each: each[0])])
+
+
+def search(model, operations, limit, may_come):
+    """The same of one object."""
     operations = sorted((one for one in operations if one.is_known or one.kind in model.CHANGES), key=lambda one: one.called)
     wanted = sum(1 << index for index, one in enumerate(operations) if one.is_known)
     may_come = may_come or model.pruning(operations)
@@ -268,35 +304,65 @@ def check(model, operations, limit=200_000, may_come=None):
                 left.append(index)
         return sorted(left, key=lambda index: operations[index].returned)
 
-    stack = [(0, model.FIRST, None)]
-    while stack:
-        done, state, path = stack.pop()
+    def at_once(done, state, path):
+        """Behind all that fits and changes nothing, and what may come next there."""
         is_still = False
         while not is_still:
-            is_still, branches = True, []
-            for index in next_ones(done):
-                one = operations[index]
-                after, answer = model.apply(state, one)
-                if not model.fits(one, answer):
-                    continue
-                if model.is_without_effect(one):
+            is_still, left = True, next_ones(done)
+            for index in left:
+                if model.comes_at_once(state, operations[index]):
                     done, path, is_still = done | 1 << index, (path, index), False
-                elif one.is_known or after != state:
-                    if may_come(state, one):
-                        branches.append((index, after))
+        return done, path, left
+
+    def is_idle(state, run, last, after):
+        """Whether one of these operations without an outcome may as well come behind the last one."""
+        for index in run:
+            other = state
+            for each in run:
+                if each != index:
+                    other = model.apply(other, operations[each])[0]
+            other, answer = model.apply(other, last)
+            if model.fits(last, answer) and model.apply(other, operations[index])[0] == after:
+                return True
+        return False
+
+    def successors(done, state, path, left):
+        """Behind each operation with an outcome that may come next; before it those without one that it needs, the fewest first."""
+        nonlocal steps
+        runs, seen = collections.deque([(done, state, path, ())]), {(done, state)}
+        while runs:
+            before, now, way, run = runs.popleft()
+            steps += 1
+            for index in left:
+                one, then = operations[index], before | 1 << index
+                if before >> index & 1:
+                    continue
+                after, answer = model.apply(now, one)
+                if one.is_known:
+                    if model.fits(one, answer) and (model.is_without_effect(one) or may_come(now, one)) and not is_idle(state, run, one, after):
+                        yield then, after, (way, index)
+                elif after != now and (then, after) not in seen and may_come(now, one):
+                    seen.add((then, after))
+                    runs.append((then, after, (way, index), run + (index,)))
+
+    stack = [iter([(0, model.FIRST, None)])]
+    while stack:
+        node = next(stack[-1], None)
+        if steps > limit:
+            return Verdict(UNDECIDED, steps, ordered(best[1]))
+        if node is None:
+            stack.pop()
+            continue
+        done, state, path = node
+        done, path, left = at_once(done, state, path)
         count = (done & wanted).bit_count()
         if count > best[0]:
             best = (count, path, state, done)
         if done & wanted == wanted:
             return Verdict(HOLDS, steps, ordered(path))
-        if (done, state) in reached:
-            continue
-        reached.add((done, state))
-        steps += 1
-        if steps > limit:
-            return Verdict(UNDECIDED, steps, ordered(best[1]))
-        for index, after in reversed(branches):
-            stack.append((done | 1 << index, after, (path, index)))
+        if (done, state) not in reached:
+            reached.add((done, state))
+            stack.append(successors(done, state, path, left))
     _, path, state, done = best
     blocked = [(operations[index], model.apply(state, operations[index])[1]) for index in next_ones(done) if operations[index].is_known]
     return Verdict(VIOLATED, steps, ordered(path), blocked)

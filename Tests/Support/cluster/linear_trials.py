@@ -147,6 +147,20 @@ BY_HAND = [
 ]
 
 
+def long_history(joined, size=20):
+    """cleo was added at the third of many messages, nobody knows, and it shows at the end; of mutes and a role that are as unknown
+    nothing shows. Others wait for their answers meanwhile."""
+    users = ["ada", "bob", "dan", "eve"]
+    return history(
+        *((0, 0, user, "mute", (is_muted,), UNKNOWN) for user in users for is_muted in (True, False)),
+        (0, 0, "ada", "put", ("cleo", "member"), UNKNOWN), (0, 0, "ada", "put", ("bob", "owner"), UNKNOWN),
+        *((0, 9 * size, user, "move", (1,), ("at", 1)) for user in users[:2] for _ in range(4)),
+        *((0, 9 * size, f"{user}{number}", "mute", (True,), ("muted", True)) for user in users for number in (1, 2)),
+        *((2 * seq, 2 * seq + 1, "bob", "publish", (f"m{seq}",), ("stored", seq, False)) for seq in range(1, size + 1)),
+        (8 * size, 9 * size, "ada", "role", (), ("role", "owner", 0)),
+        (8 * size, 9 * size, "root", "members", (), ("members", ADA, BOB, ("cleo", "member", joined))))
+
+
 def random_history(pick, size):
     """Operations that took effect one after the other, some unknown; called a little before, returned a little after. Of half of the
     histories one answer is another one."""
@@ -282,6 +296,10 @@ def self_test(pick, rounds=5_000):
             wrong.append(f"{verdict.word}, and not by force: " + "; ".join(map(str, operations)))
         elif forced and not is_linearization(MODEL, verdict.order):
             wrong.append("what was found is no linearization: " + "; ".join(map(str, operations)))
+    for joined, word in ((3, HOLDS), (21, VIOLATED)):
+        verdict = check(MODEL, long_history(joined), limit=2_100)
+        if verdict.word != word:
+            wrong.append(f"a long history, cleo joined at {joined}: {verdict.word} after {verdict.steps} steps; it is {word}")
     if check(MODEL, BY_HAND[-1][2], limit=0).word != "undecided":
         wrong.append("a search without steps decides")
     if min(counts.values()) < rounds // 20:

@@ -28,6 +28,7 @@ CLONE_NEWNET = 0x40000000
 # linux/if_packet.h
 SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING, ETH_P_ALL = 263, 15, 23, 3
 VNET_HEADER, ETHERNET_HEADER = 10, 14
+DISCARD = 9
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -102,11 +103,18 @@ class Network:
         return ["nsenter", f"--net=/run/netns/{name}", *words]
 
     def cut(self, name, net, ways=("out", "in")):
-        """Drops what leaves, and what enters."""
+        """Drops what leaves, and what enters.
+
+        A datagram is sent each way: no gateway may be connected to a node that is cut off, so that nothing else would be dropped.
+        """
+        other = next(one for one, its in self.addresses if its == net and one != name)
         for way in ways:
             tc, device = (["tc", "-n", name], net) if way == "out" else (["tc"], self.outer(name, net))
             run(*tc, "qdisc", "replace", "dev", device, "root", "blackhole")
             self.cuts.append((tc, device))
+            source, target = (name, other) if way == "out" else (other, name)
+            with self.inside(source), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+                end.sendto(b"probe", (self.addresses[target, net], DISCARD))
 
     def disturb(self, name, nets, seed, **how):
         """Puts relays between a part and its networks."""
