@@ -31,15 +31,16 @@ struct RemindersWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.additionsFirst, Promise.bounded), (.deliveredStays, .accounted),
-            (.changesMeanwhileForgotten, .accounted), (.pendingRemembered, .accounted),
-            (.pausedStays, .accounted), (.endBeforePresented, .acknowledged),
-            (.lookUpOnce, .agreement), (.markApart, .once), (.answerAgain, .once),
-            (.presentedAgain, .once),
+            (Mutation.additionsFirst, Promise.bounded, 4), (.deliveredStays, .accounted, 1),
+            (.changesMeanwhileForgotten, .accounted, 1), (.pendingRemembered, .accounted, 78),
+            (.pausedStays, .accounted, 2), (.endBeforePresented, .acknowledged, 3),
+            (.lookUpOnce, .agreement, 100), (.markApart, .once, 2), (.answerAgain, .once, 4),
+            (.presentedAgain, .once, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
+    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
         var found: [Promise] = []
-        for seed: UInt64 in 1..<401 {
+        // The seeds before it had nothing that shows it when this was written.
+        for seed in UInt64(first)..<401 {
             let schedule = workload.schedule(seed: seed)
             guard let violation = workload.run(schedule, mutation: mutation).violation else {
                 continue
