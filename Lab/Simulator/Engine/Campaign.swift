@@ -62,9 +62,9 @@ package struct Campaign: Sendable {
     }
 
     private func take(from shared: Shared) -> UInt64? {
-        let isOver = isOver()
+        let isEnough = isOver()
         return shared.state.withLock { state in
-            guard !isOver || state.next == seeds.lowerBound, state.next < seeds.upperBound,
+            guard !isEnough || state.next == seeds.lowerBound, state.next < seeds.upperBound,
                 state.report.failure == nil
             else { return nil }
             defer { state.next += 1 }
@@ -85,12 +85,6 @@ package struct CampaignReport: Sendable {
             least = min(least, value)
             most = max(most, value)
             sum += value
-        }
-
-        mutating func add(_ other: Spread) {
-            least = min(least, other.least)
-            most = max(most, other.most)
-            sum += other.sum
         }
     }
 
@@ -120,18 +114,6 @@ package struct CampaignReport: Sendable {
         }
         for feature in outcome.featuresMet { schedulesHaving[feature, default: 0] += 1 }
         if let violation = outcome.violation { fail(outcome.schedule, violation) }
-    }
-
-    package mutating func add(_ other: CampaignReport) {
-        schedules += other.schedules
-        steps += other.steps
-        devices.add(other.devices)
-        messages.add(other.messages)
-        faults.add(other.faults)
-        virtualSeconds.add(other.virtualSeconds)
-        schedulesWith.merge(other.schedulesWith, uniquingKeysWith: +)
-        schedulesHaving.merge(other.schedulesHaving, uniquingKeysWith: +)
-        if let failure = other.failure { fail(failure.schedule, failure.violation) }
     }
 
     private mutating func fail(_ schedule: FaultSchedule, _ violation: Violation) {
