@@ -38,18 +38,8 @@ struct RemindersWorkloadTests {
             (.presentedAgain, .once, 2),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
-        var found: [Promise] = []
         // The seeds before it had nothing that shows it when this was written.
-        for seed in UInt64(first)..<401 {
-            let schedule = workload.schedule(seed: seed)
-            guard let violation = workload.run(schedule, mutation: mutation).violation else {
-                continue
-            }
-            found.append(violation.promise)
-            if violation.promise == promise { return }
-            if found.count > 20 { break }
-        }
-        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+        workload.expectDetected(mutation, promise, in: UInt64(first)..<401)
     }
 
     /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set.
