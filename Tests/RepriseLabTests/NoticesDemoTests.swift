@@ -13,13 +13,15 @@ import Testing
 @Suite("demo notices")
 struct NoticesDemoTests {
     @Test(
-        "at most one banner of a message, the badge is what is unread, and a push reaches a dead app"
-    )
-    func all() async throws {
-        let report = try await Self.play(["--alone"])
+        "at most one banner of a message, the badge is what is unread, and a push reaches a dead app",
+        arguments: 0..<2)
+    func all(half: Int) async throws {
+        let scenarios = NoticesScenario.all().half(half)
+        let report = try await Self.play(
+            ["--alone"] + scenarios.flatMap { ["--only", $0.name] })
         #expect(report.passed)
-        #expect(report.scenarios.map(\.name) == NoticesScenario.all().map(\.name))
-        for (scenario, result) in zip(NoticesScenario.all(), report.scenarios) {
+        #expect(report.scenarios.map(\.name) == scenarios.map(\.name))
+        for (scenario, result) in zip(scenarios, report.scenarios) {
             let run = try #require(result.apps["reprise"])
             #expect(run.faults.isEmpty, "\(scenario.name)")
             #expect(run.badge == run.unread, "\(scenario.name)")

@@ -13,14 +13,14 @@ struct SimulateTests {
 
     @Test("a search that finds nothing ends with 0 and tells what it met")
     func holds() async throws {
-        let result = try await LabTool.run(["simulate", "--seeds", "8", "--json"], limit: 600)
+        let result = try await LabTool.run(["simulate", "--seeds", "3", "--json"], limit: 600)
         #expect(result.status == 0)
         let summary = try decoded(result.output)
         #expect(summary["holds"] as? Bool == true)
         let workloads = try #require(summary["workloads"] as? [[String: Any]])
         #expect(workloads.count == 12)
         for workload in workloads {
-            #expect(workload["schedules"] as? Int == 8)
+            #expect(workload["schedules"] as? Int == 3)
             #expect((workload["schedulesWith"] as? [String: Int])?.isEmpty == false)
         }
     }
@@ -63,7 +63,7 @@ struct SimulateTests {
     func fresh() async throws {
         // Seeds that were played before: what no one has played yet belongs to `make search`.
         let result = try await LabTool.run(
-            ["simulate", "--fresh", "--minutes", "0.1", "--from", "67811000000"], limit: 480)
+            ["simulate", "--fresh", "--minutes", "0.02", "--from", "67811000000"], limit: 480)
         #expect(result.status == 0, "\(result.output)")
         let first = try #require(result.lines.first)
         #expect(first.hasPrefix("Fresh seeds from "))

@@ -25,22 +25,13 @@ struct ConversationBoundTests {
         _ prepare: (RepriseClient) async throws -> Void = { _ in },
         _ body: (RepriseClient) async throws -> Void
     ) async throws {
-        var configuration = RepriseConfiguration(server: "http://memory")
-        configuration.folder = folder.appending("home")
-        configuration.dialer = server
-        configuration.transport = server
-        if notices {
-            configuration.notices = Notices.Configuration()
-            configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
-        }
-        let client = RepriseClient(configuration)
-        try await client.signIn("ada") { [server] in try server.token(for: "ada") }
-        try await prepare(client)
-        let running = Task { try await client.run() }
-        try await body(client)
-        running.cancel()
-        try await running.value
-        await client.close()
+        try await server.running(
+            in: folder,
+            {
+                guard notices else { return }
+                $0.notices = Notices.Configuration()
+                $0.notifications = MemoryNotifications(clock: ManualClock()).connect()
+            }, prepare, body)
     }
 
     private func count(_ client: RepriseClient) async throws -> Int {

@@ -43,18 +43,9 @@ struct RefusedConversationTests {
         _ prepare: (RepriseClient) async throws -> Void = { _ in },
         _ body: (RepriseClient) async throws -> Void
     ) async throws {
-        var configuration = RepriseConfiguration(server: "http://memory")
-        configuration.folder = folder.appending("home")
-        configuration.dialer = server
-        configuration.transport = Refusing(server: server, methods: methods)
-        let client = RepriseClient(configuration)
-        try await client.signIn("ada") { [server] in try server.token(for: "ada") }
-        try await prepare(client)
-        let running = Task { try await client.run() }
-        try await body(client)
-        running.cancel()
-        try await running.value
-        await client.close()
+        try await server.running(
+            in: folder, { $0.transport = Refusing(server: server, methods: methods) }, prepare,
+            body)
     }
 
     private func newest(_ client: RepriseClient) async -> [String] {

@@ -15,7 +15,7 @@ package struct Campaign: Sendable {
     package var mutation: Mutation?
     package var tier: Tier
     package var jobs: Int
-    /// Asked between schedules; true ends the campaign.
+    /// Asked before each schedule but the first; true ends the campaign.
     package var isOver: @Sendable () -> Bool
 
     /// What the threads share.
@@ -24,9 +24,6 @@ package struct Campaign: Sendable {
 
         init(next: UInt64) { state = Mutex((next, CampaignReport())) }
     }
-
-    /// How many seeds a thread takes at a time: what was taken is played, whatever ``isOver`` says.
-    package var block: UInt64 = 16
 
     package init(
         workload: any Workload, seeds: Range<UInt64>, mutation: Mutation? = nil,
@@ -40,7 +37,7 @@ package struct Campaign: Sendable {
         self.isOver = isOver
     }
 
-    /// Plays; `progress` hears of each block of schedules, from any thread.
+    /// Plays; `progress` hears of each schedule, from any thread.
     package func run(progress: @escaping @Sendable (CampaignReport) -> Void = { _ in }) async
         -> CampaignReport
     {
@@ -48,10 +45,12 @@ package struct Campaign: Sendable {
         await withDiscardingTaskGroup { group in
             for job in 0..<jobs {
                 group.addTask {
-                    while let block = take(from: shared) {
-                        let played = play(block, job: job)
+                    while let seed = take(from: shared) {
+                        let outcome = workload.run(
+                            workload.schedule(seed: seed), mutation: mutation,
+                            tier: tier.part(job))
                         let report = shared.state.withLock { state in
-                            state.report.add(played)
+                            state.report.add(outcome)
                             return state.report
                         }
                         progress(report)
@@ -62,25 +61,15 @@ package struct Campaign: Sendable {
         return shared.state.withLock { $0.report }
     }
 
-    private func take(from shared: Shared) -> Range<UInt64>? {
-        guard !isOver() else { return nil }
+    private func take(from shared: Shared) -> UInt64? {
+        let isEnough = isOver()
         return shared.state.withLock { state in
-            guard state.next < seeds.upperBound, state.report.failure == nil else { return nil }
-            let first = state.next
-            state.next = first + min(block, seeds.upperBound - first)
-            return first..<state.next
+            guard !isEnough || state.next == seeds.lowerBound, state.next < seeds.upperBound,
+                state.report.failure == nil
+            else { return nil }
+            defer { state.next += 1 }
+            return state.next
         }
-    }
-
-    private func play(_ block: Range<UInt64>, job: Int) -> CampaignReport {
-        var report = CampaignReport()
-        for seed in block {
-            let outcome = workload.run(
-                workload.schedule(seed: seed), mutation: mutation, tier: tier.part(job))
-            report.add(outcome)
-            if outcome.violation != nil { break }
-        }
-        return report
     }
 }
 
@@ -96,12 +85,6 @@ package struct CampaignReport: Sendable {
             least = min(least, value)
             most = max(most, value)
             sum += value
-        }
-
-        mutating func add(_ other: Spread) {
-            least = min(least, other.least)
-            most = max(most, other.most)
-            sum += other.sum
         }
     }
 
@@ -131,18 +114,6 @@ package struct CampaignReport: Sendable {
         }
         for feature in outcome.featuresMet { schedulesHaving[feature, default: 0] += 1 }
         if let violation = outcome.violation { fail(outcome.schedule, violation) }
-    }
-
-    package mutating func add(_ other: CampaignReport) {
-        schedules += other.schedules
-        steps += other.steps
-        devices.add(other.devices)
-        messages.add(other.messages)
-        faults.add(other.faults)
-        virtualSeconds.add(other.virtualSeconds)
-        schedulesWith.merge(other.schedulesWith, uniquingKeysWith: +)
-        schedulesHaving.merge(other.schedulesHaving, uniquingKeysWith: +)
-        if let failure = other.failure { fail(failure.schedule, failure.violation) }
     }
 
     private mutating func fail(_ schedule: FaultSchedule, _ violation: Violation) {

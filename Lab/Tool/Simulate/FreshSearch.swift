@@ -106,12 +106,10 @@ struct FreshSearch: Sendable {
         _ workload: any Workload, _ seeds: Range<UInt64>, until end: ContinuousClock.Instant?
     ) async -> CampaignReport {
         let stop = SearchStop()
-        var campaign = Campaign(
+        let campaign = Campaign(
             workload: workload, seeds: seeds, mutation: mutation, tier: tier, jobs: jobs
         ) { stop.isRaised || end.map { ContinuousClock.now >= $0 } ?? false }
-        // So that the seeds have no gap where a turn ends.
-        campaign.block = 1
-        return await withTaskCancellationHandler { [campaign] in
+        return await withTaskCancellationHandler {
             await campaign.run()
         } onCancel: {
             stop.raise()

@@ -20,7 +20,7 @@ import Testing
         try stage.server.fill("general", with: 100_000)
         let start = ContinuousClock.now
         let device = try await stage.open(system: system)
-        try await eventually("it is caught up", within: .seconds(120)) {
+        try await eventually("it is caught up") {
             try device.reprise.channel("general").state == .live
         }
         try await device.live(through: 100_000)

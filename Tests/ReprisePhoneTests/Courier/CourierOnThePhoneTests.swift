@@ -99,77 +99,6 @@ struct CourierOnThePhoneTests {
     }
 
     @Test(
-        "The photo comes while the app is dead; launched for it the app goes on, wherever its events end",
-        arguments: PhoneRules.TransferEventsEnd.allCases)
-    func transfer(rule: PhoneRules.TransferEventsEnd) async throws {
-        var rules = PhoneRules()
-        rules.transferEventsEnd = rule
-        try await CourierStage.play(rules: rules, slow: 5) { stage in
-            try await stage.does("prove 7")
-            try await stage.phone.expects(.phone(.transferStarted))
-            try await stage.dies()
-            try await stage.phone.expects(.phone(.connected, "transfers"))
-            try await stage.isProved()
-        }
-    }
-
-    @Test("The photo comes while the app is frozen; resumed for it the app goes on, and tells")
-    func frozenTransfer() async throws {
-        try await CourierStage.play(slow: 3) { stage in
-            try await stage.does("prove 7")
-            try await stage.phone.expects(.phone(.transferRuns))
-            try await stage.sleeps()
-            try await stage.phone.expects(.phone(.transferEnded))
-            try await stage.isProved()
-        }
-    }
-
-    @Test(
-        "A photo whose file is lost at its end is fetched again",
-        arguments: [PhoneRules.FinishedDownload.unmovable, .missing])
-    func lostFile(rule: PhoneRules.FinishedDownload) async throws {
-        var rules = PhoneRules()
-        rules.finishedDownload = rule
-        try await CourierStage.play(rules: rules) { stage in
-            try await stage.does("prove 7")
-            _ = try await stage.officeSays("sends /photos/7")
-            try await stage.phone.expects(.phone(.transferEnded))
-            try await stage.phone.ask(.rules(PhoneRules()))
-            try await stage.isProved()
-        }
-    }
-
-    @Test(
-        "What time in the background was not enough for goes on in a background task, or in the next",
-        arguments: [false, true])
-    func slot(isExpired: Bool) async throws {
-        let task = "reprise.chains"
-        try await CourierStage.play(slow: isExpired ? 8 : 3) { stage in
-            try await stage.phone.offline()
-            try await stage.does("prove 7")
-            try await stage.sleeps()
-            #expect(try await stage.phone.app().tasks.contains { $0.id == task })
-            try await stage.phone.memoryPressure()
-            try await stage.phone.expects(.phone(.terminated, "memory"))
-            try await stage.phone.online()
-            try await stage.phone.runBackground(task)
-            try await stage.phone.expects(.phone(.taskBegan, task))
-            if isExpired {
-                try await stage.phone.expireBackground()
-                try await stage.phone.expects(.phone(.taskCompleted, "\(task) failure"))
-                try await eventually("it has asked for the next") {
-                    try await stage.phone.app().tasks.contains { $0.id == task }
-                }
-                try await stage.phone.runBackground(task)
-            }
-            try await stage.phone.expects(.phone(.taskCompleted, "\(task) success"))
-            // The note is in the journal; it goes out with a connection.
-            try await stage.phone.launch()
-            try await stage.isProved()
-        }
-    }
-
-    @Test(
         "A review is asked for once after a delivery, by a web view that waits for a key window",
         .enabled(if: Chromium.find() != nil), arguments: PhoneRules.KeyWindow.allCases)
     func form(rule: PhoneRules.KeyWindow) async throws {
@@ -332,101 +261,11 @@ struct CourierOnThePhoneTests {
             #expect(try await stage.screens() == ["7"])
         }
     }
-
-    // MARK: What is unknown
-
-    private static let seeds: [UInt64] = [6, 14, 21]
-
-    private static func drawn(_ seed: UInt64) -> PhoneRules {
-        var rules = PhoneRules(seed: seed)
-        // What no app can keep, and what a scenario of its own plays.
-        rules.pendingAcrossRestart = .kept
-        rules.finishedDownload = .kept
-        rules.lostTransfer = .retried
-        rules.discretionaryTransfers = .atOnce
-        return rules
-    }
-
-    @Test("Every value of every rule is drawn, but for what the app cannot meet or keep")
-    func covered() {
-        let elsewhere: [String: Set<String>] = [
-            "pendingAcrossRestart": ["cleared"],
-            "finishedDownload": ["unmovable", "missing"],
-            "lostTransfer": ["failed"],
-            "discretionaryTransfers": ["whenPluggedInAndUnmetered"],
-            // Its chain asks for no conditions.
-            "taskConditionLost": ["expires"],
-        ]
-        let played = [PhoneRules()] + Self.seeds.map(Self.drawn)
-        for rule in PhoneRules.all where !rule.isNumber {
-            let missing = Set(rule.values).subtracting(played.map { rule.value(in: $0) })
-            #expect(missing == elsewhere[rule.id] ?? [], "\(rule.id)")
-        }
-    }
-
-    @Test(
-        "With what is unknown drawn by a seed, pushes, a force-quit and a restart lose nothing",
-        arguments: seeds)
-    func seededLife(seed: UInt64) async throws {
-        try await CourierStage.play(rules: Self.drawn(seed)) { stage in
-            try await stage.sleeps()
-            try await stage.writes("n0")
-            try await stage.readsElsewhere(through: 1)
-            try await stage.wake(seq: 1, head: 1)
-            try await stage.phone.expects(.phone(.pushCompleted))
-            try await stage.phone.forceQuit()
-            try await stage.phone.expects(.phone(.terminated, "force quit"))
-            try await stage.writes("n1")
-            try await stage.push("n1", seq: 2, badge: 2)
-            try await stage.phone.expects(.phone(.delivered, "n1"))
-            try await stage.phone.tap("n1")
-            try await stage.phone.expects(.report("screen", "7"))
-            try await stage.phone.restart()
-            try await stage.phone.unlock()
-            try await stage.phone.launch()
-            try await stage.does("note 7 On my way")
-            try await becomes("it is sent", 1) { try await stage.count(of: "On my way") }
-            try await stage.rings()
-            try await stage.phone.tap()
-            try await stage.phone.expects(.report("screen", "7"))
-            #expect(try await stage.screens() == ["7", "7"])
-        }
-    }
-
-    @Test(
-        "With what is unknown drawn by a seed a proof and a tap end as always", arguments: seeds)
-    func seeded(seed: UInt64) async throws {
-        try await CourierStage.play(rules: Self.drawn(seed)) { stage in
-            try await stage.phone.offline()
-            try await stage.does("note 7 On my way")
-            try await stage.phone.online()
-            try await becomes("it is sent", 1) { try await stage.count(of: "On my way") }
-            try await stage.does("prove 7")
-            try await stage.isProved()
-            try await stage.rings()
-            try await stage.phone.tap()
-            try await stage.phone.expects(.report("screen", "7"))
-            #expect(try await stage.screens() == ["7"])
-        }
-    }
 }
 
 extension CourierStage {
     /// How many reviews have come.
     fileprivate func answers() async throws -> Int {
         try await count(of: #""stars":5"#, in: "forms-answers", by: "office")
-    }
-
-    /// The customer is told once, after three uploads each of which took effect once.
-    fileprivate func isProved() async throws {
-        try await becomes("the customer is told", 1) { try await count(of: "It is delivered") }
-        var places: [String] = []
-        while places.count < 3 {
-            let line = try await officeSays("gets /")
-            if line.contains("again") { continue }
-            let place = line.split(separator: " ").last { $0.hasPrefix("/") }
-            places.append(String(place ?? "nowhere"))
-        }
-        #expect(places.sorted() == ["/archive/7:", "/customer/7:", "/office/7:"])
     }
 }

@@ -233,6 +233,11 @@ final class CourierStage: Sendable {
         try await phone.app().delivered.first { $0.request.id == id }?.request.content
     }
 
+    /// The office answers nothing that it is asked, until ``officeGoesOn()``.
+    func officeStops() { office.signal(SIGSTOP) }
+
+    func officeGoesOn() { office.signal(SIGCONT) }
+
     /// The office's next line that says this.
     func officeSays(_ words: String) async throws -> String {
         let office = office
@@ -246,6 +251,19 @@ final class CourierStage: Sendable {
             while let line = office.readLine() { if line.contains(words) { return line } }
             throw RepriseError(.timedOut, "The office has not said “\(words)”.")
         }
+    }
+
+    /// The customer is told once, after three uploads each of which took effect once.
+    func isProved() async throws {
+        try await becomes("the customer is told", 1) { try await count(of: "It is delivered") }
+        var places: [String] = []
+        while places.count < 3 {
+            let line = try await officeSays("gets /")
+            if line.contains("again") { continue }
+            let place = line.split(separator: " ").last { $0.hasPrefix("/") }
+            places.append(String(place ?? "nowhere"))
+        }
+        #expect(places.sorted() == ["/archive/7:", "/customer/7:", "/office/7:"])
     }
 
     private func token(_ user: String) async throws -> String {

@@ -64,6 +64,16 @@ struct BaseTests {
         return Running(member: member, following: following, keeping: keeping)
     }
 
+    /// A folder for views, and a journal that keeps bases.
+    private static func fixture(
+        seed: UInt64, readers: Int, faults: FaultyJournal.Faults = .none
+    ) throws -> (folder: TemporaryFolder, journal: MemoryJournal, shared: SharedJournal) {
+        let journal = MemoryJournal(
+            seed: seed, readers: readers, stamps: SystemTimekeeper(), faults: faults,
+            keepsBases: true)
+        return (try TemporaryFolder(), journal, SharedJournal(journal: journal))
+    }
+
     private static func fill(_ member: ClusterMember, _ count: Int) async throws {
         let channel = try ChannelName("general")
         let body = Array(#"{"text":"\#(String(repeating: "x", count: 300))"}"#.utf8)
@@ -93,13 +103,10 @@ struct BaseTests {
         "What is before it goes; a new gateway and one that was away are made from it",
         .limit("cluster.bases"))
     func stands() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(
+            seed: 1, readers: 4, faults: ClusterStore.faults)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 1, readers: 4, stamps: SystemTimekeeper(), faults: ClusterStore.faults,
-            keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let store = try #require(shared.bases)
         let away = try await Self.start(shared, at: folder.path("away"), every: .seconds(3_600))
         try await Self.fill(away.member, 1)
@@ -139,12 +146,9 @@ struct BaseTests {
 
     @Test("A gateway that is alone goes on after a while; the former entries are gone")
     func alone() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(seed: 2, readers: 1)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 2, readers: 1, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let one = try await Self.start(
             shared, at: folder.path("one"), every: .seconds(4), hashWithin: .milliseconds(1_500))
         try await Self.fill(one.member, 5)
@@ -163,12 +167,9 @@ struct BaseTests {
 
     @Test("An entry of another past right behind a base stops nobody who is made from it")
     func otherPastBehind() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(seed: 4, readers: 2)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 4, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let store = try #require(shared.bases)
         let one = try await Self.start(shared, at: folder.path("one"), hashWithin: .seconds(1))
         try await Self.fill(one.member, 5)
@@ -188,12 +189,9 @@ struct BaseTests {
 
     @Test("Views that differ make no base, say so, and nothing goes")
     func differ() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(seed: 3, readers: 2)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 3, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
         try await Self.fill(one.member, 2)
         await one.stop()
@@ -261,12 +259,9 @@ struct BaseTests {
 
     @Test("Views are compared once a gateway's own hash is back: it never has none of what it has")
     func ownHashIsLate() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(seed: 6, readers: 2)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 6, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
         try await Self.fill(one.member, 2)
         await one.stop()
@@ -407,12 +402,9 @@ struct BaseTests {
 
     @Test("A running gateway that the journal has left behind stops, and says what to do")
     func leftBehind() async throws {
-        let folder = try TemporaryFolder()
+        let (folder, journal, shared) = try Self.fixture(seed: 4, readers: 2)
         defer { folder.remove() }
-        let journal = MemoryJournal(
-            seed: 4, readers: 2, stamps: SystemTimekeeper(), faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
         let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
         try await Self.fill(one.member, 3)
         await one.stop()

@@ -76,7 +76,7 @@ struct ConnectionEndingTests {
         try await RunningServer.with { server in
             let client = try await server.client()
             try await client.socket.send(`case`.1)
-            let (told, code) = try await client.ending()
+            let (told, code) = try await client.ending(answersClose: true)
             #expect(told == `case`.2)
             #expect(code == `case`.2.number)
         }

@@ -124,13 +124,20 @@ final class TestClient {
     }
 
     /// The `error` frame, the close code and the end; what came before is skipped.
-    func ending(within limit: Duration = .seconds(50)) async throws -> (CloseCode?, UInt16?) {
+    ///
+    /// A close frame is answered on demand; else the server ends the connection a second later.
+    func ending(within limit: Duration = .seconds(50), answersClose: Bool = false) async throws -> (
+        CloseCode?, UInt16?
+    ) {
         var told: CloseCode?
         var code: UInt16?
         while true {
             switch try await next(within: limit) {
             case .frame(.error(let announced, _)): told = announced
-            case .close(let number): code = number
+            case .close(let number):
+                code = number
+                // The server may have ended the connection already.
+                if answersClose { try? await socket.send(Self.frame(0x88, [])) }
             case .ended: return (told, code)
             case .frame, .ping, .pong: continue
             }

@@ -10,11 +10,7 @@ struct ChainSchedulesWorkloadTests {
         "of each time there is one run, none comes before it and none is missing: kills as a run begins, power losses, failing disks, clocks that are set, journeys, rules that change, versions without the definition"
     )
     func honest() {
-        for seed: UInt64 in 1..<26 {
-            let outcome = workload.run(workload.schedule(seed: seed))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        workload.expectHolds(1..<26)
     }
 
     @Test(
@@ -25,16 +21,7 @@ struct ChainSchedulesWorkloadTests {
             (.chainTimeUnchecked, .released),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
-        var found: [Promise] = []
-        for seed: UInt64 in 1..<81 {
-            let schedule = workload.schedule(seed: seed)
-            guard let violation = workload.run(schedule, mutation: mutation).violation else {
-                continue
-            }
-            found.append(violation.promise)
-            if violation.promise == promise { return }
-        }
-        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+        workload.expectDetected(mutation, promise, in: 1..<81)
     }
 
     @Test("the same schedule is the same run, line by line")

@@ -12,11 +12,7 @@ struct ChainsSystemTests {
     func honest() {
         // In 51033 the row of a task goes, and those behind it have files; in 62367 a former owner
         // misses a file; in 71636 a fault ends while the system keeps the app frozen.
-        for seed: UInt64 in Array(1..<31) + [51_033, 62_367, 71_636] {
-            let outcome = workload.run(workload.schedule(seed: seed))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        workload.expectHolds(Array(1..<31) + [51_033, 62_367, 71_636] as [UInt64])
     }
 
     @Test(
@@ -28,16 +24,7 @@ struct ChainsSystemTests {
             (.chainDamageOverlooked, .alive),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
-        var found: [Promise] = []
-        for seed: UInt64 in 1..<81 {
-            let schedule = workload.schedule(seed: seed)
-            guard let violation = workload.run(schedule, mutation: mutation).violation else {
-                continue
-            }
-            found.append(violation.promise)
-            if violation.promise == promise { return }
-        }
-        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+        workload.expectDetected(mutation, promise, in: 1..<81)
     }
 
     @Test("a schedule is the one of `chains` with its seed")

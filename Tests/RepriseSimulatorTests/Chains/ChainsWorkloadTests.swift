@@ -10,11 +10,7 @@ struct ChainsWorkloadTests {
         "no seed violates an invariant: kills at every write, power losses, failing disks, two owners, calendars, versions, workers that fail and hang"
     )
     func honest() {
-        for seed: UInt64 in 1..<61 {
-            let outcome = workload.run(workload.schedule(seed: seed))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        workload.expectHolds(1..<61)
     }
 
     @Test(

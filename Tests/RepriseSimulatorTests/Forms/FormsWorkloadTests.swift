@@ -72,21 +72,11 @@ struct FormsWorkloadTests {
             (.postponedAtOnce, .released), (.appUnheard, .released),
         ])
     func mutation(_ mutation: Mutation, _ promise: Promise) {
-        var found: [Promise] = []
         // Where the first seeds have none that shows it, the search begins near a large one that
         // does: a test has no half a minute.
         let first = Self.rare[mutation] ?? 1
         let workload = Self.rare[mutation] == nil ? workload : large
-        for seed in first..<first + 1_000 {
-            let schedule = workload.schedule(seed: seed)
-            guard let violation = workload.run(schedule, mutation: mutation).violation else {
-                continue
-            }
-            found.append(violation.promise)
-            if violation.promise == promise { return }
-            if found.count > 20 { break }
-        }
-        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+        workload.expectDetected(mutation, promise, in: first..<first + 1_000)
     }
 
     private static let rare: [Mutation: UInt64] = [

@@ -58,7 +58,7 @@ struct GatesTests {
             "reprise-gates-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<13 {
+        for seed: UInt64 in 1..<9 {
             let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
             #expect(
                 outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")

@@ -31,24 +31,15 @@ struct RemindersWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.additionsFirst, Promise.bounded), (.deliveredStays, .accounted),
-            (.changesMeanwhileForgotten, .accounted), (.pendingRemembered, .accounted),
-            (.pausedStays, .accounted), (.endBeforePresented, .acknowledged),
-            (.lookUpOnce, .agreement), (.markApart, .once), (.answerAgain, .once),
-            (.presentedAgain, .once),
+            (Mutation.additionsFirst, Promise.bounded, 4), (.deliveredStays, .accounted, 1),
+            (.changesMeanwhileForgotten, .accounted, 1), (.pendingRemembered, .accounted, 78),
+            (.pausedStays, .accounted, 2), (.endBeforePresented, .acknowledged, 3),
+            (.lookUpOnce, .agreement, 100), (.markApart, .once, 2), (.answerAgain, .once, 4),
+            (.presentedAgain, .once, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
-        var found: [Promise] = []
-        for seed: UInt64 in 1..<401 {
-            let schedule = workload.schedule(seed: seed)
-            guard let violation = workload.run(schedule, mutation: mutation).violation else {
-                continue
-            }
-            found.append(violation.promise)
-            if violation.promise == promise { return }
-            if found.count > 20 { break }
-        }
-        Issue.record("\(mutation.text), and nobody noticed \(promise), only \(found)")
+    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
+        // The seeds before it had nothing that shows it when this was written.
+        workload.expectDetected(mutation, promise, in: UInt64(first)..<401)
     }
 
     /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set.
