@@ -33,7 +33,7 @@ extension Chains: AppLife {
         defer { slots.endSlot() }
         engine.budget.set(until: nil)
         await setGate()
-        await engine.lookAtSchedules()
+        await engine.schedules.reviewUntilWritten()
         let isDone = await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await slot.expired()
@@ -124,7 +124,7 @@ extension Chains: AppLifeFollower {
             engine.budget.set(until: nil)
             return { [self] in
                 await setGate()
-                await engine.lookAtSchedules()
+                await engine.schedules.reviewUntilWritten()
             }
         case .background(let granted):
             // A launch into a slot has the slot's time limit.

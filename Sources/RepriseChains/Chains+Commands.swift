@@ -121,7 +121,7 @@ extension Chains {
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchChain`, `.chainNotEnded`, and what the
     ///   journal throws.
     public func delete(_ id: ChainID) async throws {
-        switch try await engine.remove(id.text) {
+        switch try await engine.ended.remove(id.text) {
         case .removed: return
         case .isOpen:
             throw RepriseError(
@@ -140,7 +140,7 @@ extension Chains {
     /// - Throws: what the journal throws; those removed before that stay removed.
     @discardableResult
     public func clear(olderThan age: Duration) async throws -> Int {
-        try await engine.clear(olderThan: age)
+        try await engine.ended.clear(olderThan: age)
     }
 
     private func command(_ verb: ChainCommand.Verb, _ id: ChainID) async throws {

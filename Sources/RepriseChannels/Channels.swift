@@ -20,12 +20,8 @@ public final class Channels: AppLifeFollower, Sendable {
     private let connection: StateBroadcaster<ConnectionState>
     /// The running task, and whether it was told to end.
     private let running = Mutex<(task: Task<Void, any Error>?, isStopped: Bool)>((nil, false))
-    let followed = Mutex(FollowedChannels())
-    /// Raised when the directory has another name, or other conversations.
-    let directoryChanged = Signal()
-    /// Raised when conversations that this device does not follow may have to be counted anew.
-    package let mayHaveUnfollowed = Signal()
-    private let announcers = Mutex<[ChannelName: StateBroadcaster<ChannelState>]>([:])
+    package let follower: ConversationFollower
+    private let broadcasters = ChannelStateBroadcasters()
 
     /// The signed-in user; nil: nobody.
     package var identity: Identity? { configuration.identity }
@@ -54,6 +50,9 @@ public final class Channels: AppLifeFollower, Sendable {
             readers: readers, presence: presence, states: connection,
             configuration: configuration)
         presenceWatch = driver.presenceWatch
+        follower = ConversationFollower(
+            journal: journal, configuration: configuration, readers: readers, driver: driver,
+            states: broadcasters)
     }
 
     /// A handle on a channel.
@@ -99,15 +98,16 @@ public final class Channels: AppLifeFollower, Sendable {
     private static let closed = RepriseError(.closed, "The journal is closed.")
 
     private func runUntilEnded() async throws {
-        await driver.onWelcome { [weak self] in self?.welcomed(directory: $0) }
-        try await withThrowingTaskGroup(of: Void.self) { [driver, readers, journal] group in
+        await driver.onWelcome { [weak follower] in follower?.welcomed(directory: $0) }
+        try await withThrowingTaskGroup(of: Void.self) {
+            [driver, readers, journal, follower] group in
             if configuration.dials {
                 group.addTask { try await driver.run() }
             } else {
                 driver.expectRun(false)
             }
             if configuration.followsConversations {
-                group.addTask { try await self.followConversations() }
+                group.addTask { try await follower.run() }
             }
             group.addTask { try await readers.run() }
             group.addTask { try await journal.watchOwnership() }
@@ -204,18 +204,12 @@ public final class Channels: AppLifeFollower, Sendable {
 /// The requests of a ``Channel``.
 extension Channels {
     func subscribe(_ name: ChannelName) async throws {
-        followed.withLock { followed in
-            followed.channels.remove(name)
-            followed.declined.remove(name)
-        }
+        follower.subscribed(name)
         try await driver.subscribe(name, states: broadcaster(of: name))
     }
 
     func unsubscribe(_ name: ChannelName) async {
-        followed.withLock { followed in
-            followed.channels.remove(name)
-            followed.declined.insert(name)
-        }
+        follower.unsubscribed(name)
         await driver.unsubscribe(name)
         readers.changeNotifier.observerList.tell(.left(name))
     }
@@ -269,12 +263,7 @@ extension Channels {
         readers.store(.init(channel: name, name: reader))
     }
 
-    func broadcaster(of name: ChannelName) -> StateBroadcaster<ChannelState> {
-        announcers.withLock { announcers in
-            if let broadcaster = announcers[name] { return broadcaster }
-            let broadcaster = StateBroadcaster(ChannelState.closed)
-            announcers[name] = broadcaster
-            return broadcaster
-        }
+    private func broadcaster(of name: ChannelName) -> StateBroadcaster<ChannelState> {
+        broadcasters[name]
     }
 }

@@ -3,7 +3,7 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// What `ChainsEngine+Schedules` is in real time: the shipping rows decide.
+/// What `ChainScheduler` is in real time: the shipping rows decide.
 extension SimulatedChains {
     /// The time of a schedule has come, perhaps.
     func cameDue(_ name: String?, _ delivery: SimulatedDelivery) {

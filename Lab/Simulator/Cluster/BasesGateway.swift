@@ -116,7 +116,7 @@ final class BasesGateway {
 
     /// An entry is applied.
     func applied(_ entry: AppliedEntry, isOwn: Bool) {
-        if !isOwn, entry.verdict == .accepted {
+        if !isOwn, entry.disposition == .accepted {
             agreement.wrote(entry.session, at: entry.sequence)
         }
         for outcome in entry.outcomes {

@@ -51,13 +51,14 @@ final class JournalTruth: JournaledStore {
             let entry = try? ClusterEntry(stored.bytes)
             // The journal's own past is right by definition.
             for applied in try view.apply([stored], isVerified: true) {
-                simulation.trace("journal", "\(applied.sequence): \(Self.text(applied.verdict))")
-                if applied.verdict == .accepted { counts = true }
-                if applied.verdict == .ignored(.otherPast), !hasGoneBack {
+                simulation.trace(
+                    "journal", "\(applied.sequence): \(Self.text(applied.disposition))")
+                if applied.disposition == .accepted { counts = true }
+                if applied.disposition == .ignored(.otherPast), !hasGoneBack {
                     simulation.violated(.agreement, "entry \(stored.sequence) is of another past")
                 }
                 // A gateway's nonces begin with its number.
-                if case .opened(let nonce) = applied.verdict {
+                if case .opened(let nonce) = applied.disposition {
                     writers[applied.sequence] = Int(nonce >> 32)
                 }
                 for (command, outcome) in zip(entry?.commands ?? [], applied.outcomes) {
@@ -88,8 +89,8 @@ final class JournalTruth: JournaledStore {
         for entry in entries { _ = try view.apply([entry], isVerified: true) }
     }
 
-    private static func text(_ verdict: AdmissionMachine.Verdict) -> String {
-        switch verdict {
+    private static func text(_ disposition: AdmissionMachine.Disposition) -> String {
+        switch disposition {
         case .accepted: "accepted"
         case .opened: "opens a session"
         case .ignored(let reason):

@@ -296,12 +296,13 @@ final class SimulatedGateway: JournaledStore {
     }
 
     private func settle(_ entry: AppliedEntry) {
-        switch entry.verdict {
+        switch entry.disposition {
         case .opened(let nonce):
             perform(writer.opened(nonce: nonce, session: entry.sequence, moment))
         case .accepted, .ignored:
             perform(
-                writer.applied(entry.n, of: entry.session, entry.verdict, entry.outcomes, moment))
+                writer.applied(
+                    entry.n, of: entry.session, entry.disposition, entry.outcomes, moment))
         }
     }
 

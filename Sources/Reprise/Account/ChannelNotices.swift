@@ -19,7 +19,7 @@ struct ChannelNotices: NoticeMessages {
     func flows(of names: [ChannelName]) async -> [ChannelName: NoticeFlow] {
         var flows = await channels.flows(of: names)
         // A new conversation's banner waits for its title.
-        for name in (try? await channels.untold(of: names)) ?? [] {
+        for name in (try? await channels.follower.untold(of: names)) ?? [] {
             flows[name]?.isCatchingUp = true
         }
         return flows

@@ -29,11 +29,11 @@ struct UnfollowedCounts: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask {
                 while (try? await clock.sleep(for: ClientLimits.unfollowedCounts)) != nil {
-                    channels.mayHaveUnfollowed.raise()
+                    channels.follower.mayHaveUnfollowed.raise()
                 }
             }
             while !Task.isCancelled {
-                await channels.mayHaveUnfollowed.wait()
+                await channels.follower.mayHaveUnfollowed.wait()
                 // After a failure the next round asks again.
                 if !Task.isCancelled { try? await count() }
             }
@@ -42,7 +42,7 @@ struct UnfollowedCounts: Sendable {
     }
 
     private func count() async throws {
-        guard try await !channels.unfollowed().isEmpty,
+        guard try await !channels.follower.unfollowed().isEmpty,
             case .done(let body) = try await server.ask("GET", "/v1/unread")
         else { return }
         let answer = try ForeignJSON.decode(Answer.self, from: body)
@@ -56,7 +56,7 @@ struct UnfollowedCounts: Sendable {
                 count: channel.unread, head: channel.head, mentions: channel.mentions ?? 0)
             return (try ChannelName(channel.channelId), unread)
         }
-        try await channels.counted(
+        try await channels.follower.counted(
             Dictionary(counts) { _, last in last }, epoch: try Epoch(answer.epoch))
     }
 }

@@ -21,17 +21,15 @@ actor ChainsEngine {
     nonisolated let watchers: ChainWatchers
     nonisolated let definitions: [String: any ChainDefinition]
     nonisolated let registry: WorkerRegistry?
+    nonisolated let schedules: ChainScheduler
+    nonisolated let ended: EndedChains
 
     private var live = LiveChains()
     private var running = RunningTasks()
     private var conditions = DeviceConditions()
-    /// The kinds of entries that some chain may wait for.
-    private var awaited: Set<String> = []
+    private var waits: ChainWaits
     private var isObserving = false
     private var watch: Task<Void, Never>?
-    /// When schedules are reviewed again, after so many failures.
-    let review: Alarm
-    var failedReviews = 0
 
     nonisolated var clock: any Timekeeper { configuration.timekeeper }
 
@@ -45,7 +43,9 @@ actor ChainsEngine {
         registry = try? WorkerRegistry(configuration.workers)
         notifications = ChainNotifications(journal, configuration) { [budget] in budget.ring() }
         watchers = ChainWatchers(notifications)
-        review = Alarm(configuration.timekeeper)
+        schedules = ChainScheduler(journal, configuration, definitions, registry, loop, budget)
+        ended = EndedChains(journal: journal, files: files, notifications: notifications)
+        waits = ChainWaits(journal, loop)
     }
 
     // MARK: Running
@@ -76,7 +76,7 @@ actor ChainsEngine {
         }
         listen()
         try await lookAround()
-        try await reviewSchedules()
+        try await schedules.review()
         await journal.setReady(Chains.readiness)
     }
 
@@ -116,7 +116,7 @@ actor ChainsEngine {
             await take(event)
         }
         grace.cancel()
-        review.cancel()
+        schedules.stop()
         for event in inbox.close() {
             switch event {
             case .tasks(let batch), .commands(let batch): giveBack(batch)
@@ -134,11 +134,11 @@ actor ChainsEngine {
     /// Ends an entry alone.
     ///
     /// Once that is durable, who waits until nothing is left to do looks again.
-    func end(_ delivery: EntryDelivery, as ending: EntryDelivery.Ending) {
+    private func end(_ delivery: EntryDelivery, as ending: EntryDelivery.Ending) {
         delivery.end(as: ending, written: { [budget] in budget.ring() })
     }
 
-    func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
+    private func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
         end(delivery, as: .failed(failure))
     }
 
@@ -178,7 +178,7 @@ actor ChainsEngine {
         case .news(let news): await heard(news)
         case .late(let key): late(key)
         case .abandoned(let key): await abandon(key)
-        case .review: await lookAtSchedules()
+        case .review: await schedules.reviewUntilWritten()
         case .stopAll: running.stopAll(.budget)
         }
         if running.isEmpty { budget.ring() }
@@ -224,7 +224,7 @@ actor ChainsEngine {
                 ])
         }
         for place in facts.overdue(in: chain) {
-            await release(chain.row.id, chain.tasks[place].name)
+            await waits.release(chain.row.id, chain.tasks[place].name)
         }
         if chain.machine.state.isEnd, chain.isIdle { live.remove(seq) }
     }
@@ -410,7 +410,7 @@ actor ChainsEngine {
     private func carryOut(_ decision: ChainDecision, _ delivery: EntryDelivery) async {
         var decision = decision
         while let need = decision.next() { decision.supply(await outputs(need)) }
-        awaited.formUnion(decision.awaited)
+        waits.add(decision.awaited)
         if let trouble = decision.trouble { loop.note(trouble) }
         let chain = decision.chain
         for place in decision.stops { stopForMachine(place, of: chain) }
@@ -497,10 +497,10 @@ actor ChainsEngine {
                 guard let seconds = command.seconds, seconds >= 0 else {
                     return fail(delivery, .permanent("malformed: It says no age."))
                 }
-                _ = try await clear(olderThan: .seconds(seconds))
+                _ = try await ended.clear(olderThan: .seconds(seconds))
                 return end(delivery, as: .applied)
-            case .unschedule: return try await unschedule(command.task, delivery)
-            case .scheduled: return try await cameDue(command.task, delivery)
+            case .unschedule: return try await schedules.unschedule(command.task, delivery)
+            case .scheduled: return try await schedules.cameDue(command.task, delivery)
             case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
@@ -523,7 +523,7 @@ actor ChainsEngine {
     }
 
     private func delete(_ id: String) async throws -> EntryDelivery.Ending {
-        switch try await remove(id) {
+        switch try await ended.remove(id) {
         case .removed: .applied
         case .isOpen: .ended(.dead, reason: "The chain has not ended.")
         case .isGone: .ended(.superseded, reason: "The chain is gone.")
@@ -553,16 +553,12 @@ actor ChainsEngine {
 
     private func heard(_ news: JournalEvent) async {
         switch news {
-        case .opened(let readiness):
-            await release(where: "t.hold = ?", ["readiness:\(readiness.name)"])
+        case .opened(let readiness): await waits.opened(readiness)
         case .closed, .lost: break
-        case .recorded(let newest):
-            for (kind, seq) in newest where awaited.contains(kind) {
-                await release(where: "t.hold = ? AND t.after < ?", ["entry:\(kind)", seq])
-            }
+        case .recorded(let newest): await waits.recorded(newest)
         case .calendarMoved:
             await readDeadlines(of: Array(live.all.keys))
-            await lookAtSchedules()
+            await schedules.reviewUntilWritten()
         }
     }
 
@@ -586,92 +582,17 @@ actor ChainsEngine {
             }
             running.stop(key, .conditions)
         }
-        await release(
-            where: "t.hold = 'conditions' AND c.needs & ? = 0 AND c.needsBytes <= ?",
-            [ChainConstraints.missing(conditions), conditions.freeBytes])
-    }
-
-    /// Releases held tasks a page at a time, so that ten thousand waiting chains do not fill the
-    /// memory.
-    private func release(where condition: String, _ arguments: StatementArguments) async {
-        do {
-            while true {
-                let count = try await journal.write { [journal] db in
-                    try ChainReleases.page(where: condition, arguments, journal, db)
-                }
-                guard count == 500 else { return }
-            }
-        } catch {
-            loop.note(error)
-        }
-    }
-
-    /// Releases a wait of a chain in memory whose event came before its row.
-    private func release(_ id: String, _ task: String) async {
-        do {
-            try await journal.write { [journal] db in
-                try ChainReleases.record(id, task, journal, db)
-            }
-        } catch {
-            loop.note(error)
-        }
+        await waits.changed(conditions)
     }
 
     /// Applies changes from before this run: conditions, entries, a newer version of the app,
     /// finished tasks.
     private func lookAround() async throws {
         let holds = try await journal.read { try ChainReleases.holds($0) }
-        for hold in holds {
-            if hold.hasPrefix("readiness:") {
-                let name = String(hold.dropFirst("readiness:".count))
-                if journal.isOpen(Readiness(name)) {
-                    await heard(.opened(Readiness(name)))
-                }
-            } else if hold.hasPrefix("entry:") {
-                let kind = String(hold.dropFirst("entry:".count))
-                awaited.insert(kind)
-                let newest = try await journal.read { db in
-                    try Int64.fetchOne(
-                        db, sql: "SELECT MAX(seq) FROM entry WHERE kind = ?", arguments: [kind])
-                }
-                if let newest { await heard(.recorded([kind: newest])) }
-            } else if hold == "conditions" {
-                await changed(conditions)
-            }
-        }
+        waits.add(holds: holds)
+        if holds.contains("conditions") { await changed(conditions) }
+        try await waits.cameBefore(holds)
         try await journal.write { [journal] db in try ChainReleases.lookAgain(journal, db) }
-    }
-
-    // MARK: Removal
-
-    /// Removes a chain that has ended.
-    nonisolated func remove(_ id: String) async throws -> ChainRemoval.Result {
-        let result = try await journal.write { try ChainRemoval.remove(id, $0) }
-        if case .removed(let names) = result {
-            files.remove(names)
-            notifications.removed()
-        }
-        return result
-    }
-
-    /// Removes all that ended so long ago, a page at a time.
-    ///
-    /// - Returns: how many.
-    nonisolated func clear(olderThan age: Duration) async throws -> Int {
-        var (count, last) = (0, Int64.min)
-        while true {
-            let page = try await journal.write { [journal, last] db in
-                try ChainRemoval.page(
-                    after: last, endedBefore: journal.now.advanced(by: .zero - max(age, .zero)),
-                    db)
-            }
-            files.remove(page.files)
-            (count, last) = (count + page.count, page.last)
-            guard page.count == ChainRemoval.page else {
-                notifications.removed()
-                return count
-            }
-        }
     }
 
     // MARK: Quarantine

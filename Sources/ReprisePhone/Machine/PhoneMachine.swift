@@ -1,7 +1,7 @@
 import Foundation
 package import RepriseCore
 
-/// Decides the phone's behaviour: processes, notifications, tasks and pushes.
+/// Decides the phone's behaviour: that of each app by its ``AppMachine``, the device, and the time.
 ///
 /// Its inputs are commands, ends of processes, calls of apps and the passing of time; ``drain()``
 /// returns the actions, to be performed once the state is on disk. It reads no clock and draws no
@@ -92,19 +92,25 @@ package struct PhoneMachine: Sendable {
     /// In an order that is always the same.
     private var appNames: [String] { state.apps.keys.sorted() }
 
-    private func process(_ app: String) -> AppProcess? { state.apps[app]?.process }
-
-    private var grantedMilliseconds: Int64 { Int64(max(0, state.rules.backgroundSeconds)) * 1_000 }
-
-    private var conditions: RunConditions {
-        .init(network: state.network, device: state.device, rules: state.rules)
-    }
-
-    private static let notRunning = PhoneFailure(
-        .unavailable, "The app is not running.", remedy: "Launch it first.")
-    private static let locked = PhoneFailure(
-        .unavailable, "The phone waits for its first unlock.", remedy: "Unlock it first.")
     static let farthest: Int64 = 10 * 366 * 86_400_000
+
+    /// Changes an app, and performs what follows; does nothing if it is not installed.
+    @discardableResult
+    private mutating func change<Answer, Failure: Error>(
+        _ name: String?, at now: PhoneMoment,
+        _ body: (inout AppMachine, inout PhoneContext) throws(Failure) -> Answer
+    ) throws(Failure) -> Answer? {
+        guard let name, var app = state.apps[name] else { return nil }
+        var phone = PhoneContext(state, at: now)
+        defer {
+            actions += phone.actions
+            events += phone.events
+        }
+        let answer = try body(&app, &phone)
+        state = phone.state
+        state.apps[name] = app
+        return answer
+    }
 
     // MARK: Commands
 
@@ -120,14 +126,27 @@ package struct PhoneMachine: Sendable {
         case .uninstall(let app): uninstall(try named(app), at: now)
         case .launch(let app):
             let app = try named(app)
-            guard !state.isLocked else { throw Self.locked }
-            launch(app, at: now)
+            guard !state.isLocked else { throw PhoneFailure.locked }
+            leaveForeground(except: app, at: now)
+            change(app, at: now) { $0.launch(&$1) }
         case .tap(let app, let id, let action): try tap(try named(app), id, action, at: now)
-        case .home: for app in appNames { leaveForeground(app, at: now) }
-        case .kill(let app): try kill(try named(app), at: now)
-        case .forceQuit(let app): forceQuit(try named(app), at: now)
-        case .suspend(let app): try suspend(try named(app), at: now)
-        case .resume(let app): try resume(try named(app), at: now)
+        case .home: leaveForeground(at: now)
+        case .kill(let app):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.kill(&phone)
+            }
+        case .forceQuit(let app):
+            let app = try named(app)
+            change(app, at: now) { $0.forceQuit(&$1) }
+            transfers(at: now) { $0.forceQuit(app) }
+        case .suspend(let app):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.suspend(&phone)
+            }
+        case .resume(let app):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.resume(&phone)
+            }
         case .memoryPressure: memoryPressure(at: now)
         case .offline: setNetwork(.off, at: now)
         case .online: setNetwork(.on, at: now)
@@ -147,12 +166,21 @@ package struct PhoneMachine: Sendable {
             }
             setZone(zone, at: now)
         case .permission(let app, let settings):
-            notifications(try named(app), at: now) { centre, _ in centre.permit(settings) }
+            change(try named(app), at: now) { $0.permit(settings, &$1) }
         case .answerPermission(let app, let allowed):
-            state.apps[try named(app)]?.notifications.willAnswer(allowed)
-        case .runBackground(let app, let task): try runBackground(try named(app), task, at: now)
-        case .expireBackground(let app): try expireBackground(try named(app), at: now)
-        case .crashWebView(let app): try crashWebView(try named(app), at: now)
+            state.apps[try named(app)]?.willAnswer(allowed)
+        case .runBackground(let app, let task):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.runBackground(task, &phone)
+            }
+        case .expireBackground(let app):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.expireBackground(&phone)
+            }
+        case .crashWebView(let app):
+            try change(try named(app), at: now) { app, phone throws(PhoneFailure) in
+                try app.crashWebView(&phone)
+            }
         case .rules(let rules): setRules(rules, at: now)
         case .status, .log, .push, .shutdown: break
         }
@@ -166,11 +194,10 @@ package struct PhoneMachine: Sendable {
         }
         terminate(spec.id, "update", at: now)
         if state.apps[spec.id] != nil {
-            state.apps[spec.id]?.spec = spec
+            state.apps[spec.id]?.update(to: spec)
         } else {
             let badge = state.badges.removeValue(forKey: spec.id) ?? 0
-            state.apps[spec.id] = AppRecord(
-                spec: spec, notifications: AppNotifications(badge: badge))
+            state.apps[spec.id] = AppMachine(spec, badge: badge)
         }
         log(.installed, spec.id, spec.executable, at: now)
     }
@@ -198,11 +225,6 @@ package struct PhoneMachine: Sendable {
         state.badges[app] = badge
     }
 
-    private mutating func kill(_ app: String, at now: PhoneMoment) throws(PhoneFailure) {
-        guard process(app) != nil else { throw Self.notRunning }
-        terminate(app, "by the system", at: now)
-    }
-
     private mutating func slow(_ latency: Int, _ rate: Int?, at now: PhoneMoment)
         throws(PhoneFailure)
     {
@@ -211,14 +233,6 @@ package struct PhoneMachine: Sendable {
                 .badConfiguration, "The latency is 0 to 600,000 ms, the rate at least 1 byte/s.")
         }
         setNetwork(.slow(latencyMilliseconds: latency, bytesPerSecond: rate), at: now)
-    }
-
-    private mutating func crashWebView(_ app: String, at now: PhoneMoment) throws(PhoneFailure) {
-        guard process(app)?.isRunning == true else {
-            throw PhoneFailure(.unavailable, "The app does not run.", remedy: "Launch it first.")
-        }
-        log(.webViewCrashed, app, at: now)
-        order(app, .crashWebView, at: now)
     }
 
     private mutating func setRules(_ rules: PhoneRules, at now: PhoneMoment) {
@@ -232,46 +246,24 @@ package struct PhoneMachine: Sendable {
     /// Answers a call of a process; nil if the driver must answer it, or the process is gone.
     package mutating func called(life: Int, _ call: AppCall, at now: PhoneMoment) -> AppAnswer? {
         guard let app = app(of: life) else { return nil }
-        // What is asked after a removal is answered after it.
-        if call.readsNotifications { performRemovals(app, at: now) }
-        guard let record = state.apps[app] else { return nil }
-        let centre = record.notifications
         do throws(PhoneFailure) {
             switch call {
-            case .settings: return .settings(centre.settings)
-            case .requestAuthorization(let provisional):
-                notifications(app, at: now) { centre, _ in
-                    centre.requestAuthorization(provisional: provisional)
-                }
-                return .allowed(state.apps[app]?.notifications.isAllowed ?? false)
-            case .pending: return .pending(centre.soonestFirst(at: now))
-            case .delivered: return .delivered(centre.delivered.reversed())
-            case .tasks: return .tasks(record.tasks.waiting)
-            case .add(let request):
-                try notifications(app, at: now) { centre, context throws(PhoneFailure) in
-                    try centre.add(request, isSeen: record.isSeen, context)
-                }
-            case .removePending(let ids): remove(app, .pending(ids), at: now)
-            case .removeDelivered(let ids): remove(app, .delivered(ids), at: now)
-            case .setBadge(let count):
-                notifications(app, at: now) { $0.setBadge(count, $1.rules) }
-            case .setCategories(let categories):
-                try state.apps[app]?.notifications.setCategories(categories)
-            case .submit(let request):
-                try state.apps[app]?.tasks.submit(request, declared: record.spec.backgroundTasks)
-                log(.submitted, app, request.id, at: now)
-            case .cancel(let id): state.apps[app]?.tasks.cancel(id)
-            case .register(let id): try register(app, id, at: now)
-            case .complete(let slot, let success):
-                complete(app, slot: slot, success: success, at: now)
             case .startTransfer(let request):
+                let isSeen = state.apps[app]?.isSeen == true
                 try transfers(at: now) { queue throws(PhoneFailure) in
-                    try queue.start(app, request, isSeen: record.isSeen, at: now)
+                    try queue.start(app, request, isSeen: isSeen, at: now)
                 }
             case .transfers: return .transfers(state.transfers[app].map(\.transfer))
             case .cancelTransfer(let id): transfers(at: now) { $0.cancel(app, id) }
             case .forgetTransfer(let id): transfers(at: now) { $0.forget(app, id) }
-            case .browser: return nil
+            case .settings, .requestAuthorization, .add, .pending, .delivered, .removePending,
+                .removeDelivered, .setBadge, .setCategories, .submit, .cancel, .tasks, .register,
+                .complete, .browser:
+                var answer: AppAnswer?
+                try change(app, at: now) { app, phone throws(PhoneFailure) in
+                    answer = try app.called(call, &phone)
+                }
+                return answer
             }
             return .done
         } catch {
@@ -279,257 +271,50 @@ package struct PhoneMachine: Sendable {
         }
     }
 
-    /// The app registers a launch handler.
-    private mutating func register(_ app: String, _ task: String, at now: PhoneMoment)
-        throws(PhoneFailure)
-    {
-        guard state.apps[app]?.spec.backgroundTasks.contains(task) == true else {
-            throw PhoneFailure(
-                .refused, "The app has not declared the task (notPermitted).",
-                remedy: "Name it among the tasks when the app is installed.")
-        }
-        guard state.apps[app]?.process?.register(task) == false else { return }
-        terminate(app, "the background task \(task) was registered twice", at: now)
-    }
-
-    private mutating func remove(
-        _ app: String, _ removal: PendingRemovals.Removal, at now: PhoneMoment
-    ) {
-        let isFull = state.apps[app]?.process?.remove(removal, at: now)
-        if isFull == true { performRemovals(app, at: now) }
-    }
-
-    private mutating func performRemovals(_ app: String, at now: PhoneMoment) {
-        for removal in state.apps[app]?.process?.takeRemovals() ?? [] {
-            switch removal {
-            case .pending(let ids): state.apps[app]?.notifications.removePending(ids)
-            case .delivered(let ids):
-                notifications(app, at: now) { centre, _ in
-                    centre.removeDelivered { ids.contains($0.request.id) }
-                }
-            }
-        }
-    }
-
     // MARK: Processes
 
-    /// The user opens an app.
-    private mutating func launch(_ app: String, at now: PhoneMoment) {
-        state.apps[app]?.isForceQuit = false
-        bringToForeground(app, reason: .user, at: now)
-        inbox(app, at: now) { inbox, _, _ in inbox.userOpened() }
-    }
-
-    /// Shows an app; starts it if it has no process.
-    private mutating func bringToForeground(
-        _ app: String, reason: PhoneLaunch.Reason, sceneResponse: NotificationResponse? = nil,
-        at now: PhoneMoment
-    ) {
-        for other in appNames where other != app { leaveForeground(other, at: now) }
-        guard let process = process(app) else {
-            let launch = PhoneLaunch(
-                reason: reason, isForeground: true, response: sceneResponse,
-                isSceneRestored: state.apps[app]?.hasScene == true)
-            return start(app, launch, at: now)
+    /// Another app is opened, or the user goes home.
+    private mutating func leaveForeground(except app: String? = nil, at now: PhoneMoment) {
+        for other in appNames where other != app {
+            change(other, at: now) { $0.leaveForeground(&$1) }
         }
-        guard process.phase != .foreground else { return }
-        if process.isSuspended { thaw(app, process, at: now) }
-        state.apps[app]?.process?.enterForeground()
-        guard !process.isLaunching else { return }
-        state.apps[app]?.hasScene = true
-        log(.foreground, app, at: now)
-        tellTransfers(app)
-        order(app, .foreground, at: now)
-    }
-
-    /// Runs an app in the background for an event; launches it if it has no process.
-    private mutating func wake(_ app: String, reason: PhoneLaunch.Reason, at now: PhoneMoment) {
-        guard let process = process(app) else {
-            guard !state.isLocked || state.rules.launchBeforeUnlock == .launched else {
-                return log(.notLaunched, app, "before the first unlock", at: now)
-            }
-            return start(app, PhoneLaunch(reason: reason, isForeground: false), at: now)
-        }
-        let granted = grantedMilliseconds
-        switch process.phase {
-        case .launching, .foreground: break
-        case .background: state.apps[app]?.process?.enterBackground(at: now, granted: granted)
-        case .suspended:
-            thaw(app, process, at: now)
-            state.apps[app]?.process?.enterBackground(at: now, granted: granted)
-            tellTransfers(app)
-        }
-    }
-
-    private mutating func start(_ app: String, _ launch: PhoneLaunch, at now: PhoneMoment) {
-        guard let record = state.apps[app] else { return }
-        state.lastLife += 1
-        state.apps[app]?.process = AppProcess(
-            life: state.lastLife, launch: launch,
-            until: now.after(milliseconds: record.spec.launchMilliseconds),
-            held: record.uncompleted)
-        log(.launched, app, launch.reason.word, at: now)
-        act(.spawn(app: app, life: state.lastLife))
     }
 
     /// The driver has started the process.
     package mutating func spawned(life: Int, _ identity: ProcessIdentity) {
         guard let app = app(of: life) else { return }
-        state.apps[app]?.process?.spawned(identity)
+        state.apps[app]?.spawned(identity)
     }
 
     /// The driver could not start the process.
     package mutating func spawnFailed(life: Int, _ reason: String, at now: PhoneMoment) {
-        guard let app = app(of: life) else { return }
-        log(.notLaunched, app, reason, at: now)
-        forget(app, at: now)
+        change(app(of: life), at: now) { $0.spawnFailed(reason, &$1) }
     }
 
     /// Accepts a process.
     ///
     /// - Returns: its launch; nil if it is not awaited.
     package mutating func connected(life: Int, at now: PhoneMoment) -> PhoneLaunch? {
-        guard let app = app(of: life), let process = process(app), process.isLaunching else {
-            return nil
-        }
-        log(.connected, app, process.launch.reason.word, at: now)
-        // It reads the list of its transfers itself.
-        _ = state.transfers.untold(app)
-        let granted = grantedMilliseconds
-        let held = state.apps[app]?.process?.connected(at: now, granted: granted)
-        let isTold = process.launch.reason == .user || state.rules.backgroundLaunch == .told
-        if process.launch.isForeground {
-            state.apps[app]?.hasScene = true
-            log(.foreground, app, at: now)
-            order(app, .foreground, at: now)
-        } else {
-            log(.background, app, "\(granted)", at: now)
-            if isTold { orderBackground(app, at: now) }
-        }
-        for waiting in held ?? [] { order(app, waiting, at: now) }
-        return process.launch
-    }
-
-    /// Another app is opened, or the user goes home.
-    private mutating func leaveForeground(_ app: String, at now: PhoneMoment) {
-        guard state.apps[app]?.process?.leaveForeground() == true else { return }
-        let granted = grantedMilliseconds
-        state.apps[app]?.process?.enterBackground(at: now, granted: granted)
-        log(.background, app, "\(granted)", at: now)
-        orderBackground(app, at: now)
-    }
-
-    private mutating func orderBackground(_ app: String, at now: PhoneMoment) {
-        let remaining =
-            switch state.rules.backgroundTimeOnEntry {
-            case .named: Double(grantedMilliseconds) / 1_000
-            case .unlimited: Double.greatestFiniteMagnitude
-            }
-        order(app, .background(remaining: remaining), at: now)
-    }
-
-    /// Sends an order to an app, now or when it has connected.
-    private mutating func order(_ app: String, _ order: AppOrder, at now: PhoneMoment) {
-        guard let process = process(app) else { return }
-        guard process.hasRoom else {
-            return terminate(app, "it does nothing of what it is told", at: now)
-        }
-        state.lastOrder += 1
-        let id = state.lastOrder
-        guard let told = state.apps[app]?.process?.tell(order, number: id, at: now) else { return }
-        if case .slot(_, let task, _) = told { log(.taskBegan, app, task, at: now) }
-        act(.order(life: process.life, id: id, told))
+        var launch: PhoneLaunch?
+        change(app(of: life), at: now) { launch = $0.connected(&$1) }
+        return launch
     }
 
     /// The app's handler has returned.
     package mutating func returned(
         life: Int, order id: Int, options: PresentationOptions?, at now: PhoneMoment
     ) {
-        guard let app = app(of: life) else { return }
-        guard let order = state.apps[app]?.process?.returned(id) else {
-            return log(.nonsense, app, "it has done what it was not told", at: now)
-        }
-        switch order {
-        case .received(let response):
-            state.apps[app]?.uncompleted.removeAll { $0 == response }
-            log(.completed, app, response.tapID.text, at: now)
-        case .willPresent(let notification):
-            notifications(app, at: now) { $0.present(notification, options ?? [], $1) }
-        case .push: log(.pushCompleted, app, at: now)
-        case .foreground, .background, .backgroundExpires, .memoryPressure, .scene, .slot,
-            .slotExpired, .transfersDone, .transferEventsEnded, .crashWebView, .late:
-            break
-        }
-        settle(app, at: now)
-    }
-
-    /// Suspends an idle app in the background.
-    private mutating func settle(_ app: String, at now: PhoneMoment) {
-        if process(app)?.isIdle == true { freeze(app, "nothing is left to do", at: now) }
-    }
-
-    private mutating func freeze(_ app: String, _ reason: String, at now: PhoneMoment) {
-        guard let process = process(app) else { return }
-        state.apps[app]?.process?.suspend()
-        log(.suspended, app, reason, at: now)
-        act(.stop(life: process.life))
-    }
-
-    private mutating func thaw(_ app: String, _ process: AppProcess, at now: PhoneMoment) {
-        log(.resumed, app, at: now)
-        act(.go(life: process.life))
-    }
-
-    private mutating func suspend(_ app: String, at now: PhoneMoment) throws(PhoneFailure) {
-        switch process(app)?.phase {
-        case .foreground, .background: freeze(app, "asked for", at: now)
-        case .suspended: break
-        case .launching: throw PhoneFailure(.unavailable, "The app is being launched.")
-        case nil: throw Self.notRunning
-        }
-    }
-
-    private mutating func resume(_ app: String, at now: PhoneMoment) throws(PhoneFailure) {
-        guard let process = process(app) else { throw Self.notRunning }
-        guard case .suspended(let wasForeground) = process.phase else { return }
-        thaw(app, process, at: now)
-        let granted = grantedMilliseconds
-        if wasForeground {
-            state.apps[app]?.process?.enterForeground()
-        } else {
-            state.apps[app]?.process?.enterBackground(at: now, granted: granted)
-        }
-        log(wasForeground ? .foreground : .background, app, at: now)
-        tellTransfers(app)
-    }
-
-    private mutating func forceQuit(_ app: String, at now: PhoneMoment) {
-        state.apps[app]?.isForceQuit = true
-        // Its scene session is discarded.
-        state.apps[app]?.hasScene = false
-        terminate(app, "force quit", at: now)
-        transfers(at: now) { $0.forceQuit(app) }
+        change(app(of: life), at: now) { $0.returned(id, options: options, &$1) }
     }
 
     private mutating func memoryPressure(at now: PhoneMoment) {
         log(.memoryPressure, nil, at: now)
-        for app in appNames {
-            guard let process = process(app) else { continue }
-            if process.isSuspended {
-                terminate(app, "memory", at: now)
-            } else {
-                order(app, .memoryPressure, at: now)
-            }
-        }
+        for app in appNames { change(app, at: now) { $0.memoryPressure(&$1) } }
     }
 
     /// Kills the process without notice to the app.
     package mutating func terminate(_ app: String, _ reason: String, at now: PhoneMoment) {
-        guard let process = process(app) else { return }
-        log(.terminated, app, reason, at: now)
-        if let identity = process.identity { state.condemned.append(identity) }
-        act(.kill(life: process.life, process.identity))
-        forget(app, at: now)
+        change(app, at: now) { $0.terminate(reason, &$1) }
     }
 
     /// The phone ends, and with it all that runs.
@@ -548,139 +333,27 @@ package struct PhoneMachine: Sendable {
 
     /// A process has ended by itself, or was killed by others.
     package mutating func ended(life: Int, _ how: String, at now: PhoneMoment) {
-        guard let app = app(of: life) else { return }
-        log(.exited, app, how, at: now)
-        forget(app, at: now)
+        change(app(of: life), at: now) { $0.ended(how, &$1) }
     }
 
-    private mutating func forget(_ app: String, at now: PhoneMoment) {
-        if let process = process(app), state.rules.uncompletedResponse == .repeated {
-            state.apps[app]?.uncompleted = process.uncompleted
-        }
-        state.apps[app]?.process = nil
-        state.apps[app]?.tasks.ended()
-        // Held pushes are discarded.
-        inbox(app, at: now) { inbox, _, _ in inbox.appEnded() }
-    }
-
-    // MARK: Notifications
-
-    /// Changes an app's notifications, and performs what follows.
-    private mutating func notifications<Failure: Error>(
-        _ app: String, at now: PhoneMoment,
-        _ body: (inout AppNotifications, AppNotifications.Context) throws(Failure) ->
-            [AppNotifications.Effect]
-    ) throws(Failure) {
-        guard var centre = state.apps[app]?.notifications else { return }
-        let context = AppNotifications.Context(
-            now: now, zone: state.clock.zone, rules: state.rules, isFocused: state.isFocused)
-        let effects = try body(&centre, context)
-        state.apps[app]?.notifications = centre
-        for effect in effects {
-            switch effect {
-            case .log(let what, let detail): log(what, app, detail, at: now)
-            case .ask(let notification): order(app, .willPresent(notification), at: now)
-            }
-        }
-    }
-
-    private mutating func deliver(
-        _ app: String, _ notification: DeliveredNotification, at now: PhoneMoment
-    ) {
-        let isSeen = state.apps[app]?.isSeen ?? false
-        notifications(app, at: now) { $0.deliver(notification, isSeen: isSeen, $1) }
-    }
+    // MARK: Notifications and pushes
 
     /// The user does something with a notification in the notification centre.
     private mutating func tap(
         _ app: String, _ id: String?, _ action: NotificationResponse.Action, at now: PhoneMoment
     ) throws(PhoneFailure) {
-        var tapped: (response: NotificationResponse, opensApp: Bool?)?
-        let isLocked = state.isLocked
-        try notifications(app, at: now) { centre, context throws(PhoneFailure) in
-            let (response, opensApp, effects) = try centre.tap(id, action, context.rules)
-            if isLocked, opensApp == true { throw Self.locked }
-            tapped = (response, opensApp)
-            return effects
+        let answer = try change(app, at: now) { app, phone throws(PhoneFailure) in
+            try app.tap(id, action, &phone)
         }
-        if let tapped, let opensApp = tapped.opensApp {
-            respond(app, tapped.response, opensApp: opensApp, at: now)
-        }
+        guard let tapped = answer, let opensApp = tapped.opensApp else { return }
+        if opensApp { leaveForeground(except: app, at: now) }
+        change(app, at: now) { $0.respond(tapped.response, opensApp: opensApp, &$1) }
     }
-
-    private mutating func respond(
-        _ app: String, _ response: NotificationResponse, opensApp: Bool, at now: PhoneMoment
-    ) {
-        guard opensApp else {
-            wake(app, reason: .response, at: now)
-            return order(app, .received(response), at: now)
-        }
-        state.apps[app]?.isForceQuit = false
-        guard process(app) == nil else {
-            bringToForeground(app, reason: .response, at: now)
-            return order(app, .received(response), at: now)
-        }
-        let rule = state.rules.launchingTap
-        let inOptions = rule == .sceneThenDelegate || rule == .sceneAlone
-        bringToForeground(
-            app, reason: .response, sceneResponse: inOptions ? response : nil, at: now)
-        if rule != .sceneAlone { order(app, .received(response), at: now) }
-        if rule == .delegateThenScene { order(app, .scene(response), at: now) }
-    }
-
-    // MARK: Remote pushes
 
     /// A push has arrived at the device's side of the network.
     package mutating func pushArrived(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
         log(.push, app, push.alert?.id ?? (push.wakesApp ? "silent" : "badge"), at: now)
-        inbox(app, at: now) { inbox, recipient, state in
-            inbox.arrived(
-                push, for: recipient, isOnline: state.network != .off, rules: state.rules, at: now)
-        }
-    }
-
-    /// Runs the app's inbox, and performs its actions.
-    private mutating func inbox(
-        _ app: String, at now: PhoneMoment,
-        _ decide: (inout PushInbox, PushInbox.Recipient, PhoneState) -> [PushInbox.Action]
-    ) {
-        guard var record = state.apps[app] else { return }
-        let recipient = PushInbox.Recipient(
-            isForeground: record.isSeen, isForceQuit: record.isForceQuit,
-            isAllowed: record.notifications.isAllowed,
-            hasExtension: record.spec.serviceExtension != nil
-                && (!state.isLocked || state.rules.extensionBeforeUnlock == .runs))
-        let actions = decide(&record.inbox, recipient, state)
-        state.apps[app] = record
-        for action in actions { take(action, for: app, at: now) }
-    }
-
-    private mutating func take(_ action: PushInbox.Action, for app: String, at now: PhoneMoment) {
-        switch action {
-        case .runExtension(let push):
-            guard let run = state.extensions.start(app, push, at: now) else {
-                return deliverAlert(app, push, at: now)
-            }
-            log(.extension, app, "started", at: now)
-            act(.runExtension(run, app: app, push))
-        case .present(let push): deliverAlert(app, push, at: now)
-        case .badge(let count):
-            notifications(app, at: now) { centre, context in
-                centre.settings.badges && centre.isAllowed
-                    ? centre.setBadge(count, context.rules) : []
-            }
-        case .wake(let push):
-            wake(app, reason: .push, at: now)
-            order(app, .push(info: push.payload), at: now)
-        case .drop(_, let outcome): log(.pushDropped, app, outcome.rawValue, at: now)
-        case .keep(_, let outcome): log(.pushKept, app, outcome.rawValue, at: now)
-        }
-    }
-
-    private mutating func deliverAlert(_ app: String, _ push: PhonePush, at now: PhoneMoment) {
-        guard let request = push.alert else { return }
-        deliver(
-            app, DeliveredNotification(request: request, date: now.wall, isRemote: true), at: now)
+        change(app, at: now) { $0.pushArrived(push, &$1) }
     }
 
     /// The service extension has answered; or ended without an answer, and the push is shown as it
@@ -700,7 +373,7 @@ package struct PhoneMachine: Sendable {
         case .some:
             log(.extension, finished.app, "answered with no text, or too much: ignored", at: now)
         }
-        deliverAlert(finished.app, finished.push, at: now)
+        change(finished.app, at: now) { $0.deliverAlert(finished.push, &$1) }
     }
 
     private mutating func extensionDue(_ run: Int, at now: PhoneMoment) {
@@ -713,66 +386,6 @@ package struct PhoneMachine: Sendable {
         extensionFinished(run: run, content: nil, at: now)
     }
 
-    // MARK: Background tasks
-
-    /// The system has chosen to run a task now.
-    private mutating func runBackground(
-        _ app: String, _ task: String, at now: PhoneMoment
-    ) throws(PhoneFailure) {
-        guard var record = state.apps[app] else { return }
-        if record.isForceQuit, !record.tasks.runsAfterForceQuit(task, state.rules) {
-            log(.notLaunched, app, "force quit: task \(task)", at: now)
-            throw PhoneFailure(
-                .refused, "The user has force-quit the app: it gets no time in the background.",
-                remedy: "Launch it first.")
-        }
-        guard
-            !state.isLocked || record.process != nil
-                || state.rules.launchBeforeUnlock == .launched
-        else { throw Self.locked }
-        let limit = try record.tasks.grant(task, conditions, at: now)
-        state.apps[app] = record
-        wake(app, reason: .task(task), at: now)
-        order(app, .slot(number: 0, task: task, milliseconds: limit), at: now)
-    }
-
-    /// A slot's time is over: the app is notified; after that, terminated.
-    private mutating func slotDue(_ app: String, _ slot: AppProcess.Slot, at now: PhoneMoment) {
-        guard !slot.isExpired else {
-            return terminate(app, "the task \(slot.task) was not completed in time", at: now)
-        }
-        log(.taskExpired, app, slot.task, at: now)
-        state.apps[app]?.process?.expire(slot, at: now)
-        order(app, .slotExpired(slot.number), at: now)
-    }
-
-    private mutating func complete(
-        _ app: String, slot number: Int, success: Bool, at now: PhoneMoment
-    ) {
-        guard let slot = state.apps[app]?.process?.complete(number) else { return }
-        state.apps[app]?.tasks.completed(slot.task)
-        log(.taskCompleted, app, "\(slot.task) \(success ? "success" : "failure")", at: now)
-        settle(app, at: now)
-    }
-
-    private mutating func expireBackground(_ app: String, at now: PhoneMoment)
-        throws(PhoneFailure)
-    {
-        guard let process = process(app) else { throw Self.notRunning }
-        for slot in process.slots where !slot.isExpired { slotDue(app, slot, at: now) }
-        if case .background = process.phase, process.slots.isEmpty {
-            backgroundOver(app, at: now)
-        }
-    }
-
-    /// The time in the background is over, and the app is still at work.
-    private mutating func backgroundOver(_ app: String, at now: PhoneMoment) {
-        switch state.rules.backgroundOverrun {
-        case .terminated: terminate(app, "beyond its time in the background", at: now)
-        case .suspended: freeze(app, "its time is over", at: now)
-        }
-    }
-
     // MARK: Transfers
 
     /// Changes the transfers, performs what follows, and starts those that can run now.
@@ -781,7 +394,7 @@ package struct PhoneMachine: Sendable {
         _ body: (inout TransferQueue) throws(Failure) -> [TransferQueue.Effect]
     ) throws(Failure) {
         perform(try body(&state.transfers), at: now)
-        perform(state.transfers.run(conditions), at: now)
+        perform(state.transfers.run(state.conditions), at: now)
     }
 
     private mutating func perform(_ effects: [TransferQueue.Effect], at now: PhoneMoment) {
@@ -789,9 +402,7 @@ package struct PhoneMachine: Sendable {
             switch effect {
             case .act(let action): act(action)
             case .log(let what, let app, let detail): log(what, app, detail, at: now)
-            case .ended(let app):
-                tellTransfers(app)
-                transfersDone(app, at: now)
+            case .ended(let app): change(app, at: now) { $0.transferEnded(&$1) }
             }
         }
     }
@@ -813,32 +424,6 @@ package struct PhoneMachine: Sendable {
         }
     }
 
-    /// Notifies a running process of ended transfers that it does not know.
-    private mutating func tellTransfers(_ app: String) {
-        guard let process = process(app), process.isRunning else { return }
-        for transfer in state.transfers.untold(app) {
-            act(.tellTransfer(life: process.life, transfer))
-        }
-    }
-
-    /// All of an app's transfers are done: an app that does not know it yet is woken for it.
-    private mutating func transfersDone(_ app: String, at now: PhoneMoment) {
-        guard let record = state.apps[app], state.transfers.isDoneUntold(app),
-            record.process?.isLaunching != true
-        else { return }
-        guard !record.isForceQuit else {
-            return log(.notLaunched, app, "force quit: transfers", at: now)
-        }
-        wake(app, reason: .transfers, at: now)
-        if state.rules.transferEventsEnd == .beforeHandler {
-            order(app, .transferEventsEnded, at: now)
-        }
-        order(app, .transfersDone, at: now)
-        if state.rules.transferEventsEnd == .afterHandler {
-            order(app, .transferEventsEnded, at: now)
-        }
-    }
-
     // MARK: Network and power
 
     private mutating func setNetwork(_ network: PhoneNetwork, at now: PhoneMoment) {
@@ -852,11 +437,7 @@ package struct PhoneMachine: Sendable {
             return []
         }
         guard network != .off else { return }
-        for app in appNames {
-            inbox(app, at: now) { inbox, recipient, state in
-                inbox.wentOnline(for: recipient, rules: state.rules, at: now)
-            }
-        }
+        for app in appNames { change(app, at: now) { $0.wentOnline(&$1) } }
     }
 
     private mutating func setDevice(at now: PhoneMoment, _ body: (inout PhoneDevice) -> Void) {
@@ -901,21 +482,13 @@ package struct PhoneMachine: Sendable {
     /// Power or network has changed while tasks run that asked for it.
     private mutating func conditionsChanged(at now: PhoneMoment) {
         guard state.rules.taskConditionLost == .expires else { return }
-        for app in appNames {
-            for slot in process(app)?.slots ?? [] where !slot.isExpired {
-                guard state.apps[app]?.tasks.isObstructed(slot.task, conditions) == true
-                else { continue }
-                slotDue(app, slot, at: now)
-            }
-        }
+        for app in appNames { change(app, at: now) { $0.expireObstructedTasks(&$1) } }
     }
 
     // MARK: Time
 
     private enum Due {
-        case process(String, AppProcess.Due)
-        case notification(String, PendingNotification)
-        case pushes(String)
+        case app(String, AppMachine.Due)
         case transfer(Int)
         case `extension`(Int)
     }
@@ -935,44 +508,19 @@ package struct PhoneMachine: Sendable {
     }
 
     private func soonest(from now: PhoneMoment) -> (at: Int64, due: Due)? {
-        var best: (at: Int64, due: Due)?
-        func consider(_ at: Int64, _ due: Due) {
-            if best.map({ at < $0.at }) ?? true { best = (at, due) }
+        var all: [(at: Int64, due: Due)] = []
+        for name in appNames {
+            guard let next = state.apps[name]?.soonest(from: now) else { continue }
+            all.append((next.at, .app(name, next.due)))
         }
-        for (app, record) in state.apps.sorted(by: { $0.key < $1.key }) {
-            for pending in record.notifications.pending {
-                consider(pending.due.microseconds(from: now), .notification(app, pending))
-            }
-            if let at = record.inbox.due { consider(at, .pushes(app)) }
-            for (at, due) in record.process?.due ?? [] { consider(at, .process(app, due)) }
-        }
-        if let (at, number) = state.transfers.due { consider(at, .transfer(number)) }
-        if let (at, run) = state.extensions.due { consider(at, .extension(run)) }
-        return best
+        if let (at, number) = state.transfers.due { all.append((at, .transfer(number))) }
+        if let (at, run) = state.extensions.due { all.append((at, .extension(run))) }
+        return all.min { $0.at < $1.at }
     }
 
     private mutating func handle(_ due: Due, at now: PhoneMoment) {
         switch due {
-        case .process(let app, .launch): terminate(app, "it did not connect in time", at: now)
-        case .process(let app, .backgroundWarning):
-            if state.apps[app]?.process?.warned() == true {
-                log(.backgroundExpires, app, at: now)
-                order(app, .backgroundExpires, at: now)
-            }
-        case .process(let app, .background): backgroundOver(app, at: now)
-        case .process(let app, .removals): performRemovals(app, at: now)
-        case .process(let app, .slot(let slot)): slotDue(app, slot, at: now)
-        case .process(let app, .presentation(let order)):
-            guard let late = state.apps[app]?.process?.presentationDue(order) else { return }
-            let isListed = state.rules.unansweredPresentation == .listed
-            notifications(app, at: now) { $0.present(late, isListed ? .list : [], $1) }
-        case .notification(let app, let pending):
-            let isSeen = state.apps[app]?.isSeen ?? false
-            notifications(app, at: now) { $0.fire(pending, isSeen: isSeen, $1) }
-        case .pushes(let app):
-            inbox(app, at: now) { inbox, _, state in
-                inbox.timePassed(rules: state.rules, at: now)
-            }
+        case .app(let app, let due): change(app, at: now) { $0.handle(due, &$1) }
         case .transfer(let number): transfers(at: now) { $0.due(number, at: now) }
         case .extension(let run): extensionDue(run, at: now)
         }
@@ -1016,10 +564,7 @@ package struct PhoneMachine: Sendable {
     private mutating func calendarChanged(at now: PhoneMoment, isOver: (WallTime) -> Bool) {
         act(.tellClock)
         for app in appNames {
-            let isSeen = state.apps[app]?.isSeen ?? false
-            notifications(app, at: now) { centre, context in
-                centre.calendarChanged(isSeen: isSeen, context, isOver: isOver)
-            }
+            change(app, at: now) { $0.calendarChanged(isOver: isOver, &$1) }
         }
         timePassed(to: now)
     }
@@ -1029,7 +574,7 @@ package struct PhoneMachine: Sendable {
         log(.started, nil, reason, at: now)
         act(.keepTransfers(state.transfers.numbers))
         for leftover in state.condemned { act(.killLeftover(leftover)) }
-        for app in appNames { restarted(app, at: now) }
+        for app in appNames { change(app, at: now) { $0.restarted(&$1) } }
         for run in state.extensions.numbers {
             extensionFinished(run: run, content: nil, at: now)
         }
@@ -1038,64 +583,19 @@ package struct PhoneMachine: Sendable {
         timePassed(to: now)
     }
 
-    private mutating func restarted(_ app: String, at now: PhoneMoment) {
-        if let process = process(app) {
-            if let identity = process.identity {
-                state.condemned.append(identity)
-                act(.killLeftover(identity))
-            }
-            ended(life: process.life, "power off", at: now)
-        }
-        state.apps[app]?.tasks.restarted(state.rules)
-        if state.rules.forceQuitAcrossRestart == .lifted { state.apps[app]?.isForceQuit = false }
-        notifications(app, at: now) { $0.restarted($1) }
-    }
-
     // MARK: What is seen
 
     /// The machine's part of the status; the driver adds its own.
     package func status(
         at now: PhoneMoment, process: Int32, lastEvent: Int, folder: PhoneFolder
     ) -> PhoneStatus {
-        let apps = appNames.compactMap { state.apps[$0] }.map { record in
-            let (appState, remaining) = Self.seen(record.process, at: now)
-            return PhoneStatus.App(
-                id: record.spec.id, state: appState, process: record.process?.identity?.id,
-                remainingMilliseconds: remaining, isForceQuit: record.isForceQuit,
-                settings: record.notifications.settings, badge: record.notifications.badge,
-                pending: record.notifications.soonestFirst(at: now),
-                delivered: record.notifications.delivered.reversed(),
-                tasks: record.tasks.waiting,
-                transfers: state.transfers[record.spec.id].map(\.transfer),
-                folder: folder.data(of: record.spec.id).path)
+        let apps = state.apps.sorted { $0.key < $1.key }.map { name, app in
+            app.status(
+                at: now, transfers: state.transfers[name], folder: folder.data(of: name).path)
         }
         return PhoneStatus(
             process: process, now: now.wall, zone: state.clock.zone, network: state.network,
             device: state.device, rules: state.rules, apps: apps, lastEvent: lastEvent)
-    }
-
-    private static func seen(_ process: AppProcess?, at now: PhoneMoment)
-        -> (PhoneStatus.AppState, Int64?)
-    {
-        switch process?.phase {
-        case nil: (.notRunning, nil)
-        case .launching: (.launching, nil)
-        case .foreground: (.foreground, nil)
-        case .background(let until): (.background, max(0, (until - now.microseconds) / 1_000))
-        case .suspended: (.suspended, nil)
-        }
-    }
-}
-
-extension AppCall {
-    fileprivate var readsNotifications: Bool {
-        switch self {
-        case .pending, .delivered: true
-        case .settings, .requestAuthorization, .add, .removePending, .removeDelivered, .setBadge,
-            .setCategories, .submit, .cancel, .tasks, .register, .complete, .startTransfer,
-            .transfers, .cancelTransfer, .forgetTransfer, .browser:
-            false
-        }
     }
 }
 

@@ -2,7 +2,7 @@ import RepriseCore
 
 /// Everything a phone remembers: one file on its disk.
 package struct PhoneState: Hashable, Sendable, Codable {
-    package internal(set) var apps: [String: AppRecord] = [:]
+    package internal(set) var apps: [String: AppMachine] = [:]
     package internal(set) var transfers = TransferQueue()
     package internal(set) var extensions = ServiceExtensions()
     package internal(set) var network = PhoneNetwork.on
@@ -23,6 +23,8 @@ package struct PhoneState: Hashable, Sendable, Codable {
     var badges: [String: Int] = [:]
 
     package init() {}
+
+    var conditions: RunConditions { .init(network: network, device: device, rules: rules) }
 }
 
 /// What decides whether the system runs a task or a transfer.
@@ -42,21 +44,4 @@ package struct ProcessIdentity: Hashable, Sendable, Codable {
         self.id = id
         self.started = started
     }
-}
-
-/// The system's data of one app.
-package struct AppRecord: Hashable, Sendable, Codable {
-    package var spec: PhoneAppSpec
-    package var isForceQuit = false
-    /// An earlier process had a scene, which the system restores.
-    var hasScene = false
-    package var notifications = AppNotifications()
-    package var tasks = AppTasks()
-    /// Pushes that wait for the network or for the budget.
-    package var inbox = PushInbox()
-    /// Responses that the app has not completed, where the rules repeat them.
-    var uncompleted: [NotificationResponse] = []
-    package var process: AppProcess?
-
-    var isSeen: Bool { process?.phase == .foreground }
 }

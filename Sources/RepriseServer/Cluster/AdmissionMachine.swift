@@ -10,20 +10,21 @@ package import RepriseCore
 ///
 /// ```swift
 /// let admission = try machine.admit(stored)
-/// if case .accepted = admission.verdict { apply(admission.entry?.commands, at: admission.time) }
+/// guard case .accepted = admission.disposition else { return }
+/// apply(admission.entry?.commands, at: admission.time)
 /// ```
 package struct AdmissionMachine: Sendable {
     package struct Admission: Sendable {
         /// Nil for what is no entry.
         package let entry: ClusterEntry?
-        package let verdict: Verdict
+        package let disposition: Disposition
         /// The journal's time at this entry: it never goes back.
         package let time: WallTime
         /// Of an entry that is skipped: the number of its commands, each of which is refused.
         package var skipped: Int?
     }
 
-    package enum Verdict: Hashable, Sendable {
+    package enum Disposition: Hashable, Sendable {
         case accepted
         /// It opens a session, whose id is its sequence.
         case opened(nonce: Int64)
@@ -142,17 +143,17 @@ package struct AdmissionMachine: Sendable {
         let read = isSkipped ? try? ClusterEntry(headOf: stored.bytes) : try read(stored)
         guard let entry = read else {
             take(stored, time)
-            return Admission(entry: nil, verdict: .ignored(.noEntry), time: time)
+            return Admission(entry: nil, disposition: .ignored(.noEntry), time: time)
         }
         let isOfThisPast = self.isOfThisPast(entry.base)
         guard isOfThisPast || isVerified else {
             throw .otherPast(sequence: stored.sequence, base: entry.base.sequence)
         }
         let now = advanced(to: stored.stamp, by: entry.clock)
-        let verdict = isOfThisPast ? decide(entry, stored.sequence, now) : .ignored(.otherPast)
+        let disposition = isOfThisPast ? decide(entry, stored.sequence, now) : .ignored(.otherPast)
         take(stored, now)
         return Admission(
-            entry: entry, verdict: verdict, time: now,
+            entry: entry, disposition: disposition, time: now,
             skipped: isSkipped ? ClusterEntry.commandCount(stored.bytes) : nil)
     }
 
@@ -217,7 +218,7 @@ package struct AdmissionMachine: Sendable {
 
     private mutating func decide(
         _ entry: ClusterEntry, _ sequence: Int64, _ now: WallTime
-    ) -> Verdict {
+    ) -> Disposition {
         guard isFresh(entry.base, for: sequence, now) else { return .ignored(.stale) }
         if entry.session == 0, case .session(let nonce, _)? = entry.commands.first {
             open(sequence, now)

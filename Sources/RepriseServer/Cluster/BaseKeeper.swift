@@ -64,7 +64,7 @@ package actor BaseKeeper {
 
     /// An entry is applied, perhaps one of this gateway; does not block.
     package nonisolated func applied(_ entry: AppliedEntry, isOwn: Bool) {
-        guard entry.verdict == .accepted else { return }
+        guard entry.disposition == .accepted else { return }
         let now = clock.uptime()
         let hasHeard = agreement.withLock { agreement in
             if !isOwn { agreement.wrote(entry.session, at: entry.sequence) }

@@ -273,7 +273,7 @@ package actor ClusterReplica {
             confirmed.at = clock.uptime()
             for entry in applied {
                 let isOwn = writer.isOwn(entry.session)
-                if isOwn, entry.verdict == .accepted { counted.withLock { $0.stored += 1 } }
+                if isOwn, entry.disposition == .accepted { counted.withLock { $0.stored += 1 } }
                 onApplied(entry, isOwn)
                 settle(entry)
             }
@@ -398,12 +398,13 @@ package actor ClusterReplica {
     }
 
     private func settle(_ entry: AppliedEntry) {
-        switch entry.verdict {
+        switch entry.disposition {
         case .opened(let nonce):
             perform(writer.opened(nonce: nonce, session: entry.sequence, moment))
         case .accepted, .ignored:
             perform(
-                writer.applied(entry.n, of: entry.session, entry.verdict, entry.outcomes, moment))
+                writer.applied(
+                    entry.n, of: entry.session, entry.disposition, entry.outcomes, moment))
         }
     }
 

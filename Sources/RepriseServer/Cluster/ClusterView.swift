@@ -368,17 +368,17 @@ extension ClusterView.State {
         try self.admission.saveEntry(db)
         var outcomes: [CommandOutcome] = []
         if let count = admission.skipped {
-            if admission.verdict == .accepted {
+            if admission.disposition == .accepted {
                 outcomes = Array(repeating: CommandApplier.skipped, count: count)
             }
-        } else if case .accepted = admission.verdict, let entry = admission.entry {
+        } else if case .accepted = admission.disposition, let entry = admission.entry {
             outcomes = try applier.apply(
                 entry.commands, of: stored.sequence, at: admission.time, &memory, db)
         }
         return AppliedEntry(
             sequence: stored.sequence, session: admission.entry?.session ?? 0,
             n: admission.entry?.n ?? 0, bytes: stored.bytes.count, time: admission.time,
-            verdict: admission.verdict, outcomes: outcomes)
+            disposition: admission.disposition, outcomes: outcomes)
     }
 }
 

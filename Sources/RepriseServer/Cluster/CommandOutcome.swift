@@ -52,7 +52,7 @@ package struct AppliedEntry: Sendable {
     package let bytes: Int
     /// The journal's.
     package let time: WallTime
-    package let verdict: AdmissionMachine.Verdict
+    package let disposition: AdmissionMachine.Disposition
     /// Of an accepted entry, one for each command.
     package let outcomes: [CommandOutcome]
 }

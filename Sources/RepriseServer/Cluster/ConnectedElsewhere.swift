@@ -77,7 +77,7 @@ package final class ConnectedElsewhere: Sendable {
 
     /// An entry is applied, perhaps one of this gateway; does not block.
     package func applied(_ entry: AppliedEntry, isOwn: Bool) {
-        guard isOwn, entry.verdict == .accepted else { return }
+        guard isOwn, entry.disposition == .accepted else { return }
         state.withLock { $0.session = entry.session }
     }
 

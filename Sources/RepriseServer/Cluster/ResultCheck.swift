@@ -66,7 +66,7 @@ extension AppliedEntry {
     func write(to writer: inout BinaryWriter) {
         writer.write(sequence)
         writer.write(time)
-        switch verdict {
+        switch disposition {
         case .accepted: writer.write(UInt8(0))
         case .opened: writer.write(UInt8(1))
         case .ignored(let reason): writer.write(reason.tag)

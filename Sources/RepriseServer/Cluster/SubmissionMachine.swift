@@ -144,16 +144,16 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
     /// - Parameters:
     ///   - n: its number.
     ///   - id: its session; one of another writer is none of ours.
-    ///   - verdict: see ``AdmissionMachine``.
+    ///   - disposition: see ``AdmissionMachine``.
     ///   - outcomes: of an accepted entry, one for each command.
     ///   - moment: what is sent now is sent with it.
     /// - Returns: what to do.
     package mutating func applied(
-        _ n: Int64, of id: Int64, _ verdict: AdmissionMachine.Verdict, _ outcomes: [Outcome],
-        _ moment: Moment
+        _ n: Int64, of id: Int64, _ disposition: AdmissionMachine.Disposition,
+        _ outcomes: [Outcome], _ moment: Moment
     ) -> [Action] {
         guard session == .open(id) else { return [] }
-        switch verdict {
+        switch disposition {
         case .accepted: return settle(n, outcomes) + send(moment)
         case .ignored(.unknownSession):
             session = .none

@@ -52,7 +52,7 @@ struct PhoneBench {
         drain()
     }
 
-    func record(_ app: String = "a") -> AppRecord? { machine.state.apps[app] }
+    func record(_ app: String = "a") -> AppMachine? { machine.state.apps[app] }
     var phase: AppProcess.Phase? { record()?.process?.phase }
     var life: Int { record()?.process?.life ?? 0 }
 

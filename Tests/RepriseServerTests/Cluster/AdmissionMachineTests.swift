@@ -18,17 +18,17 @@ struct AdmissionMachineTests {
             session: Int64, n: Int64, base age: Int = 0, _ command: ClusterCommand = .nop,
             clock: WallTime? = nil, isVerified: Bool = false,
             change: (inout ClusterEntry) -> Void = { _ in }
-        ) throws -> AdmissionMachine.Verdict {
+        ) throws -> AdmissionMachine.Disposition {
             var entry = ClusterEntry(
                 session: session, n: n, clock: clock ?? wall, base: bases[bases.count - 1 - age],
                 commands: [command])
             change(&entry)
             let stored = StoredEntry(
                 sequence: machine.position.sequence + 1, stamp: wall, bytes: entry.bytes)
-            let verdict = try machine.admit(stored, isVerified: isVerified).verdict
+            let disposition = try machine.admit(stored, isVerified: isVerified).disposition
             last = stored
             bases.append(machine.position)
-            return verdict
+            return disposition
         }
 
         /// Opens a session; its id.
@@ -119,7 +119,7 @@ struct AdmissionMachineTests {
             let stored = StoredEntry(
                 sequence: Int64(index + 1), stamp: WallTime(milliseconds: 5), bytes: bytes)
             let admission = try machine.admit(stored)
-            #expect(admission.verdict == .ignored(.noEntry) && admission.entry == nil)
+            #expect(admission.disposition == .ignored(.noEntry) && admission.entry == nil)
             #expect(machine.position.sequence == stored.sequence)
             #expect(machine.time == WallTime(milliseconds: 0))
         }
@@ -173,8 +173,8 @@ struct AdmissionMachineTests {
             (session, 1, .duplicate), (session, 3, .early), (session + 99, 1, .unknownSession),
         ]
         for (session, n, reason) in copies {
-            let verdict = try journal.machine.admit(entry(session, n: n)).verdict
-            #expect(verdict == .ignored(reason))
+            let disposition = try journal.machine.admit(entry(session, n: n)).disposition
+            #expect(disposition == .ignored(reason))
         }
         let last = journal.machine.position
         #expect(throws: AdmissionMachine.Fault.self) {
@@ -183,7 +183,7 @@ struct AdmissionMachineTests {
         #expect(journal.machine.position == last)
         // Skipped it counts, in this version as in the later one.
         let skipped = try journal.machine.admit(entry(session, n: 2), isSkipped: true)
-        #expect(skipped.verdict == .accepted && skipped.skipped == 1)
+        #expect(skipped.disposition == .accepted && skipped.skipped == 1)
     }
 
     @Test(

@@ -153,7 +153,7 @@ struct ClusterReplicaTests {
         var admission = AdmissionMachine()
         for stored in entries {
             let admitted = try admission.admit(stored)
-            guard admitted.verdict == .accepted else { continue }
+            guard admitted.disposition == .accepted else { continue }
             for command in admitted.entry?.commands ?? [] {
                 switch command {
                 case .account(let command):

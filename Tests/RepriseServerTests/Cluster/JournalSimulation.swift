@@ -230,11 +230,13 @@ struct JournalSimulation {
         _ admission: AdmissionMachine.Admission, _ sequence: Int64, _ index: Int
     ) {
         guard let entry = admission.entry else { return }
-        var verdict = admission.verdict
-        if broken == .ignoresNumbers, [.ignored(.duplicate), .ignored(.early)].contains(verdict) {
-            verdict = .accepted
+        var disposition = admission.disposition
+        if broken == .ignoresNumbers,
+            [.ignored(.duplicate), .ignored(.early)].contains(disposition)
+        {
+            disposition = .accepted
         }
-        switch verdict {
+        switch disposition {
         case .opened(let nonce):
             perform(
                 gateways[index].writer.opened(nonce: nonce, session: sequence, moment(index)),
@@ -252,7 +254,7 @@ struct JournalSimulation {
         case .ignored:
             perform(
                 gateways[index].writer.applied(
-                    entry.n, of: entry.session, verdict, [], moment(index)), index)
+                    entry.n, of: entry.session, disposition, [], moment(index)), index)
         }
     }
 

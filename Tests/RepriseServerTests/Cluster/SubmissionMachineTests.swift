@@ -46,9 +46,9 @@ struct SubmissionMachineTests {
 
         mutating func applied(
             _ n: Int64, _ outcomes: [Int] = [], of session: Int64 = 5,
-            _ verdict: AdmissionMachine.Verdict = .accepted
+            _ disposition: AdmissionMachine.Disposition = .accepted
         ) -> [Machine.Action] {
-            machine.applied(n, of: session, verdict, outcomes, moment)
+            machine.applied(n, of: session, disposition, outcomes, moment)
         }
     }
 

@@ -49,7 +49,7 @@ struct TotalApplyTests {
                 session: session, n: n, clock: clock ?? self.clock, base: view.position,
                 commands: commands)
             let applied = try store(entry.bytes, stamp: stamp ?? self.clock)
-            guard applied?.verdict == .accepted else {
+            guard applied?.disposition == .accepted else {
                 n -= 1
                 return nil
             }

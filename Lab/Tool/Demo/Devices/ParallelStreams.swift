@@ -18,12 +18,8 @@ struct ParallelStreams: SocketDialer {
     let seed: UInt64
     /// Whether the slow stream of the first connection stands still after a few events: they are in
     /// it when the connection breaks, however late that is.
-    let standsStill: Bool
+    var standsStill = false
     private let dials = Shared(0)
-
-    init(dialer: any SocketDialer, seed: UInt64, standsStill: Bool = false) {
-        (self.dialer, self.seed, self.standsStill) = (dialer, seed, standsStill)
-    }
 
     func dial(url: String, protocol name: String, maximumFrameBytes: Int) async throws
         -> any Socket
