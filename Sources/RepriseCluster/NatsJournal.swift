@@ -29,7 +29,7 @@ package final class NatsJournal: ClusterJournal {
         /// What was sent and not answered, to be sent again if nobody was there to take it.
         var sent: [UInt64: [UInt8]] = [:]
         var next: UInt64 = 0
-        var reader: AsyncStream<StoredEntry>.Continuation?
+        var heard: (@Sendable (StoredEntry?) -> Void)?
         var hearers: [NewsSubject: AsyncStream<[UInt8]>.Continuation] = [:]
         var hasRefused = false
         var skipped: Set<SkippedEntry> = []
@@ -52,8 +52,6 @@ package final class NatsJournal: ClusterJournal {
     private let state = Mutex(State())
     private let logger: Logger
 
-    /// The most entries that wait to be applied; beyond, they are dropped and read again.
-    private static let waitingEntries = 64
     /// The most news that wait.
     private static let waitingNews = 1_024
     /// How many entries one reading returns, and about how many bytes.
@@ -63,6 +61,7 @@ package final class NatsJournal: ClusterJournal {
     private static let readTimeout: Duration = .seconds(2)
     /// How long a journal may be without a leader when a gateway starts.
     private static let openTimeout: Duration = .seconds(20)
+    private static let error = Array(#""error""#.utf8)
     /// After this pause, what found nobody is sent again.
     private static let resendPause: DispatchTimeInterval = .milliseconds(100)
 
@@ -206,7 +205,7 @@ package final class NatsJournal: ClusterJournal {
     package var serverCount: Int { connection.serverCount }
 
     package func close() async {
-        state.withLock { $0.reader.take() }?.finish()
+        state.withLock { $0.heard.take() }?(nil)
         let hearers = state.withLock { state in
             defer { state.hearers = [:] }
             return state.hearers.values
@@ -295,7 +294,10 @@ package final class NatsJournal: ClusterJournal {
             }
             return
         }
-        let refusal = (try? Self.decode(message))?.error
+        // Most answers tell of no error: they are not decoded.
+        let refusal =
+            message.bytes.firstRange(of: Self.error) == nil
+            ? nil : (try? Self.decode(message))?.error
         let isFirst = state.withLock { state in
             state.sent[number] = nil
             defer { state.hasRefused = refusal != nil }
@@ -308,19 +310,16 @@ package final class NatsJournal: ClusterJournal {
         }
     }
 
-    package func live() -> AsyncStream<StoredEntry> {
-        let (entries, reader) = AsyncStream.makeStream(
-            of: StoredEntry.self, bufferingPolicy: .bufferingOldest(Self.waitingEntries))
-        state.withLock { $0.reader = reader }
+    package func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
+        state.withLock { $0.heard = heard }
         do {
             try connection.subscribe(to: stream.live) { message, _ in
-                if let entry = message.entry { reader.yield(entry) }
+                if let entry = message.entry { heard(entry) }
             }
         } catch {
             logger.error("the journal cannot be followed", metadata: ["error": "\(error)"])
-            reader.finish()
+            heard(nil)
         }
-        return entries
     }
 
     package func read(
@@ -355,7 +354,7 @@ package final class NatsJournal: ClusterJournal {
         if let agreement = stream.agreement(answer.config) {
             guard agreement.epoch == epoch else {
                 // Who follows it ends.
-                self.state.withLock { $0.reader.take() }?.finish()
+                self.state.withLock { $0.heard.take() }?(nil)
                 throw RepriseError(
                     .corrupt, "The journal was restored: it has another epoch.",
                     remedy: "Start this gateway again, with its view removed.")

@@ -17,15 +17,10 @@ package final class ArrivedEntries: Sendable {
 
     package init() {}
 
-    /// Takes what comes until nothing does any more.
-    package func take(_ live: AsyncStream<StoredEntry>) async {
-        for await entry in live { put(entry) }
-        state.withLock { $0.hasEnded = true }
-        signal.raise()
-    }
-
-    private func put(_ entry: StoredEntry) {
+    /// Takes what came live; nil: nothing does any more.
+    package func put(_ entry: StoredEntry?) {
         state.withLock { state in
+            guard let entry else { return state.hasEnded = true }
             guard state.bytes + entry.bytes.count <= ClusterLimits.waitingEntryBytes else { return }
             state.entries.append(entry)
             state.bytes += entry.bytes.count

@@ -10,9 +10,11 @@ package protocol ClusterJournal: Sendable {
     /// more than once, or late.
     func send(_ bytes: [UInt8]) async
 
-    /// The entries that are stored from now on; some may be missing, double or out of order. Ends
-    /// when the journal is left for good.
-    func live() -> AsyncStream<StoredEntry>
+    /// Hands over the entries that are stored from now on; some may be missing, double or out of
+    /// order. Nil when the journal is left for good. Called once.
+    ///
+    /// - Parameter heard: does not block.
+    func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void)
 
     /// The entries behind a sequence, in order and without holes, and the last sequence that is
     /// stored. There may be more than are returned; 32 are, if there are so many.

@@ -24,7 +24,7 @@ package actor ClusterReplica {
     /// What is dropped is sent again.
     private let (outgoing, send) = AsyncStream.makeStream(
         of: [UInt8].self, bufferingPolicy: .bufferingNewest(2 * ClusterLimits.entriesInFlight))
-    private var sleeper: Task<Void, Never>?
+    private var sleeper: (until: Duration, task: Task<Void, Never>)?
     /// An entry of another past, until this gateway has compared its own with the journal.
     private var disputed: StoredEntry?
     /// Whether what was applied in former lives was compared with the journal: nothing is applied
@@ -105,7 +105,7 @@ package actor ClusterReplica {
         try await withThrowingTaskGroup(of: Void.self) { group in
             let (journal, outgoing, arrived) = (journal, outgoing, ArrivedEntries())
             group.addTask {
-                async let _: Void = arrived.take(journal.live())
+                journal.follow(arrived.put)
                 while let entries = await arrived.next() { try await self.heard(entries) }
             }
             group.addTask { for await bytes in outgoing { await journal.send(bytes) } }
@@ -144,7 +144,7 @@ package actor ClusterReplica {
         return try await withCheckedThrowingContinuation { done in
             answers[ticket] = done
             perform(actions)
-            sleeper?.cancel()
+            if let sleeper, due < sleeper.until { sleeper.task.cancel() }
         }
     }
 
@@ -152,12 +152,14 @@ package actor ClusterReplica {
         .init(now: clock.uptime(), clock: clock.wall(), position: view.position)
     }
 
+    private var due: Duration { min(tail.due, writer.due ?? tail.due) }
+
     /// Sleeps until a timer is due, or something else is.
     private func sleep() -> Task<Void, Never> {
-        let due = min(tail.due, writer.due ?? tail.due)
+        let due = due
         let sleeper = Task { [clock] in _ = try? await clock.sleep(until: due) }
         if failure != nil { sleeper.cancel() }
-        self.sleeper = sleeper
+        self.sleeper = (due, sleeper)
         return sleeper
     }
 
@@ -426,7 +428,7 @@ package actor ClusterReplica {
 
     private func fail(_ error: RepriseError) -> RepriseError {
         failure = failure ?? error
-        sleeper?.cancel()
+        sleeper?.task.cancel()
         return error
     }
 

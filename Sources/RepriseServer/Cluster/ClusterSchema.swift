@@ -125,19 +125,19 @@ extension AdmissionMachine {
 
     /// Writes what has changed since these were its sessions, once a transaction.
     func save(since former: [Int64: Session], _ db: Database) throws {
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO applied (one, sequence, digest, time) VALUES (1, ?, ?, ?)",
+        try db.cachedStatement(
+            sql: "INSERT OR REPLACE INTO applied (one, sequence, digest, time) VALUES (1, ?, ?, ?)"
+        ).execute(
             arguments: [position.sequence, Data(position.digest.bytes), time.milliseconds])
-        try db.execute(
-            sql: "DELETE FROM entries WHERE sequence <= ?",
-            arguments: [position.sequence - Int64(ClusterLimits.recentEntries)])
+        try db.cachedStatement(sql: "DELETE FROM entries WHERE sequence <= ?")
+            .execute(arguments: [position.sequence - Int64(ClusterLimits.recentEntries)])
         for id in former.keys where sessions[id] == nil {
             try db.execute(sql: "DELETE FROM sessions WHERE id = ?", arguments: [id])
         }
         for (id, session) in sessions where former[id] != session {
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO sessions (id, next, time) VALUES (?, ?, ?)",
-                arguments: [id, session.next, session.time.milliseconds])
+            try db.cachedStatement(
+                sql: "INSERT OR REPLACE INTO sessions (id, next, time) VALUES (?, ?, ?)"
+            ).execute(arguments: [id, session.next, session.time.milliseconds])
         }
     }
 }

@@ -249,7 +249,7 @@ struct BaseTests {
                 said.withLock({ $0.insert(entry.n).inserted })
             else { return await shared.send(bytes) }
         }
-        func live() -> AsyncStream<StoredEntry> { shared.live() }
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) { shared.follow(heard) }
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
             try await shared.read(after: sequence)
         }
@@ -311,7 +311,7 @@ struct BaseTests {
             entry.commands = entry.commands.map { if case .hashed = $0 { .nop } else { $0 } }
             await journal.send(entry.bytes)
         }
-        func live() -> AsyncStream<StoredEntry> { journal.live() }
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) { journal.follow(heard) }
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
             try await journal.read(after: sequence)
         }

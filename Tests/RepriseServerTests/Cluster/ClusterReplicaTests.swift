@@ -586,19 +586,14 @@ struct ClusterReplicaTests {
         var connectionNumber: UInt64? { connections.load(ordering: .relaxed) }
         var epoch: Epoch { shared.epoch }
         func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
-        func live() -> AsyncStream<StoredEntry> {
-            let (entries, heard) = (shared.live(), AsyncStream.makeStream(of: StoredEntry.self))
-            Task {
-                for await entry in entries {
-                    if isDeaf.load(ordering: .relaxed) {
-                        lost.add(1, ordering: .relaxed)
-                    } else {
-                        heard.continuation.yield(entry)
-                    }
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
+            shared.follow { [self] entry in
+                if entry != nil, isDeaf.load(ordering: .relaxed) {
+                    lost.add(1, ordering: .relaxed)
+                } else {
+                    heard(entry)
                 }
-                heard.continuation.finish()
             }
-            return heard.stream
         }
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
             guard !isDeaf.load(ordering: .relaxed) else {

@@ -8,7 +8,7 @@ import Synchronization
 final class MemoryJournal: ClusterJournal {
     private struct State {
         var journal: FaultyJournal
-        var readers: [Int: AsyncStream<StoredEntry>.Continuation] = [:]
+        var readers: [Int: @Sendable (StoredEntry?) -> Void] = [:]
         var next = 0
         var readFailures = 0
         var maxBytes: Int64?
@@ -68,13 +68,13 @@ final class MemoryJournal: ClusterJournal {
             defer { state.readers = [:] }
             return state.readers.values
         }
-        for reader in readers { reader.finish() }
+        for reader in readers { reader(nil) }
     }
 
     private func advance() {
         state.withLock { state in
             for (reader, entry) in state.journal.advance(to: system.uptime()) {
-                state.readers[reader]?.yield(entry)
+                state.readers[reader]?(entry)
             }
         }
     }
@@ -132,15 +132,11 @@ final class MemoryJournal: ClusterJournal {
         state.withLock { $0.journal.send(bytes, at: system.uptime()) }
     }
 
-    func live() -> AsyncStream<StoredEntry> {
-        // The oldest is dropped, as of a slow consumer.
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: StoredEntry.self, bufferingPolicy: .bufferingNewest(256))
+    func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
         state.withLock { state in
-            state.readers[state.next % state.journal.readers] = continuation
+            state.readers[state.next % state.journal.readers] = heard
             state.next += 1
         }
-        return stream
     }
 
     func status() async throws -> JournalStatus {
@@ -174,7 +170,7 @@ struct SharedJournal: ClusterJournal {
 
     var epoch: Epoch { journal.epoch }
     func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
-    func live() -> AsyncStream<StoredEntry> { journal.live() }
+    func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) { journal.follow(heard) }
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
         try await journal.read(after: sequence)
     }

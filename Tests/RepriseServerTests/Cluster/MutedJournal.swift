@@ -20,7 +20,7 @@ final class MutedJournal: ClusterJournal {
     var connectionNumber: UInt64? { journal.connectionNumber }
     func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> { journal.said(on: subject) }
     func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
-    func live() -> AsyncStream<StoredEntry> { journal.live() }
+    func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) { journal.follow(heard) }
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
         try await journal.read(after: sequence)
     }

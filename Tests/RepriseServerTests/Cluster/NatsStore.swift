@@ -110,15 +110,8 @@ struct RestampedJournal: ClusterJournal {
 
     func send(_ bytes: [UInt8]) async { await journal.send(bytes) }
 
-    func live() -> AsyncStream<StoredEntry> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: StoredEntry.self, bufferingPolicy: .bufferingOldest(64))
-        let entries = journal.live()
-        Task {
-            for await entry in entries { continuation.yield(stamps.stamped(entry, by: clock)) }
-            continuation.finish()
-        }
-        return stream
+    func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
+        journal.follow { heard($0.map { stamps.stamped($0, by: clock) }) }
     }
 
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
