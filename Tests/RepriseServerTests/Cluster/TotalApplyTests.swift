@@ -205,10 +205,10 @@ struct TotalApplyTests {
         let unset = SetCatalogue.Condition.none
         try await expectTotal { writer in
             for text in Self.texts + Self.texts {
-                var changes = ChangeChannel.Changes()
-                changes.title = .set(text)
+                var retitled = ChangeChannel.Changes()
+                retitled.title = .set(text)
                 try writer.write([
-                    .account(ChangeChannel(room, changes, by: owner)),
+                    .account(ChangeChannel(room, retitled, by: owner)),
                     .account(SetChannel(room, ChannelSettings(title: text), by: owner)),
                     .account(SetDevice(phone, of: ada, platform: text)),
                     .account(SetProfile(Profile(name: text, picture: text), of: ada)),
