@@ -39,7 +39,7 @@ package final class ResultChecks: Sendable {
         var span: Span?
         /// The newest, by their last entries.
         var compared: [Int64: Comparison] = [:]
-        /// The oldest one that differs.
+        /// The oldest one that differs, of those of which most is said.
         var differing: Comparison?
         var told: String?
         /// Whether a check of this gateway is on its way into the journal.
@@ -155,10 +155,13 @@ extension ResultChecks.State {
         else { return false }
         found.said[session] = check
         compared[check.last] = found
-        guard !found.others.isEmpty, found.mine.last <= differing?.mine.last ?? .max else {
+        guard !found.others.isEmpty else { return false }
+        // Of the first one all that is said counts, unless of a later one more is.
+        if let differing, found.mine.last > differing.mine.last,
+            found.said.count <= differing.said.count
+        {
             return false
         }
-        // Of the first one all that is said counts.
         differing = found
         return true
     }
