@@ -86,7 +86,8 @@ struct AccountCommandTests {
         let foreign = ChangeChannel(room, title, by: Principal(user: bob))
         await expectError(.refused) { try await accounts.perform(foreign, at: now) }
         let other = try ChannelName("other")
-        let new = try await accounts.perform(ChangeChannel(other, title, by: owner), at: now)
+        let new = try await accounts.perform(
+            ChangeChannel(other, title, by: owner), at: now, heads: { _ in 0 })
         #expect(new.isNew && new.record.settings == ChannelSettings(title: "Room"))
         #expect(try await accounts.member(ada, in: other)?.role == .owner)
         await test.remove()
