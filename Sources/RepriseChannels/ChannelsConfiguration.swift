@@ -44,10 +44,11 @@ extension Channels {
         public var tokenTimeout: Duration = .seconds(30)
         /// Reports whether a network is available; nil: the client always dials.
         public var network: (any NetworkStatus)?
-        /// Whether the client is told when the app is in the foreground and in the background, as
-        /// by `SystemAppLife` of RepriseApple; false on a Mac, whose apps no push launches.
+        /// Whether the client is told when the app is in the foreground and in the background.
         ///
-        /// Only then does a push or a slot that wakes the app leave its user idle.
+        /// `SystemAppLife` of RepriseApple does so. `RepriseConfiguration.system(server:)` sets
+        /// false on a Mac, whose apps no push launches. Only where it is true does a push or a slot
+        /// that wakes the app leave its user idle.
         public var reportsPhases = true
         /// How long before the end of the granted background time the connection is closed.
         public var backgroundMargin: Duration = .seconds(2)

@@ -107,6 +107,22 @@ struct PresenceMachineTests {
         #expect(machine.woken() == [])
     }
 
+    @Test("a device whose hello said that it is idle says after the welcome what it is by then")
+    func usedMeanwhile() {
+        var machine = PresenceMachine()
+        _ = machine.woken()
+        #expect(machine.dialed() == true)
+        #expect(machine.phaseChanged(isInBackground: false) == [])
+        #expect(machine.connected(isOffered: true) == [.send(.presence(.online))])
+        _ = machine.disconnected()
+        #expect(machine.dialed() == false)
+        #expect(machine.connected(isOffered: true) == [])
+        _ = machine.disconnected()
+        _ = machine.phaseChanged(isInBackground: true)
+        #expect(machine.dialed() == true)
+        #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
+    }
+
     @Test("where all are too many, those who are looked at by name are asked for")
     func tooMany() {
         var machine = connected()

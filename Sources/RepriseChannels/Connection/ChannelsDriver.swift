@@ -144,7 +144,7 @@ actor ChannelsDriver {
             return await perform(machine.dialFailed(error, at: now, jitter: jitter))
         }
         self.socket = socket
-        machine.isUnused = presenceWatch.isUnused
+        machine.isUnused = presenceWatch.dialed()
         await perform(machine.dialSucceeded(at: now))
         let failure = await withTaskCancellationHandler {
             await receive(from: socket)

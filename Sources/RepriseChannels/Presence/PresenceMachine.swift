@@ -33,13 +33,23 @@ package struct PresenceMachine: Sendable {
     private var isIdle = false
     /// Nil: the app has not said so.
     private var isInBackground: Bool?
-    /// As the server was told on this connection.
-    private var toldIdle = false
+    /// As the server was told on this connection; nil: by its hello, which a former one ignores.
+    private var toldIdle: Bool? = false
+    /// Whether the hello of this connection says that the device is not in use.
+    private var greetsIdle = false
     private var asked: [ClientFrame.Watch] = []
 
     package init() {}
 
     // MARK: The connection
+
+    /// A connection begins.
+    ///
+    /// - Returns: whether its hello says that the device is not in use.
+    package mutating func dialed() -> Bool {
+        greetsIdle = isUnused
+        return greetsIdle
+    }
 
     /// The server has welcomed this device.
     ///
@@ -47,7 +57,7 @@ package struct PresenceMachine: Sendable {
     /// - Returns: what is asked and said now.
     package mutating func connected(isOffered: Bool) -> [Action] {
         (isConnected, self.isOffered) = (true, isOffered)
-        (toldIdle, asked) = (false, [])
+        (toldIdle, asked) = (greetsIdle ? nil : false, [])
         return tell() + ask() + (isOffered ? [] : showAll)
     }
 
@@ -140,10 +150,10 @@ package struct PresenceMachine: Sendable {
         return .known(known)
     }
 
-    /// Whether the device is not in use, as far as the app has said so.
-    package var isUnused: Bool { isIdle || isInBackground == true }
-
     // MARK: -
+
+    /// Whether the device is not in use, as far as the app has said so.
+    private var isUnused: Bool { isIdle || isInBackground == true }
 
     private var showAll: [Action] { channels.keys.sorted().map { .show($0) } }
 

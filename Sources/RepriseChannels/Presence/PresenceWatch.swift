@@ -21,6 +21,9 @@ final class PresenceWatch: Sendable {
 
     // MARK: From the connection
 
+    /// A connection begins: whether its hello says that the device is not in use.
+    func dialed() -> Bool { state.withLock { $0.machine.dialed() } }
+
     func connected(by frameSender: FrameSender, isOffered: Bool) {
         change { state in
             state.frameSender = frameSender
@@ -38,9 +41,6 @@ final class PresenceWatch: Sendable {
     func heard(_ presence: ServerFrame.Presence) { change { $0.machine.received(presence) } }
 
     // MARK: From the app
-
-    /// Whether the device is not in use.
-    var isUnused: Bool { state.withLock { $0.machine.isUnused } }
 
     func setIdle(_ isIdle: Bool) { change { $0.machine.idleChanged(isIdle) } }
 

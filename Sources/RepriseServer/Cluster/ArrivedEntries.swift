@@ -17,9 +17,10 @@ package final class ArrivedEntries: Sendable {
 
     package init() {}
 
-    /// Takes what came live; nil: nothing does any more.
+    /// Takes what came live; nil: what comes afterwards is dropped.
     package func put(_ entry: StoredEntry?) {
         state.withLock { state in
+            guard !state.hasEnded else { return }
             guard let entry else { return state.hasEnded = true }
             guard state.bytes + entry.bytes.count <= ClusterLimits.waitingEntryBytes else { return }
             state.entries.append(entry)

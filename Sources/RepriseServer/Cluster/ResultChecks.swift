@@ -42,11 +42,13 @@ package final class ResultChecks: Sendable {
         /// The oldest one that differs, of those of which most is said.
         var differing: Comparison?
         var told: String?
-        /// Whether a check of this gateway is on its way into the journal.
+        /// The newest checks of this gateway that are not in the journal, oldest first.
+        var unsaid: [ResultCheck] = []
+        /// Whether some of them are on their way there.
         var isSaying = false
     }
 
-    /// The most spans that are compared at a time: what is said of one comes soon after it.
+    /// The most spans that are compared, or whose checks wait to be said.
     private static let spans = 64
 
     private let name: String
@@ -86,7 +88,7 @@ package final class ResultChecks: Sendable {
 
     /// An entry is applied, in order; does not block.
     package func applied(_ entry: AppliedEntry) {
-        let (said, differs) = state.withLock { state -> (ResultCheck?, Bool) in
+        let (isFirst, differs) = state.withLock { state -> (Bool, Bool) in
             let ended = state.take(entry, name)
             var differs = false
             for case .checked(let check) in entry.outcomes {
@@ -95,17 +97,31 @@ package final class ResultChecks: Sendable {
             if state.compared.count > Self.spans, let oldest = state.compared.keys.min() {
                 state.compared[oldest] = nil
             }
-            // One at a time: it counts once this gateway has caught up; what ends meanwhile need
-            // not be compared. No clock decides: an idle gateway is there by its checks alone.
-            guard let ended, !state.isSaying else { return (nil, differs) }
-            state.isSaying = true
-            return (ended, differs)
+            guard let ended else { return (false, differs) }
+            state.unsaid.append(ended)
+            state.unsaid.removeFirst(max(0, state.unsaid.count - Self.spans))
+            defer { state.isSaying = true }
+            return (!state.isSaying, differs)
         }
         if differs { tell() }
-        guard let said else { return }
-        Task {
-            _ = try? await submit([.checked(said)])
-            state.withLock { $0.isSaying = false }
+        if isFirst { Task { await say() } }
+    }
+
+    /// One submission at a time: it counts once this gateway has caught up.
+    ///
+    /// What ends meanwhile is said behind it: the others need all checks of a span to know who is
+    /// right. No clock decides: an idle gateway is there by its checks alone.
+    private func say() async {
+        while let checks = state.withLock({ $0.nextChecks() }) {
+            do {
+                _ = try await submit(checks.map { .checked($0) })
+            } catch {
+                // They are said with the next one.
+                return state.withLock { state in
+                    state.unsaid.insert(contentsOf: checks, at: 0)
+                    state.isSaying = false
+                }
+            }
         }
     }
 
@@ -121,6 +137,13 @@ package final class ResultChecks: Sendable {
 }
 
 extension ResultChecks.State {
+    /// Takes what is to be said now; nil: nothing is.
+    fileprivate mutating func nextChecks() -> [ResultCheck]? {
+        defer { unsaid = [] }
+        isSaying = !unsaid.isEmpty
+        return isSaying ? unsaid : nil
+    }
+
     /// - Returns: the check of a span that has ended.
     fileprivate mutating func take(_ entry: AppliedEntry, _ name: String) -> ResultCheck? {
         let number = entry.time.milliseconds / ClusterLimits.checkEvery.milliseconds

@@ -16,6 +16,8 @@ struct ArrivedEntriesTests {
         let arrived = ArrivedEntries()
         for sequence in 1...3 { arrived.put(Self.entry(Int64(sequence))) }
         arrived.put(nil)
+        // A journal that was left goes on.
+        arrived.put(Self.entry(4))
         #expect(await arrived.next()?.map(\.sequence) == [1, 2, 3])
         #expect(await arrived.next() == nil)
     }
