@@ -276,7 +276,7 @@ actor ChannelsDriver {
                     "A channel is in another state.",
                     ["channel": channel.text, "state": "\(state)"])
             }
-            readers.changeNotifier.observerList.tell(.changed(channel))
+            readers.changeNotifier.tell(.changed(channel))
         default: break
         }
     }

@@ -208,7 +208,7 @@ package final class ConversationFollower: Sendable {
         // One that the app reads stays, as far as the server allows.
         for channel in ended.sorted() where readers.lines(of: channel).isEmpty {
             await driver.unsubscribe(channel)
-            readers.changeNotifier.observerList.tell(.left(channel))
+            readers.changeNotifier.tell(.left(channel))
         }
         try await withThrowingDiscardingTaskGroup { group in
             for channel in new {
