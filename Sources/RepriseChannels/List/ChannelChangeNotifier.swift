@@ -15,7 +15,7 @@ final class ChannelChangeNotifier: Sendable {
     private let state = Mutex(State())
 
     /// Notifies the channel's observers; a busy one is notified afterwards, once.
-    func ring(_ channel: ChannelName) {
+    func notify(_ channel: ChannelName) {
         state.withLock { state in
             for signal in state.all.values { signal.raise() }
             guard let signals = state.signals[channel] else { return }
@@ -34,8 +34,10 @@ final class ChannelChangeNotifier: Sendable {
         for observer in state.withLock({ $0.observers }) { observer(event) }
     }
 
-    /// Notifies the observers of every channel.
-    func ringAll() { state.withLock { for signal in $0.all.values { signal.raise() } } }
+    /// Notifies those who look at every channel.
+    func notifyObserversOfAll() {
+        state.withLock { for signal in $0.all.values { signal.raise() } }
+    }
 
     /// For nil to every channel.
     func listen(to channel: ChannelName?, with signal: Signal) -> Int {

@@ -139,7 +139,7 @@ final class Presence: Sendable {
 
     func markRead(_ channel: ChannelName, through seq: Int64) async throws {
         let read = try await journal.write { [changeNotifier] db in
-            defer { db.afterNextTransaction { _ in changeNotifier.ring(channel) } }
+            defer { db.afterNextTransaction { _ in changeNotifier.notify(channel) } }
             return try ReceiptRows.read(through: seq, in: channel, db)
         }
         if let read { readMoved(channel, to: read) }
@@ -262,7 +262,7 @@ final class Presence: Sendable {
             }
             db.afterNextTransaction { [self] _ in
                 place(news)
-                for channel in news.keys { changeNotifier.ring(channel) }
+                for channel in news.keys { changeNotifier.notify(channel) }
             }
             return try news.reduce(into: [:]) { all, item in
                 all[item.key] = try ReceiptRows.merge(item.value, of: item.key, as: user, db)
