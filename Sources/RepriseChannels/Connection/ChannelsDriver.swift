@@ -343,7 +343,7 @@ actor ChannelsDriver {
     }
 
     private func setAlarm(at moment: Duration?) {
-        alarm.set(moment) { [weak self] in await self?.ring() }
+        alarm.set(moment) { [weak self] in await self?.timerFired() }
     }
 
     private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
@@ -371,7 +371,7 @@ actor ChannelsDriver {
         }
     }
 
-    private func ring() async {
+    private func timerFired() async {
         alarm.cancel()
         await perform(machine.woke(at: now, jitter: jitter))
     }

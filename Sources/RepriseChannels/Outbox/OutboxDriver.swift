@@ -183,10 +183,10 @@ final class OutboxDriver: Sendable {
     /// One alarm for all: the message sent first is overdue first.
     private func arm(_ state: State) {
         guard alarm.due == nil else { return }
-        alarm.set(state.machine.due) { [weak self] in self?.ring() }
+        alarm.set(state.machine.due) { [weak self] in self?.timerFired() }
     }
 
-    private func ring() {
+    private func timerFired() {
         let now = configuration.timekeeper.uptime()
         change { state in
             alarm.cancel()

@@ -196,10 +196,10 @@ final class Presence: Sendable {
 
     private func arm(_ state: inout State, _ now: Duration) {
         let due = [state.receipts.due(at: now), state.typing.due].compactMap { $0 }.min()
-        alarm.set(due) { [weak self] in self?.ring() }
+        alarm.set(due) { [weak self] in self?.timerFired() }
     }
 
-    private func ring() {
+    private func timerFired() {
         change { state, now in
             alarm.cancel()
             show(state.typing.timerFired(at: now), &state)

@@ -196,13 +196,13 @@ public actor PhoneSupervisor {
             let wait = Duration.microseconds(max(0, at - now.microseconds))
             let task = Task { [weak self] in
                 guard (try? await Task.sleep(for: wait)) != nil else { return }
-                await self?.rang()
+                await self?.timerFired()
             }
             return (at, clock, task)
         }
     }
 
-    func rang() {
+    func timerFired() {
         timer = nil
         guard !isEnding else { return }
         step { $0.timePassed(to: $1) }
