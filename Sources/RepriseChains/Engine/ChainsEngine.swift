@@ -79,7 +79,7 @@ actor ChainsEngine {
             }
         }
         listen()
-        try await lookAround()
+        try await applyEarlierChanges()
         try await schedules.review()
         await journal.setReady(Chains.readiness)
     }
@@ -170,7 +170,7 @@ actor ChainsEngine {
     private func take(_ event: ChainsEvent) async {
         switch event {
         case .tasks(let batch): for delivery in batch { await begin(delivery) }
-        case .commands(let batch): for delivery in batch { await obey(delivery) }
+        case .commands(let batch): for delivery in batch { await perform(delivery) }
         case .finished(let key, let result): await finished(key, result)
         case .written(let seq): await written(seq)
         case .left(let seq): live.remove(seq)
@@ -486,7 +486,7 @@ actor ChainsEngine {
 
     // MARK: Commands: of the app, of a tool through the spool, of the engine to itself
 
-    private func obey(_ delivery: EntryDelivery) async {
+    private func perform(_ delivery: EntryDelivery) async {
         guard let command = try? ChainCommand(delivery.entry.payload) else {
             return fail(delivery, .permanent("malformed: It is no command."))
         }
@@ -515,7 +515,7 @@ actor ChainsEngine {
                     delivery,
                     as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
             }
-            await carryOut(.obey(command, chain, facts), delivery)
+            await carryOut(.perform(command, chain, facts), delivery)
         } catch {
             loop.note(error)
             fail(delivery, .notReady("The chain cannot be read: \(error)"))
@@ -587,7 +587,7 @@ actor ChainsEngine {
 
     /// Applies changes from before this run: conditions, entries, a newer version of the app,
     /// finished tasks.
-    private func lookAround() async throws {
+    private func applyEarlierChanges() async throws {
         let holds = try await journal.read { try ChainReleases.holds($0) }
         waits.add(holds: holds)
         if holds.contains("conditions") { await changed(conditions) }
