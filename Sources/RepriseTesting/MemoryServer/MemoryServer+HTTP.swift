@@ -96,7 +96,6 @@ extension MemoryServer: HTTPTransport {
         }
         var settings = state.settings[user] ?? MemorySettings()
         defer { state.settings[user] = settings }
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
         let isDeletion = request.method == "DELETE"
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", "mutes", 2): return settings.mutes
@@ -105,7 +104,7 @@ extension MemoryServer: HTTPTransport {
             settings.isSilentElsewhere = !isDeletion
             return isDeletion ? Answer(status: 204) : MemorySettings.write(["elsewhere": true])
         case ("PUT", "mutes", 4), ("DELETE", "mutes", 4):
-            let answer = settings.mute(path[2], path[3], isDeletion ? nil : body)
+            let answer = settings.mute(path[2], path[3], isDeletion ? nil : request.bytes)
             if path[2] == "channels", let channel = try? ChannelName(path[3]),
                 state.members[channel]?.contains(user) == true
             {
@@ -114,7 +113,7 @@ extension MemoryServer: HTTPTransport {
             }
             return answer
         case ("GET", "quiet-hours", 2): return settings.hours
-        case ("PUT", "quiet-hours", 2): return settings.setHours(body)
+        case ("PUT", "quiet-hours", 2): return settings.setHours(request.bytes)
         case ("DELETE", "quiet-hours", 2):
             let device = url.queryItems?.first { $0.name == "device" }?.value
             if let device {
@@ -127,13 +126,13 @@ extension MemoryServer: HTTPTransport {
             struct Setting: Codable {
                 let hidden: Bool
             }
-            guard let setting = MemorySettings.read(Setting.self, body) else {
+            guard let setting = MemorySettings.read(Setting.self, request.bytes) else {
                 return MemorySettings.malformed
             }
             settings.hidesPresence = setting.hidden
             return MemorySettings.write(setting)
         case ("GET", "devices", 2): return settings.devices
-        case ("PUT", "devices", 3): return settings.register(path[2], body)
+        case ("PUT", "devices", 3): return settings.register(path[2], request.bytes)
         case ("DELETE", "devices", 3):
             settings.pushTokens[path[2]] = nil
             return Answer(status: 204)
@@ -170,8 +169,7 @@ extension MemoryServer: HTTPTransport {
     private func setProfile(
         _ request: HTTPCall, of user: UserID, _ state: inout State
     ) -> Answer {
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
-        guard let profile = MemorySettings.read(Profile.self, body),
+        guard let profile = MemorySettings.read(Profile.self, request.bytes),
             (try? profile.validate()) != nil
         else { return MemorySettings.malformed }
         set(profile, of: user, &state)
@@ -186,7 +184,6 @@ extension MemoryServer: HTTPTransport {
             var visibility = "private"
             var title: String?
         }
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
         func put(_ users: Set<UserID>, _ channel: ChannelName) {
             let changed = users.symmetricDifference(state.members[channel] ?? [])
             state.members[channel] = users
@@ -209,7 +206,7 @@ extension MemoryServer: HTTPTransport {
         case ("GET", 3):
             return MemorySettings.write(Settings(title: state.titles[channel]))
         case ("PUT", 3):
-            guard let settings = MemorySettings.read(Settings.self, body) else {
+            guard let settings = MemorySettings.read(Settings.self, request.bytes) else {
                 return MemorySettings.malformed
             }
             state.titles[channel] = settings.title
@@ -238,4 +235,8 @@ extension MemoryServer: HTTPTransport {
         guard request.headers["if-none-match"] != tag else { return Answer(status: 304, tag: tag) }
         return Answer(body: catalogue, tag: tag)
     }
+}
+
+extension HTTPCall {
+    fileprivate var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
 }
