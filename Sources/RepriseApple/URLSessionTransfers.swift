@@ -98,7 +98,7 @@
         public func forget(_ id: String) async throws { try keeper.forget(id) }
 
         /// Each transfer whose state has changed while the app runs.
-        public var changes: AsyncStream<Transfer> { keeper.changes() }
+        public var changes: AsyncStream<Transfer> { keeper.changes.open() }
 
         // MARK: Events of a background launch
 
@@ -149,7 +149,6 @@
     /// The session's delegate: stores results before the system forgets them.
     private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
         private struct State {
-            var listeners: [UUID: AsyncStream<Transfer>.Continuation] = [:]
             /// Why a downloaded file could not be moved, until its task completes.
             var unmoved: [String: any Error] = [:]
             /// Results whose record could not be written.
@@ -157,6 +156,7 @@
         }
 
         let ends = TransferEnds()
+        let changes = ValueStreams<Transfer>()
         private let folder: URL
         private let state = Mutex(State())
 
@@ -171,17 +171,6 @@
                 id: id, state: .running,
                 bytes: isUpload ? task.countOfBytesSent : task.countOfBytesReceived,
                 total: total > 0 ? total : nil)
-        }
-
-        func changes() -> AsyncStream<Transfer> {
-            let (stream, continuation) = AsyncStream.makeStream(
-                of: Transfer.self, bufferingPolicy: .bufferingNewest(64))
-            let id = UUID()
-            continuation.onTermination = { [weak self] _ in
-                self?.state.withLock { $0.listeners[id] = nil }
-            }
-            state.withLock { $0.listeners[id] = continuation }
-            return stream
         }
 
         func done() -> [Transfer] {
@@ -268,7 +257,7 @@
                 transfer.state = .failed("What answers does not speak HTTP.")
             }
             record(transfer)
-            tell(transfer)
+            changes.send(transfer)
         }
 
         func urlSession(
@@ -276,17 +265,11 @@
             didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
             totalBytesExpectedToWrite: Int64
         ) {
-            if let id = task.taskDescription { tell(Self.running(task, id)) }
+            if let id = task.taskDescription { changes.send(Self.running(task, id)) }
         }
 
         func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
             ends.eventsEnded()
-        }
-
-        private func tell(_ transfer: Transfer) {
-            for listener in state.withLock({ Array($0.listeners.values) }) {
-                listener.yield(transfer)
-            }
         }
     }
 #endif

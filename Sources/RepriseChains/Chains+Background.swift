@@ -54,18 +54,17 @@ extension Chains: AppLife {
     /// Waits until the time is over or all chains are idle.
     private func spend(until end: Duration?, _ life: Int) async {
         let clock = configuration.timekeeper
-        let budget = engine.budget
+        let changes = engine.changes
         let timer = end.map { end in
             Task {
                 try? await clock.sleep(until: end)
-                budget.ring()
+                changes.notifyAll()
             }
         }
-        while slots.isNow(life), !Task.isCancelled {
-            let rings = budget.rings
-            if let end, clock.uptime() >= end { break }
-            if await isIdle(until: end) { break }
-            await budget.wait(beyond: rings)
+        await changes.wait(isCancellable: true) {
+            if let end, clock.uptime() >= end { return true }
+            guard slots.isNow(life) else { return true }
+            return await isIdle(until: end)
         }
         timer?.cancel()
     }

@@ -44,7 +44,7 @@ extension Chains {
             constraints: constraints, deadline: deadline)
         let zone = configuration.zone()
         // A slot may wait for the time that is withdrawn.
-        defer { engine.budget.ring() }
+        defer { engine.changes.notifyAll() }
         return try await journal.write { [journal] db in
             try ChainSchedules.save(new, in: zone, db, journal)
         }
@@ -59,7 +59,7 @@ extension Chains {
     /// - Throws: what the journal throws.
     @discardableResult
     public func unschedule(_ name: String) async throws -> Bool {
-        defer { engine.budget.ring() }
+        defer { engine.changes.notifyAll() }
         return try await journal.write { [journal] db in
             try ChainSchedules.remove(name, db, journal)
         }

@@ -237,12 +237,12 @@ extension Channel {
     ///
     /// - Throws: the journal's errors, for `true` alone.
     public func setVisible(_ isVisible: Bool) async throws {
-        let observers = channels.readers.changeNotifier.observerList
+        let notifier = channels.readers.changeNotifier
         guard isVisible else {
-            observers.tell(.disappeared(name))
+            notifier.tell(.disappeared(name))
             return await channels.driver.disappeared(name)
         }
-        observers.tell(.appeared(name))
+        notifier.tell(.appeared(name))
         await channels.driver.appeared(name)
         try await subscribe()
     }

@@ -211,7 +211,7 @@ extension Channels {
     func unsubscribe(_ name: ChannelName) async {
         follower.unsubscribed(name)
         await driver.unsubscribe(name)
-        readers.changeNotifier.observerList.tell(.left(name))
+        readers.changeNotifier.tell(.left(name))
     }
 
     func read(

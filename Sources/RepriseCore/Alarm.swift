@@ -19,7 +19,7 @@ package final class Alarm: Sendable {
     package var due: Duration? { state.withLock { $0.due } }
 
     /// Sets the time; nil cancels, and the same time again changes nothing.
-    package func set(_ due: Duration?, ring: @escaping @Sendable () async -> Void) {
+    package func set(_ due: Duration?, call: @escaping @Sendable () async -> Void) {
         state.withLock { state in
             guard due != state.due else { return }
             state.timer?.cancel()
@@ -30,7 +30,7 @@ package final class Alarm: Sendable {
                 Task { [weak self, clock] in
                     do { try await clock.sleep(until: due) } catch { return }
                     guard self?.began(number) == true else { return }
-                    await ring()
+                    await call()
                 }
             }
         }

@@ -15,17 +15,15 @@ public final class MemorySocket: Sendable {
     private struct State {
         var incoming: [[UInt8]] = []
         var outgoing: Deque<[UInt8]> = []
-        var receiver: CheckedContinuation<Void, Never>?
-        var taker: CheckedContinuation<Void, Never>?
         var ended = false
         var failure: SocketFailure?
         var closeCode: UInt16?
         var clientCloseCode: UInt16?
         var isSilent = false
-        var pings: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
+    private let changes = ConditionVariable()
 
     /// Makes an open connection.
     public init() {}
@@ -71,25 +69,10 @@ public final class MemorySocket: Sendable {
     /// cancelled.
     public func sent() async -> [UInt8]? {
         while true {
-            let (frame, isOver) = state.withLock { state in
-                (state.outgoing.popFirst(), state.ended)
-            }
-            if let frame { return frame }
-            if isOver { return nil }
-            if Task.isCancelled { return nil }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let isReady = state.withLock { state in
-                        guard state.outgoing.isEmpty, !state.ended, !Task.isCancelled else {
-                            return true
-                        }
-                        state.taker = continuation
-                        return false
-                    }
-                    if isReady { continuation.resume() }
-                }
-            } onCancel: {
-                change { _ in }
+            let (frame, isOver) = state.withLock { ($0.outgoing.popFirst(), $0.ended) }
+            if frame != nil || isOver || Task.isCancelled { return frame }
+            await changes.wait(isCancellable: true) {
+                state.withLock { !$0.outgoing.isEmpty || $0.ended }
             }
         }
     }
@@ -104,16 +87,8 @@ public final class MemorySocket: Sendable {
     public var isDrained: Bool { state.withLock { $0.incoming.isEmpty } }
 
     private func change(_ body: (inout State) -> Void) {
-        let waiting = state.withLock { state in
-            body(&state)
-            defer {
-                state.receiver = nil
-                state.taker = nil
-                if state.ended { state.pings = [] }
-            }
-            return [state.receiver, state.taker] + (state.ended ? state.pings : [])
-        }
-        for continuation in waiting { continuation?.resume() }
+        state.withLock { state in body(&state) }
+        changes.notifyAll()
     }
 }
 
@@ -130,14 +105,7 @@ extension MemorySocket: Socket {
                 return state.failure.map { .failure($0) } ?? .success(nil)
             }
             if let result { return try result.get() }
-            await withCheckedContinuation { continuation in
-                let isReady = state.withLock { state in
-                    guard state.incoming.isEmpty, !state.ended else { return true }
-                    state.receiver = continuation
-                    return false
-                }
-                if isReady { continuation.resume() }
-            }
+            await changes.wait { state.withLock { !$0.incoming.isEmpty || $0.ended } }
         }
     }
 
@@ -165,14 +133,7 @@ extension MemorySocket: Socket {
 
     /// Returns at once, unless the connection has fallen silent: then when it ends.
     public func ping() async throws {
-        await withCheckedContinuation { continuation in
-            let isDone = state.withLock { state in
-                guard state.isSilent, !state.ended else { return true }
-                state.pings.append(continuation)
-                return false
-            }
-            if isDone { continuation.resume() }
-        }
+        await changes.wait { state.withLock { !$0.isSilent || $0.ended } }
         if hasEnded { throw SocketFailure("The connection has ended.") }
     }
 
@@ -184,12 +145,12 @@ extension MemorySocket: Socket {
 public final class MemoryDialer: SocketDialer {
     private struct State {
         var dialled: Deque<MemorySocket> = []
-        var acceptor: CheckedContinuation<Void, Never>?
         var failures: Deque<RepriseError> = []
         var count = 0
     }
 
     private let state = Mutex(State())
+    private let changes = ConditionVariable()
 
     /// Makes a dialer to which every connection succeeds.
     public init() {}
@@ -213,22 +174,7 @@ public final class MemoryDialer: SocketDialer {
             }
             if let next { return next }
             try Task.checkCancellation()
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let isReady = state.withLock { state in
-                        guard state.dialled.isEmpty, !Task.isCancelled else { return true }
-                        state.acceptor = continuation
-                        return false
-                    }
-                    if isReady { continuation.resume() }
-                }
-            } onCancel: {
-                let acceptor = state.withLock { state in
-                    defer { state.acceptor = nil }
-                    return state.acceptor
-                }
-                acceptor?.resume()
-            }
+            await changes.wait(isCancellable: true) { state.withLock { !$0.dialled.isEmpty } }
         }
     }
 
@@ -236,19 +182,14 @@ public final class MemoryDialer: SocketDialer {
     public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
         -> any Socket
     {
-        let (result, acceptor) = state.withLock { state in
+        let result: Result<MemorySocket, RepriseError> = state.withLock { state in
             state.count += 1
-            guard state.failures.isEmpty else {
-                let failure = Result<MemorySocket, RepriseError>.failure(
-                    state.failures.removeFirst())
-                return (failure, nil as CheckedContinuation<Void, Never>?)
-            }
+            if let failure = state.failures.popFirst() { return .failure(failure) }
             let socket = MemorySocket()
             state.dialled.append(socket)
-            defer { state.acceptor = nil }
-            return (.success(socket), state.acceptor)
+            return .success(socket)
         }
-        acceptor?.resume()
+        changes.notifyAll()
         return try result.get()
     }
 }

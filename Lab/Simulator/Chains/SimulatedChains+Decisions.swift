@@ -81,7 +81,7 @@ extension SimulatedChains {
 
     // MARK: Commands
 
-    func obey(_ delivery: SimulatedDelivery) {
+    func perform(_ delivery: SimulatedDelivery) {
         guard let command = try? ChainCommand(delivery.entry.payload) else {
             return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil)
         }
@@ -108,7 +108,7 @@ extension SimulatedChains {
             if mutation == .chainCancelForgetsRunning, command.command == .cancel {
                 forgetRunning(of: chain)
             }
-            carryOut(.obey(command, chain, facts), delivery)
+            carryOut(.perform(command, chain, facts), delivery)
         } catch {
             checker.violated(.recorded, "a chain cannot be read: \(error)")
         }

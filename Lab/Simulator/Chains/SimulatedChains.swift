@@ -124,7 +124,7 @@ final class SimulatedChains {
             if newest.keys.contains(ChainsKinds.reply) { put(.recorded(newest)) }
         }
         journal.calendarMoved = { [unowned self] in put(.calendarMoved) }
-        lookAround()
+        applyEarlierChanges()
     }
 
     // MARK: Events
@@ -153,7 +153,7 @@ final class SimulatedChains {
     private func take(_ event: Event) {
         switch event {
         case .tasks(let batch): for delivery in batch where !isOver { begin(delivery) }
-        case .commands(let batch): for delivery in batch where !isOver { obey(delivery) }
+        case .commands(let batch): for delivery in batch where !isOver { perform(delivery) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
         case .left(let seq): live[seq] = nil
@@ -219,7 +219,7 @@ final class SimulatedChains {
     }
 
     /// As after every launch; where the disk refuses it, the app runs the feature again.
-    private func lookAround() {
+    private func applyEarlierChanges() {
         guard let holds = try? journal.read({ try ChainReleases.holds(shipping($0).db) }) else {
             return again()
         }
@@ -263,7 +263,7 @@ final class SimulatedChains {
     }
 
     private func again() {
-        simulation.after(.seconds(1), on: process) { [self] in lookAround() }
+        simulation.after(.seconds(1), on: process) { [self] in applyEarlierChanges() }
     }
 
     /// Also where nobody shows any.

@@ -60,7 +60,7 @@ package actor DeviceAccounts {
     private var isClosed = false
     /// A change is running; others wait for it.
     private var isChanging = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private nonisolated let changes = ConditionVariable()
 
     /// The signed-in user; nil: nobody.
     package private(set) var user: UserID?
@@ -294,7 +294,7 @@ package actor DeviceAccounts {
             }
         }
         await rest?()
-        wake()
+        changes.notifyAll()
         return reprise
     }
 
@@ -343,7 +343,9 @@ package actor DeviceAccounts {
             startFeatures()
             if let featureError { throw featureError }
             guard let running = client, running !== refused else {
-                await waitForChange()
+                await changes.wait(isCancellable: true) {
+                    client != nil && client !== refused || isClosed || featureError != nil
+                }
                 continue
             }
             isSignedInAgain = false
@@ -381,7 +383,7 @@ package actor DeviceAccounts {
         guard client === self.client, !(error is CancellationError) else { return }
         featureError = error
         runner?.cancel()
-        wake()
+        changes.notifyAll()
     }
 
     private func stopFeatures() async {
@@ -399,35 +401,19 @@ package actor DeviceAccounts {
             await stop()
             folders.close()
         }
-        wake()
+        changes.notifyAll()
     }
 
     // MARK: One change at a time
 
     private func inTurn<T: Sendable>(_ body: () async throws -> T) async rethrows -> T {
-        while isChanging { await withCheckedContinuation { waiters.append($0) } }
+        while isChanging { await changes.wait { !isChanging } }
         isChanging = true
         defer {
             isChanging = false
-            wake()
+            changes.notifyAll()
         }
         return try await body()
-    }
-
-    private func waitForChange() async {
-        await withTaskCancellationHandler {
-            guard client == nil || client === refused, !isClosed, !Task.isCancelled else { return }
-            if featureError != nil { return }
-            await withCheckedContinuation { waiters.append($0) }
-        } onCancel: {
-            Task { await self.wake() }
-        }
-    }
-
-    private func wake() {
-        let woken = waiters
-        waiters = []
-        for waiter in woken { waiter.resume() }
     }
 }
 

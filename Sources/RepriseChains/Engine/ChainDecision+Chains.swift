@@ -35,7 +35,7 @@ extension ChainDecision {
     }
 
     /// Performs a command of the app, of a tool, or of the feature itself.
-    package static func obey(
+    package static func perform(
         _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision {
         let verb = command.command
@@ -60,11 +60,11 @@ extension ChainDecision {
             return ChainDecision(chain, .failed(failure), facts, isBare: true)
         }
         var decision = ChainDecision(chain, .applied, facts)
-        decision.obey(command)
+        decision.perform(command)
         return decision
     }
 
-    private mutating func obey(_ command: ChainCommand) {
+    private mutating func perform(_ command: ChainCommand) {
         if chain.machine.state == .suspended, chain.trouble == nil {
             writes.reason = chain.reasonToTakeBack
         }

@@ -9,7 +9,7 @@ actor ChainScheduler {
     private let definitions: [String: any ChainDefinition]
     private let registry: WorkerRegistry?
     private let loop: FeatureLoop<ChainsEvent>
-    private let budget: ChainsBudget
+    private let changes: ConditionVariable
     /// Reviews again what could not be written, after so many failures.
     private let again: Alarm
     private var failures = 0
@@ -17,10 +17,10 @@ actor ChainScheduler {
     init(
         _ journal: Journal, _ configuration: Chains.Configuration,
         _ definitions: [String: any ChainDefinition], _ registry: WorkerRegistry?,
-        _ loop: FeatureLoop<ChainsEvent>, _ budget: ChainsBudget
+        _ loop: FeatureLoop<ChainsEvent>, _ changes: ConditionVariable
     ) {
         (self.journal, self.configuration, self.loop) = (journal, configuration, loop)
-        (self.definitions, self.registry, self.budget) = (definitions, registry, budget)
+        (self.definitions, self.registry, self.changes) = (definitions, registry, changes)
         again = Alarm(configuration.timekeeper)
     }
 
@@ -31,7 +31,8 @@ actor ChainScheduler {
         _ delivery: EntryDelivery, as ending: EntryDelivery.Ending,
         alongside: (@Sendable (Database) throws -> Void)? = nil
     ) {
-        delivery.end(as: ending, alongside: alongside, written: { [budget] in budget.ring() })
+        delivery.end(
+            as: ending, alongside: alongside, written: { [changes] in changes.notifyAll() })
     }
 
     /// The time of a schedule has come.

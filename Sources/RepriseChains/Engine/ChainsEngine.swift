@@ -17,6 +17,8 @@ actor ChainsEngine {
     nonisolated var inbox: Mailbox<ChainsEvent> { loop.mailbox }
     nonisolated let files: OutputFiles
     nonisolated let budget = ChainsBudget()
+    /// Notified when less may be left to do, or time is over.
+    nonisolated let changes = ConditionVariable()
     nonisolated let notifications: ChainNotifications
     nonisolated let watchers: ChainWatchers
     nonisolated let definitions: [String: any ChainDefinition]
@@ -41,9 +43,11 @@ actor ChainsEngine {
         definitions = Dictionary(
             configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
         registry = try? WorkerRegistry(configuration.workers)
-        notifications = ChainNotifications(journal, configuration) { [budget] in budget.ring() }
+        notifications = ChainNotifications(journal, configuration) { [changes] in
+            changes.notifyAll()
+        }
         watchers = ChainWatchers(notifications)
-        schedules = ChainScheduler(journal, configuration, definitions, registry, loop, budget)
+        schedules = ChainScheduler(journal, configuration, definitions, registry, loop, changes)
         ended = EndedChains(journal: journal, files: files, notifications: notifications)
         waits = ChainWaits(journal, loop)
     }
@@ -75,7 +79,7 @@ actor ChainsEngine {
             }
         }
         listen()
-        try await lookAround()
+        try await applyEarlierChanges()
         try await schedules.review()
         await journal.setReady(Chains.readiness)
     }
@@ -128,14 +132,14 @@ actor ChainsEngine {
         // A worker that does not end is run again, with the same key.
         giveBack(running.removeAll())
         live.removeAll()
-        budget.ring()
+        changes.notifyAll()
     }
 
     /// Ends an entry alone.
     ///
     /// Once that is durable, who waits until nothing is left to do looks again.
     private func end(_ delivery: EntryDelivery, as ending: EntryDelivery.Ending) {
-        delivery.end(as: ending, written: { [budget] in budget.ring() })
+        delivery.end(as: ending, written: { [changes] in changes.notifyAll() })
     }
 
     private func fail(_ delivery: EntryDelivery, _ failure: DispatchFailure) {
@@ -153,15 +157,11 @@ actor ChainsEngine {
     func interrupt(grace: Duration) async {
         running.stopAll(.budget)
         let end = clock.uptime() + grace
-        let timer = Task { [budget, clock] in
+        let timer = Task { [changes, clock] in
             try? await clock.sleep(until: end)
-            budget.ring()
+            changes.notifyAll()
         }
-        while true {
-            let rings = budget.rings
-            guard !running.isEmpty, clock.uptime() < end else { break }
-            await budget.wait(beyond: rings)
-        }
+        await changes.wait { running.isEmpty || clock.uptime() >= end }
         timer.cancel()
         // Whatever was said is written down behind this.
         try? await journal.write { _ in }
@@ -170,7 +170,7 @@ actor ChainsEngine {
     private func take(_ event: ChainsEvent) async {
         switch event {
         case .tasks(let batch): for delivery in batch { await begin(delivery) }
-        case .commands(let batch): for delivery in batch { await obey(delivery) }
+        case .commands(let batch): for delivery in batch { await perform(delivery) }
         case .finished(let key, let result): await finished(key, result)
         case .written(let seq): await written(seq)
         case .left(let seq): live.remove(seq)
@@ -181,7 +181,7 @@ actor ChainsEngine {
         case .review: await schedules.reviewUntilWritten()
         case .stopAll: running.stopAll(.budget)
         }
-        if running.isEmpty { budget.ring() }
+        if running.isEmpty { changes.notifyAll() }
     }
 
     // MARK: Chains in memory
@@ -486,7 +486,7 @@ actor ChainsEngine {
 
     // MARK: Commands: of the app, of a tool through the spool, of the engine to itself
 
-    private func obey(_ delivery: EntryDelivery) async {
+    private func perform(_ delivery: EntryDelivery) async {
         guard let command = try? ChainCommand(delivery.entry.payload) else {
             return fail(delivery, .permanent("malformed: It is no command."))
         }
@@ -515,7 +515,7 @@ actor ChainsEngine {
                     delivery,
                     as: .ended(command.command == .begin ? .superseded : .dead, reason: reason))
             }
-            await carryOut(.obey(command, chain, facts), delivery)
+            await carryOut(.perform(command, chain, facts), delivery)
         } catch {
             loop.note(error)
             fail(delivery, .notReady("The chain cannot be read: \(error)"))
@@ -587,7 +587,7 @@ actor ChainsEngine {
 
     /// Applies changes from before this run: conditions, entries, a newer version of the app,
     /// finished tasks.
-    private func lookAround() async throws {
+    private func applyEarlierChanges() async throws {
         let holds = try await journal.read { try ChainReleases.holds($0) }
         waits.add(holds: holds)
         if holds.contains("conditions") { await changed(conditions) }
@@ -611,8 +611,8 @@ actor ChainsEngine {
                     notifies: notifications.isOf)
                 found.withLock { $0 = chain }
             },
-            written: { [watchers, budget] in
-                budget.ring()
+            written: { [watchers, changes] in
+                changes.notifyAll()
                 guard let chain = found.withLock({ $0 }) else { return }
                 watchers.announce(chain.id, chain.definition, chain.name) {
                     ChainProgress(state: .quarantined, done: 0, total: 0)

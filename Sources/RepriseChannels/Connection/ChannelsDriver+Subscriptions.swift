@@ -26,7 +26,9 @@ extension ChannelsDriver {
 
     private func readPendingSubscriptions() async {
         while !pendingSubscriptions.isEmpty {
-            await wait { self.pendingSubscriptions.allSatisfy { machine.mayLoad($0.channel) } }
+            await changes.wait {
+                self.pendingSubscriptions.allSatisfy { machine.mayLoad($0.channel) }
+            }
             let pendingSubscriptions = pendingSubscriptions
             self.pendingSubscriptions = []
             do {
@@ -93,7 +95,7 @@ extension ChannelsDriver {
     }
 
     private func taken(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) async {
-        await wait { machine.mayRead || machine.isFatal || Task.isCancelled }
+        await changes.wait(isCancellable: true) { machine.mayRead || machine.isFatal }
         guard machine.mayRead, !Task.isCancelled else { return }
         snapshotTasks[channel] = nil
         await perform(machine.snapshotTaken(snapshot, of: channel, at: now))
@@ -102,7 +104,6 @@ extension ChannelsDriver {
     /// An unfinished snapshot is in the journal, and requested again.
     func stopLoadingSnapshot(of channel: ChannelName) {
         snapshotTasks.removeValue(forKey: channel)?.cancel()
-        wake()
     }
 
     // MARK: Insight

@@ -48,8 +48,8 @@ actor ChannelsDriver {
     var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
     /// Called after each welcome, with the channel that tells the user's conversations.
     private var welcomed: (@Sendable (ChannelName?) -> Void)?
-    /// Callers that wait for the machine to change.
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// Notified when the machine or the next step has changed.
+    nonisolated let changes = ConditionVariable()
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
@@ -98,7 +98,7 @@ actor ChannelsDriver {
         await perform(machine.started(as: device, at: now))
         expectRun(false)
         while !Task.isCancelled {
-            await waitCancellably { step != nil }
+            await changes.wait(isCancellable: true) { step != nil }
             let next = step
             step = nil
             switch next {
@@ -149,10 +149,7 @@ actor ChannelsDriver {
         let failure = await withTaskCancellationHandler {
             await receive(from: socket)
         } onCancel: {
-            Task {
-                await socket.close(code: CloseCode.normal.number)
-                await self.wake()  // it may be waiting for the disk
-            }
+            Task { await socket.close(code: CloseCode.normal.number) }
         }
         isEnding = Task.isCancelled
         await socket.close(code: CloseCode.normal.number)
@@ -160,7 +157,7 @@ actor ChannelsDriver {
         let code = await socket.closeCode.map { CloseCode($0) }
         await perform(
             machine.disconnected(closeCode: code, error: failure, at: now, jitter: jitter))
-        await wait { machine.isSettled }
+        await changes.wait { machine.isSettled }
     }
 
     private func dial() async throws -> any Socket {
@@ -184,7 +181,7 @@ actor ChannelsDriver {
         do {
             while let frames = try await socket.receive() {
                 for start in stride(from: 0, to: frames.count, by: limit) {
-                    await wait { machine.mayRead || machine.isFatal || Task.isCancelled }
+                    await changes.wait(isCancellable: true) { machine.mayRead || machine.isFatal }
                     guard machine.mayRead, !machine.isFatal else { return nil }
                     let end = min(start + limit, frames.count)
                     await perform(
@@ -216,7 +213,7 @@ actor ChannelsDriver {
     // MARK: Effects
 
     func perform(_ actions: [ChannelsMachine.Action]) async {
-        wake()
+        changes.notifyAll()
         for action in actions {
             switch action {
             case .dial: proceed(.dial)
@@ -279,14 +276,14 @@ actor ChannelsDriver {
                     "A channel is in another state.",
                     ["channel": channel.text, "state": "\(state)"])
             }
-            readers.changeNotifier.observerList.tell(.changed(channel))
+            readers.changeNotifier.tell(.changed(channel))
         default: break
         }
     }
 
     private func proceed(_ next: Step) {
         step = next
-        wake()
+        changes.notifyAll()
     }
 
     /// A failed send needs no handling: the connection has ended, and `receive` reports it.
@@ -346,7 +343,7 @@ actor ChannelsDriver {
     }
 
     private func setAlarm(at moment: Duration?) {
-        alarm.set(moment) { [weak self] in await self?.ring() }
+        alarm.set(moment) { [weak self] in await self?.timerFired() }
     }
 
     private func askToken(_ number: Int, _ reason: TokenRequest.Reason) {
@@ -374,7 +371,7 @@ actor ChannelsDriver {
         }
     }
 
-    private func ring() async {
+    private func timerFired() async {
         alarm.cancel()
         await perform(machine.woke(at: now, jitter: jitter))
     }
@@ -398,7 +395,7 @@ actor ChannelsDriver {
 
     /// Returns once everything is closed and durable, or the app is in the foreground again.
     func rests() async {
-        await wait {
+        await changes.wait {
             if isRunExpected.withLock(\.self), !machine.isAsleep { return machine.isAwake }
             return machine.isAtRest || machine.isAwake
         }
@@ -410,26 +407,6 @@ actor ChannelsDriver {
             defer { expected = isExpected }
             return expected && !isExpected
         }
-        if isNews { Task { await wake() } }
-    }
-
-    // MARK: Waiting for the machine
-
-    private func waitCancellably(until condition: () -> Bool) async {
-        await withTaskCancellationHandler {
-            await wait { condition() || Task.isCancelled }
-        } onCancel: {
-            Task { await self.wake() }
-        }
-    }
-
-    func wait(until condition: () -> Bool) async {
-        while !condition() { await withCheckedContinuation { waiters.append($0) } }
-    }
-
-    func wake() {
-        let woken = waiters
-        waiters = []
-        for waiter in woken { waiter.resume() }
+        if isNews { changes.notifyAll() }
     }
 }

@@ -265,6 +265,6 @@ extension Channels {
             }
             try ConversationRows.set(draft: draft, in: channel, db)
         }
-        readers.changeNotifier.ringAll()
+        readers.changeNotifier.notifyObserversOfAll()
     }
 }

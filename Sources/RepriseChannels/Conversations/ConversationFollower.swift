@@ -120,7 +120,7 @@ package final class ConversationFollower: Sendable {
                 db.afterNextTransaction { _ in
                     directoryChanged.raise()
                     // A banner may wait for its name.
-                    for channel in told { readers.changeNotifier.ring(channel) }
+                    for channel in told { readers.changeNotifier.notify(channel) }
                 }
             })
         followed.withLock { ($0.reading, $0.isRead) = (directory, false) }
@@ -172,7 +172,7 @@ package final class ConversationFollower: Sendable {
                 return followed.held
             }
             for name in held {
-                readers.changeNotifier.ring(name)
+                readers.changeNotifier.notify(name)
             }
         }
     }
@@ -208,7 +208,7 @@ package final class ConversationFollower: Sendable {
         // One that the app reads stays, as far as the server allows.
         for channel in ended.sorted() where readers.lines(of: channel).isEmpty {
             await driver.unsubscribe(channel)
-            readers.changeNotifier.observerList.tell(.left(channel))
+            readers.changeNotifier.tell(.left(channel))
         }
         try await withThrowingDiscardingTaskGroup { group in
             for channel in new {
@@ -216,7 +216,7 @@ package final class ConversationFollower: Sendable {
             }
         }
         // Names, members and mutes may have changed.
-        readers.changeNotifier.ringAll()
+        readers.changeNotifier.notifyObserversOfAll()
         mayHaveUnfollowed.raise()
     }
 
@@ -244,7 +244,7 @@ package final class ConversationFollower: Sendable {
                 try ReceiptRows.count(counts[$0], of: $0, epoch, db)
             }
             db.afterNextTransaction { _ in
-                for channel in changed { readers.changeNotifier.ring(channel) }
+                for channel in changed { readers.changeNotifier.notify(channel) }
             }
             return counted
         }
@@ -254,7 +254,7 @@ package final class ConversationFollower: Sendable {
         try await journal.write { [readers] db in
             for channel in followed { try ReceiptRows.follow(channel, db) }
             db.afterNextTransaction { _ in
-                for channel in followed { readers.changeNotifier.ring(channel) }
+                for channel in followed { readers.changeNotifier.notify(channel) }
             }
         }
     }

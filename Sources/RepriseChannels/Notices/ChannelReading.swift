@@ -136,7 +136,7 @@ extension Channels {
     package func markRead(_ name: ChannelName, through seq: Int64, in db: Database) throws {
         guard let read = try ReceiptRows.read(through: seq, in: name, db) else { return }
         db.afterNextTransaction { [readers, presence] _ in
-            readers.changeNotifier.ring(name)
+            readers.changeNotifier.notify(name)
             presence.readMoved(name, to: read)
         }
     }

@@ -16,7 +16,7 @@ extension Channels {
         let content = OutboxContent(change: target.map { .edits($0) }, body: json)
         presence.stoppedTyping(in: name)
         try await journal.write { [self] db in try record(content, id: id, to: name, db) }
-        readers.changeNotifier.ring(name)
+        readers.changeNotifier.notify(name)
         return id
     }
 
@@ -34,7 +34,7 @@ extension Channels {
     func publish(_ json: [UInt8], id: EntryID, to name: ChannelName, in db: Database) throws {
         try Self.check(json)
         try record(OutboxContent(body: json), id: id, to: name, db)
-        ring(name, after: db)
+        notify(name, after: db)
     }
 
     func delete(_ target: EntryID, in name: ChannelName) async throws {
@@ -44,7 +44,7 @@ extension Channels {
             }
             try record(.deletion(of: target), id: .random(), to: name, db)
         }
-        readers.changeNotifier.ring(name)
+        readers.changeNotifier.notify(name)
     }
 
     /// A message that no other device can have seen is removed at once; otherwise a deletion
@@ -68,8 +68,8 @@ extension Channels {
     }
 
     /// Lists read the journal again once this transaction is durable.
-    func ring(_ name: ChannelName, after db: Database) {
-        db.afterNextTransaction { [readers] _ in readers.changeNotifier.ring(name) }
+    func notify(_ name: ChannelName, after db: Database) {
+        db.afterNextTransaction { [readers] _ in readers.changeNotifier.notify(name) }
     }
 
     private func record(

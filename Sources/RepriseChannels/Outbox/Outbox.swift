@@ -65,7 +65,7 @@ public struct Outbox: Sendable {
             try journal.retry(id, in: db)
             try db.execute(sql: "DELETE FROM channelsRefused WHERE id = ?", arguments: [id.text])
             if let name = entry.partitionKey.flatMap({ try? ChannelName($0) }) {
-                channels.ring(name, after: db)
+                channels.notify(name, after: db)
             }
         }
     }
@@ -87,7 +87,7 @@ public struct Outbox: Sendable {
                 let name = entry.partitionKey.flatMap({ try? ChannelName($0) })
             else { throw Self.unknown(id) }
             try channels.withdraw(entry, from: name, db)
-            channels.ring(name, after: db)
+            channels.notify(name, after: db)
         }
     }
 

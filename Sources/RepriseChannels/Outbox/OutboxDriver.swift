@@ -88,7 +88,7 @@ final class OutboxDriver: Sendable {
                         [changeNotifier] db in
                         try OutboxRows.stored(
                             delivery.entry, seq: seq, isSubscribed: isSubscribed, db)
-                        changeNotifier.ring(delivery.entry, after: db)
+                        changeNotifier.notify(delivery.entry, after: db)
                     }
                 } catch {
                     if let refusal, refusal.code == .forbidden, isAwaited(delivery.entry) {
@@ -102,7 +102,7 @@ final class OutboxDriver: Sendable {
                         if let refusal {
                             try OutboxRows.refused(delivery.entry.id, refusal, at: wall, db)
                         }
-                        changeNotifier.ring(delivery.entry, after: db)
+                        changeNotifier.notify(delivery.entry, after: db)
                     }
                 }
             }
@@ -162,7 +162,7 @@ final class OutboxDriver: Sendable {
         for ending in failed {
             tell(ending)
             ending.delivery.end(ending.error) { [changeNotifier] db in
-                changeNotifier.ring(ending.delivery.entry, after: db)
+                changeNotifier.notify(ending.delivery.entry, after: db)
             }
         }
     }
@@ -183,10 +183,10 @@ final class OutboxDriver: Sendable {
     /// One alarm for all: the message sent first is overdue first.
     private func arm(_ state: State) {
         guard alarm.due == nil else { return }
-        alarm.set(state.machine.due) { [weak self] in self?.ring() }
+        alarm.set(state.machine.due) { [weak self] in self?.timerFired() }
     }
 
-    private func ring() {
+    private func timerFired() {
         let now = configuration.timekeeper.uptime()
         change { state in
             alarm.cancel()
@@ -199,8 +199,8 @@ final class OutboxDriver: Sendable {
 
 extension ChannelChangeNotifier {
     /// Lists read the journal again once this transaction is durable.
-    fileprivate func ring(_ entry: Entry, after db: Database) {
+    fileprivate func notify(_ entry: Entry, after db: Database) {
         guard let channel = entry.partitionKey.flatMap({ try? ChannelName($0) }) else { return }
-        db.afterNextTransaction { [self] _ in ring(channel) }
+        db.afterNextTransaction { [self] _ in notify(channel) }
     }
 }

@@ -77,7 +77,7 @@ final class Readers: Sendable {
         let position = try await store.begin(options)
         let line = ReaderLine(
             store: store, position: position, options: options, configuration: configuration
-        ) { [changeNotifier] in changeNotifier.ring(key.channel) }
+        ) { [changeNotifier] in changeNotifier.notify(key.channel) }
         switch effect {
         case .outside(let isApplied, let handler):
             return AtLeastOnceReader(line: line, isApplied: isApplied, handler: handler)
@@ -104,7 +104,7 @@ final class Readers: Sendable {
     /// The channel may have new messages.
     func signal(_ channel: ChannelName) {
         for line in lines(of: channel) { line.signal.raise() }
-        changeNotifier.ring(channel)
+        changeNotifier.notify(channel)
     }
 
     func signal(_ key: Key) {

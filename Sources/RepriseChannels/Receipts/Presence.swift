@@ -139,7 +139,7 @@ final class Presence: Sendable {
 
     func markRead(_ channel: ChannelName, through seq: Int64) async throws {
         let read = try await journal.write { [changeNotifier] db in
-            defer { db.afterNextTransaction { _ in changeNotifier.ring(channel) } }
+            defer { db.afterNextTransaction { _ in changeNotifier.notify(channel) } }
             return try ReceiptRows.read(through: seq, in: channel, db)
         }
         if let read { readMoved(channel, to: read) }
@@ -196,10 +196,10 @@ final class Presence: Sendable {
 
     private func arm(_ state: inout State, _ now: Duration) {
         let due = [state.receipts.due(at: now), state.typing.due].compactMap { $0 }.min()
-        alarm.set(due) { [weak self] in self?.ring() }
+        alarm.set(due) { [weak self] in self?.timerFired() }
     }
 
-    private func ring() {
+    private func timerFired() {
         change { state, now in
             alarm.cancel()
             show(state.typing.timerFired(at: now), &state)
@@ -262,7 +262,7 @@ final class Presence: Sendable {
             }
             db.afterNextTransaction { [self] _ in
                 place(news)
-                for channel in news.keys { changeNotifier.ring(channel) }
+                for channel in news.keys { changeNotifier.notify(channel) }
             }
             return try news.reduce(into: [:]) { all, item in
                 all[item.key] = try ReceiptRows.merge(item.value, of: item.key, as: user, db)

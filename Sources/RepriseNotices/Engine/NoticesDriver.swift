@@ -189,10 +189,10 @@ actor NoticesDriver {
     }
 
     private func arm(_ due: Duration) {
-        alarm.set(min(alarm.due ?? due, due)) { [weak self] in await self?.rang() }
+        alarm.set(min(alarm.due ?? due, due)) { [weak self] in await self?.timerFired() }
     }
 
-    private func rang() {
+    private func timerFired() {
         alarm.cancel()
         let names = Set(postponed.keys)
         inbox.put {

@@ -7,12 +7,11 @@ final class PhoneConditions: DeviceStatus {
     private struct State {
         var network: PhoneNetwork
         var device: PhoneDevice
-        var readers: [Int: AsyncStream<DeviceConditions>.Continuation] = [:]
-        var last = 0
     }
 
     private let folder: String
     private let state: Mutex<State>
+    private let streams = ValueStreams<DeviceConditions>(newest: 1)
 
     init(_ network: PhoneNetwork, _ device: PhoneDevice, folder: String) {
         self.folder = folder
@@ -25,8 +24,7 @@ final class PhoneConditions: DeviceStatus {
     private func change(_ body: (inout State) -> Void) {
         state.withLock { state in
             body(&state)
-            let conditions = conditions(of: state)
-            for reader in state.readers.values { reader.yield(conditions) }
+            streams.send(conditions(of: state))
         }
     }
 
@@ -43,18 +41,6 @@ final class PhoneConditions: DeviceStatus {
     }
 
     var conditions: AsyncStream<DeviceConditions> {
-        let (stream, reader) = AsyncStream<DeviceConditions>.makeStream(
-            bufferingPolicy: .bufferingNewest(1))
-        let id = state.withLock { state in
-            state.last += 1
-            state.readers[state.last] = reader
-            reader.yield(conditions(of: state))
-            return state.last
-        }
-        // In a task of its own, as in `ValueStreams`: values are sent under the lock.
-        reader.onTermination = { [weak self] _ in
-            Task.detached { self?.state.withLock { _ = $0.readers.removeValue(forKey: id) } }
-        }
-        return stream
+        state.withLock { streams.open(with: conditions(of: $0)) }
     }
 }

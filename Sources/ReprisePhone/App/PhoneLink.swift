@@ -14,7 +14,8 @@ final class PhoneLink: Sendable {
     let clocks: PhoneTimekeeper
     let network: PhonePaths
     let device: PhoneConditions
-    let transfers = PhoneTransferEvent()
+    /// One end for each transfer; the rest is for progress, of which the newest suffices.
+    let transfers = ValueStreams<Transfer>(newest: 4 * PhoneLimits.transfers)
     let rules: PhoneRules
     /// As the adapter of Apple's scheduler keeps them for a process.
     private let registrations = Mutex(BackgroundRegistrations())
@@ -82,7 +83,7 @@ final class PhoneLink: Sendable {
         case .device(let status): device.set(status)
         case .transfer(let transfer):
             if transfer.state != .running { transferEnds.eventArrived() }
-            transfers.publish(transfer)
+            transfers.send(transfer)
         }
     }
 

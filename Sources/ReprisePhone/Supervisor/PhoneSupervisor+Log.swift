@@ -18,7 +18,7 @@ extension PhoneSupervisor {
     func append(_ events: [PhoneEvent]) throws {
         guard !events.isEmpty else { return }
         try log.append(events)
-        for id in pollers.keys { wake(id) }
+        logChanges.notifyAll()
     }
 
     func page(_ number: Int) -> [PhoneEvent] {
@@ -30,27 +30,17 @@ extension PhoneSupervisor {
     }
 
     func events(since number: Int, waitMilliseconds: Int) async -> [PhoneEvent] {
+        guard pollers < Self.pollerLimit else { return page(number) }
+        pollers += 1
+        defer { pollers -= 1 }
         let limit =
             ContinuousClock.now + .milliseconds(min(waitMilliseconds, PhoneLimits.pageMilliseconds))
-        while page(number).isEmpty, ContinuousClock.now < limit, !isEnding,
-            pollers.count < Self.pollerLimit
-        {
-            lastPoller += 1
-            let id = lastPoller
-            await withCheckedContinuation { poller in
-                let bell = Task { [weak self] in
-                    try? await Task.sleep(until: limit)
-                    await self?.wake(id)
-                }
-                pollers[id] = (poller, bell)
-            }
+        let timer = Task { [logChanges] in
+            guard (try? await Task.sleep(until: limit)) != nil else { return }
+            logChanges.notifyAll()
         }
+        await logChanges.wait { !page(number).isEmpty || ContinuousClock.now >= limit || isEnding }
+        timer.cancel()
         return page(number)
-    }
-
-    func wake(_ id: Int) {
-        guard let (poller, bell) = pollers.removeValue(forKey: id) else { return }
-        bell.cancel()
-        poller.resume()
     }
 }

@@ -26,8 +26,9 @@ public actor PhoneSupervisor {
     var tokens: [String: Int] = [:]
     var peers: [Int: LineConnection] = [:]
     var timer: (at: Int64, clock: PhoneClock, task: Task<Void, Never>)?
-    var pollers: [Int: (CheckedContinuation<Void, Never>, Task<Void, Never>)] = [:]
-    var lastPoller = 0
+    nonisolated let logChanges = ConditionVariable()
+    /// Requests that wait for the log.
+    var pollers = 0
     var server: (any Channel)?
     static let pollerLimit = 1_000
     var failure: (any Error)?
@@ -195,13 +196,13 @@ public actor PhoneSupervisor {
             let wait = Duration.microseconds(max(0, at - now.microseconds))
             let task = Task { [weak self] in
                 guard (try? await Task.sleep(for: wait)) != nil else { return }
-                await self?.rang()
+                await self?.timerFired()
             }
             return (at, clock, task)
         }
     }
 
-    func rang() {
+    func timerFired() {
         timer = nil
         guard !isEnding else { return }
         step { $0.timePassed(to: $1) }
@@ -218,7 +219,7 @@ public actor PhoneSupervisor {
     func close() async {
         isEnding = true
         timer?.task.cancel()
-        for id in pollers.keys { wake(id) }
+        logChanges.notifyAll()
         step { $0.shutDown(at: $1) }
         for process in processes.values { process.end() }
         extensions.endAll()

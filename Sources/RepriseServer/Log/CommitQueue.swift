@@ -41,9 +41,6 @@ package struct CommitQueue<Reply> {
 
     package init(limits: Committer.Limits) { self.limits = limits }
 
-    /// Whether nothing waits to be stored, and submissions are accepted.
-    package var isIdle: Bool { isOpen && waiting.isEmpty }
-
     /// Accepts a submission.
     ///
     /// - Returns: why it is refused; nil if it is queued.

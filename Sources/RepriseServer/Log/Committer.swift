@@ -36,18 +36,14 @@ package final class Committer: Sendable {
 
     private typealias Submission = CommitQueue<Reply>.Submission
 
-    private struct State {
-        var queue: CommitQueue<Reply>
-        /// ``run()``, while the queue is empty.
-        var waiter: CheckedContinuation<Void, Never>?
-    }
-
     private let log: any MessageLog
     private let clock: (any Timekeeper)?
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
     private let onFailure: @Sendable (Set<ChannelName>) -> Void
     private let logger: Logger
-    private let state: Mutex<State>
+    private let queue: Mutex<CommitQueue<Reply>>
+    /// Raised when ``run()`` has work, or its end.
+    private let changed = Signal()
 
     /// Makes a committer; it stores nothing before ``run()``.
     ///
@@ -70,7 +66,7 @@ package final class Committer: Sendable {
         self.logger = logger
         self.onCommit = onCommit
         self.onFailure = onFailure
-        state = Mutex(State(queue: CommitQueue(limits: limits)))
+        queue = Mutex(CommitQueue(limits: limits))
     }
 
     /// Queues messages that belong together: they go into one transaction, in this order.
@@ -85,12 +81,10 @@ package final class Committer: Sendable {
     ///     returned; may be called before `submit` returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
         let submission = Submission(messages: messages, reply: reply, taken: clock?.uptime())
-        let (error, waiter) = state.withLock { state in
-            let error = state.queue.add(submission)
-            return (error, error == nil ? state.waiter.take() : nil)
+        if let error = queue.withLock({ $0.add(submission) }) {
+            return reply(.failure(error))
         }
-        waiter?.resume()
-        if let error { reply(.failure(error)) }
+        changed.raise()
     }
 
     /// Stores messages and returns once they are durable; see ``submit(_:reply:)``.
@@ -120,44 +114,33 @@ package final class Committer: Sendable {
     /// Refuses messages from now on, so that ``run()`` ends once the rest is answered; a second
     /// call does nothing.
     package func shutdown() {
-        let waiter = state.withLock { state in
-            state.queue.close()
-            return state.waiter.take()
-        }
-        waiter?.resume()
+        queue.withLock { $0.close() }
+        changed.raise()
     }
 
     /// The number of waiting messages.
-    package var waitingCount: Int { state.withLock { $0.queue.messageCount } }
+    package var waitingCount: Int { queue.withLock { $0.messageCount } }
 
     /// Whether messages can be stored now: the last commit succeeded, or a probe does.
     package func isReady() async -> Bool {
-        let (isOpen, hasFailed) = state.withLock { ($0.queue.isOpen, $0.queue.hasFailed) }
+        let (isOpen, hasFailed) = queue.withLock { ($0.isOpen, $0.hasFailed) }
         guard isOpen, hasFailed else { return isOpen }
         do {
             try await log.probe()
         } catch {
             return false
         }
-        state.withLock { $0.queue.logAnswered(hasFailed: false) }
+        queue.withLock { $0.logAnswered(hasFailed: false) }
         return true
     }
 
     /// - Returns: nil once the queue is closed and empty.
     private func nextBatch() async -> [Submission]? {
         while true {
-            let (batch, isOpen) = state.withLock { ($0.queue.take(), $0.queue.isOpen) }
+            let (batch, isOpen) = queue.withLock { ($0.take(), $0.isOpen) }
             if !batch.isEmpty { return batch }
             guard isOpen else { return nil }
-            await withCheckedContinuation { waiter in
-                let mustWait = state.withLock { state in
-                    guard state.queue.isIdle else { return false }
-                    precondition(state.waiter == nil, "run() is called once")
-                    state.waiter = waiter
-                    return true
-                }
-                if !mustWait { waiter.resume() }
-            }
+            await changed.wait()
         }
     }
 
@@ -165,11 +148,11 @@ package final class Committer: Sendable {
         do {
             let results = try await log.append(
                 batch.flatMap(\.messages), since: batch.first?.taken)
-            state.withLock { $0.queue.logAnswered(hasFailed: false) }
+            queue.withLock { $0.logAnswered(hasFailed: false) }
             tell(batch, results)
             perform(CommitQueue.stored(batch, results))
         } catch {
-            state.withLock { $0.queue.logAnswered(hasFailed: true) }
+            queue.withLock { $0.logAnswered(hasFailed: true) }
             logger.error("The log could not store a batch.", metadata: ["error": "\(error)"])
             perform(CommitQueue.failed(batch, error))
         }

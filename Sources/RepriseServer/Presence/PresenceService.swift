@@ -178,12 +178,12 @@ package final class PresenceService: Sendable {
             // it is queued for the connection's loop.
             perform(actions, &state)
             let due = [state.board.due, state.exchange?.due].compactMap(\.self).min()
-            alarm.set(due) { [weak self] in self?.ring() }
+            alarm.set(due) { [weak self] in self?.timerFired() }
             writes.set(state.board.seenDue) { [weak self] in await self?.write() }
         }
     }
 
-    private func ring() {
+    private func timerFired() {
         alarm.cancel()
         change { state, now in
             if var exchange = state.exchange.take() {
@@ -230,7 +230,7 @@ package final class PresenceService: Sendable {
             state.exchange?.ended()
             return []
         }
-        ring()
+        timerFired()
         await write()
     }
 

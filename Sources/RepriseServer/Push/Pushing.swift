@@ -187,11 +187,11 @@ struct Pushing: Sendable {
 private final class RunningDispatchers: Sendable {
     private struct State {
         var dispatchers: [(dispatcher: PushDispatcher, service: PushService)] = []
-        /// Nil once it is stopped.
-        var waiting: [AsyncStream<Void>.Continuation]? = []
+        var isStopped = false
     }
 
     private let state = Mutex(State())
+    private let changes = ConditionVariable()
 
     var all: [PushDispatcher] { state.withLock { $0.dispatchers.map(\.dispatcher) } }
     var services: Set<PushService> { state.withLock { Set($0.dispatchers.map(\.service)) } }
@@ -205,18 +205,13 @@ private final class RunningDispatchers: Sendable {
     }
 
     func stop() -> [PushDispatcher] {
-        for one in state.withLock({ $0.waiting.take() }) ?? [] { one.finish() }
+        state.withLock { $0.isStopped = true }
+        changes.notifyAll()
         return all
     }
 
     /// Returns once it is stopped, or the task is cancelled.
     func stopped() async {
-        let (stops, stop) = AsyncStream<Void>.makeStream()
-        let isStopped = state.withLock { state in
-            state.waiting?.append(stop)
-            return state.waiting == nil
-        }
-        if isStopped { stop.finish() }
-        for await _ in stops {}
+        await changes.wait(isCancellable: true) { state.withLock { $0.isStopped } }
     }
 }

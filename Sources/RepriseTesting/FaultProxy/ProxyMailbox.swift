@@ -14,7 +14,7 @@ final class ProxyMailbox: Sendable {
     private let state = Mutex(State())
     /// Readable when commands wait.
     let wakeDescriptor: Int32
-    private let bell: Int32
+    private let wakeWriter: Int32
 
     init() throws(FaultProxy.StartFailure) {
         var ends = [Int32](repeating: -1, count: 2)
@@ -25,12 +25,12 @@ final class ProxyMailbox: Sendable {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
-        (wakeDescriptor, bell) = (ends[0], ends[1])
+        (wakeDescriptor, wakeWriter) = (ends[0], ends[1])
     }
 
     deinit {
         close(wakeDescriptor)
-        close(bell)
+        close(wakeWriter)
     }
 
     /// - Returns: false if the thread has ended.
@@ -40,13 +40,13 @@ final class ProxyMailbox: Sendable {
             state.commands.append(command)
             return true
         }
-        if isOpen { ring() }
+        if isOpen { wakeThread() }
         return isOpen
     }
 
     func stop() {
         state.withLock { $0.isStopping = true }
-        ring()
+        wakeThread()
     }
 
     /// For the thread: the commands, and whether to go on.
@@ -68,9 +68,9 @@ final class ProxyMailbox: Sendable {
         }
     }
 
-    private func ring() {
+    private func wakeThread() {
         var byte: UInt8 = 0
-        _ = write(bell, &byte, 1)  // a full pipe wakes as well
+        _ = write(wakeWriter, &byte, 1)  // a full pipe wakes as well
     }
 }
 

@@ -1,57 +1,7 @@
 import Foundation
 public import RepriseCore
-public import RepriseWire
+import RepriseWire
 import Synchronization
-
-/// A user's settings on a ``MemoryServer``: what the app has told it over HTTP.
-public struct MemorySettings: Hashable, Sendable {
-    /// The muted channels, and until when in milliseconds since 1970; nil: for ever.
-    public internal(set) var mutedChannels: [String: Int64?] = [:]
-    /// The muted users, likewise.
-    public internal(set) var mutedUsers: [String: Int64?] = [:]
-    /// The muted channels whose mute mentions of the user do not break.
-    public internal(set) var channelsMutedWithMentions: Set<String> = []
-    /// The muted users whose mentions of the user come through.
-    public internal(set) var usersMutedExceptMentions: Set<String> = []
-    /// Whether nothing rings while the user is active on another device.
-    public internal(set) var isSilentElsewhere = false
-    /// When channels were archived, in milliseconds since 1970.
-    public internal(set) var archived: [String: Int64] = [:]
-    /// Quiet hours of the user.
-    public internal(set) var quietHours: QuietHours?
-    /// Quiet hours of single devices, by the device's id.
-    public internal(set) var deviceQuietHours: [String: QuietHours] = [:]
-    /// The push tokens, in hexadecimal digits, by the device's id; nil: a device without one.
-    public internal(set) var pushTokens: [String: String?] = [:]
-    /// Whether the user hides his presence.
-    public internal(set) var hidesPresence = false
-
-    func isMuted(
-        _ channel: ChannelName, from user: UserID?, isMention: Bool, at now: WallTime
-    ) -> Bool {
-        func holds(_ until: Int64??, exceptMentions: Bool) -> Bool {
-            guard let until else { return false }
-            return NoticeState.Mute.until(
-                WallTime(milliseconds: until ?? .max), exceptMentions: exceptMentions
-            ).holds(isMention: isMention, at: now)
-        }
-        let exceptsMentions = !channelsMutedWithMentions.contains(channel.text)
-        return holds(mutedChannels[channel.text], exceptMentions: exceptsMentions)
-            || user.map {
-                holds(
-                    mutedUsers[$0.text],
-                    exceptMentions: usersMutedExceptMentions.contains($0.text))
-            } ?? false
-    }
-
-    /// The quiet hours of a device; of one that is not named those of any.
-    func hours(of device: String?, at now: WallTime) -> QuietHours? {
-        let own: QuietHours? =
-            device.map { deviceQuietHours[$0] }
-            ?? deviceQuietHours.values.first { $0.contains(now) }
-        return own ?? quietHours
-    }
-}
 
 /// The routes that Reprise calls: mutes, quiet hours, devices, the catalogue of forms. Every other
 /// request is the app's own, and answered by ``answer(_:)``.
@@ -146,7 +96,6 @@ extension MemoryServer: HTTPTransport {
         }
         var settings = state.settings[user] ?? MemorySettings()
         defer { state.settings[user] = settings }
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
         let isDeletion = request.method == "DELETE"
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", "mutes", 2): return settings.mutes
@@ -155,7 +104,7 @@ extension MemoryServer: HTTPTransport {
             settings.isSilentElsewhere = !isDeletion
             return isDeletion ? Answer(status: 204) : MemorySettings.write(["elsewhere": true])
         case ("PUT", "mutes", 4), ("DELETE", "mutes", 4):
-            let answer = settings.mute(path[2], path[3], isDeletion ? nil : body)
+            let answer = settings.mute(path[2], path[3], isDeletion ? nil : request.bytes)
             if path[2] == "channels", let channel = try? ChannelName(path[3]),
                 state.members[channel]?.contains(user) == true
             {
@@ -164,7 +113,7 @@ extension MemoryServer: HTTPTransport {
             }
             return answer
         case ("GET", "quiet-hours", 2): return settings.hours
-        case ("PUT", "quiet-hours", 2): return settings.setHours(body)
+        case ("PUT", "quiet-hours", 2): return settings.setHours(request.bytes)
         case ("DELETE", "quiet-hours", 2):
             let device = url.queryItems?.first { $0.name == "device" }?.value
             if let device {
@@ -177,13 +126,13 @@ extension MemoryServer: HTTPTransport {
             struct Setting: Codable {
                 let hidden: Bool
             }
-            guard let setting = MemorySettings.read(Setting.self, body) else {
+            guard let setting = MemorySettings.read(Setting.self, request.bytes) else {
                 return MemorySettings.malformed
             }
             settings.hidesPresence = setting.hidden
             return MemorySettings.write(setting)
         case ("GET", "devices", 2): return settings.devices
-        case ("PUT", "devices", 3): return settings.register(path[2], body)
+        case ("PUT", "devices", 3): return settings.register(path[2], request.bytes)
         case ("DELETE", "devices", 3):
             settings.pushTokens[path[2]] = nil
             return Answer(status: 204)
@@ -220,8 +169,7 @@ extension MemoryServer: HTTPTransport {
     private func setProfile(
         _ request: HTTPCall, of user: UserID, _ state: inout State
     ) -> Answer {
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
-        guard let profile = MemorySettings.read(Profile.self, body),
+        guard let profile = MemorySettings.read(Profile.self, request.bytes),
             (try? profile.validate()) != nil
         else { return MemorySettings.malformed }
         set(profile, of: user, &state)
@@ -236,7 +184,6 @@ extension MemoryServer: HTTPTransport {
             var visibility = "private"
             var title: String?
         }
-        let body: [UInt8] = if case .bytes(let bytes) = request.body { bytes } else { [] }
         func put(_ users: Set<UserID>, _ channel: ChannelName) {
             let changed = users.symmetricDifference(state.members[channel] ?? [])
             state.members[channel] = users
@@ -259,7 +206,7 @@ extension MemoryServer: HTTPTransport {
         case ("GET", 3):
             return MemorySettings.write(Settings(title: state.titles[channel]))
         case ("PUT", 3):
-            guard let settings = MemorySettings.read(Settings.self, body) else {
+            guard let settings = MemorySettings.read(Settings.self, request.bytes) else {
                 return MemorySettings.malformed
             }
             state.titles[channel] = settings.title
@@ -290,126 +237,6 @@ extension MemoryServer: HTTPTransport {
     }
 }
 
-/// Settings as `docs/openapi.json` writes them.
-extension MemorySettings {
-    typealias Answer = MemoryServer.Answer
-
-    private struct Mute: Codable {
-        var channelId: String?
-        var user: String?
-        var until: Int64?
-        var exceptMentions: Bool?
-    }
-
-    private struct Hours: Codable {
-        var device: String?
-        var from: String
-        var to: String
-        var timeZone: String
-
-        init(_ hours: QuietHours, of device: String?) {
-            (self.device, timeZone) = (device, hours.zone)
-            (from, to) = (hours.startText, hours.endText)
-        }
-    }
-
-    private struct Device: Codable {
-        var device: String?
-        var platform: String?
-        var pushToken: String?
-        var hasPushToken: Bool?
-        var hasWebPush: Bool?
-    }
-
-    fileprivate static func write(_ value: some Encodable) -> Answer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        return Answer(body: String(decoding: (try? encoder.encode(value)) ?? Data(), as: UTF8.self))
-    }
-
-    fileprivate static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) -> Value? {
-        try? JSONDecoder().decode(type, from: Data(body))
-    }
-
-    fileprivate static let malformed = Answer.failure(
-        400, "malformed", "The body is not what docs/openapi.json asks for.")
-
-    fileprivate var mutes: Answer {
-        let channels = mutedChannels.map { name, until in
-            Mute(
-                channelId: name, until: until,
-                exceptMentions: channelsMutedWithMentions.contains(name) ? false : nil)
-        }
-        let users = mutedUsers.map { name, until in
-            Mute(
-                user: name, until: until,
-                exceptMentions: usersMutedExceptMentions.contains(name) ? true : nil)
-        }
-        struct Mutes: Encodable {
-            var mutes: [Mute]
-            var elsewhere: Bool?
-        }
-        return Self.write(
-            Mutes(mutes: channels + users, elsewhere: isSilentElsewhere ? true : nil))
-    }
-
-    fileprivate mutating func mute(_ kind: String, _ name: String, _ body: [UInt8]?) -> Answer {
-        guard kind == "channels" || kind == "users" else { return .notFound }
-        let isChannel = kind == "channels"
-        let part = isChannel ? \MemorySettings.mutedChannels : \MemorySettings.mutedUsers
-        let unusual =
-            isChannel
-            ? \MemorySettings.channelsMutedWithMentions : \MemorySettings.usersMutedExceptMentions
-        guard let body else {
-            self[keyPath: part].removeValue(forKey: name)
-            self[keyPath: unusual].remove(name)
-            return Answer(status: 204)
-        }
-        guard let mute = Self.read(Mute.self, body) else { return Self.malformed }
-        self[keyPath: part].updateValue(mute.until, forKey: name)
-        if mute.exceptMentions ?? isChannel == isChannel {
-            self[keyPath: unusual].remove(name)
-        } else {
-            self[keyPath: unusual].insert(name)
-        }
-        return Self.write(mute)
-    }
-
-    fileprivate var hours: Answer {
-        let own = quietHours.map { [Hours($0, of: nil)] } ?? []
-        return Self.write([
-            "quietHours": own + deviceQuietHours.map { Hours($0.value, of: $0.key) }
-        ])
-    }
-
-    fileprivate mutating func setHours(_ body: [UInt8]) -> Answer {
-        guard let asked = Self.read(Hours.self, body),
-            let hours = try? QuietHours(from: asked.from, to: asked.to, zone: asked.timeZone)
-        else { return Self.malformed }
-        if let device = asked.device {
-            deviceQuietHours[device] = hours
-        } else {
-            quietHours = hours
-        }
-        return Self.write(asked)
-    }
-
-    fileprivate var devices: Answer {
-        Self.write([
-            "devices": pushTokens.map {
-                Device(device: $0.key, hasPushToken: $0.value != nil, hasWebPush: false)
-            }
-        ])
-    }
-
-    fileprivate mutating func register(_ device: String, _ body: [UInt8]) -> Answer {
-        guard let asked = Self.read(Device.self, body), asked.platform != nil else {
-            return Self.malformed
-        }
-        pushTokens.updateValue(asked.pushToken, forKey: device)
-        return Self.write(
-            Device(
-                device: device, platform: asked.platform, hasPushToken: asked.pushToken != nil,
-                hasWebPush: false))
-    }
+extension HTTPCall {
+    fileprivate var bytes: [UInt8] { if case .bytes(let bytes) = body { bytes } else { [] } }
 }
