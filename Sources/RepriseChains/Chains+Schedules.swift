@@ -1,3 +1,4 @@
+import RepriseCore
 import RepriseJournal
 
 /// Chains that run again and again.

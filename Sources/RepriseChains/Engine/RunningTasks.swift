@@ -48,13 +48,13 @@ struct RunningTasks: Sendable {
         return tasks.values.map(\.delivery)
     }
 
-    /// Rings after a time, unless the task ends before.
+    /// Calls `call` after a time, unless the task ends before.
     mutating func alarm(
         _ key: TaskKey, after wait: Duration, on clock: any Timekeeper,
-        _ ring: @escaping @Sendable () -> Void
+        _ call: @escaping @Sendable () -> Void
     ) {
         let timer = Alarm(clock)
-        timer.set(clock.uptime() + max(wait, .zero), ring: ring)
+        timer.set(clock.uptime() + max(wait, .zero), call: call)
         tasks[key]?.timers.append(timer)
     }
 
