@@ -78,7 +78,7 @@ struct RefusedConversationTests {
             let (open, closed) = (await newest(client), await archived(client))
             return open == ["a A"] && closed == ["b"]
         }
-        try await running(refusing: ["GET", "PUT", "DELETE"]) { client in
+        try await running(refusing: ["PATCH", "PUT", "DELETE"]) { client in
             try await eventually("they are told") { await isAsTold(client) }
             try await client.conversations.unarchive("b")
             try await refused(1, client)
@@ -95,7 +95,7 @@ struct RefusedConversationTests {
         }
         // Several wait, each for the one before it.
         try await running(
-            refusing: ["GET", "PUT", "DELETE"],
+            refusing: ["PATCH", "PUT", "DELETE"],
             { client in
                 try await client.conversations.archive("a")
                 try await client.conversations.unarchive("a")
@@ -126,13 +126,13 @@ struct RefusedConversationTests {
                 try await client.conversations.setDraft("more", in: "a")
             }
         }
-        try await running(refusing: ["GET", "DELETE"], leave) { client in
+        try await running(refusing: ["PATCH", "DELETE"], leave) { client in
             try await refused(2, client)
             #expect(await newest(client) == ["a A draft"])
         }
         // What is told meanwhile holds: another title, and the end.
         try await running(
-            refusing: ["GET", "DELETE"],
+            refusing: ["PATCH", "DELETE"],
             { client in
                 try await leave(client)
                 try tell(#"{"conversation":"a","role":"owner","since":2,"title":"B"}"#)
@@ -142,7 +142,7 @@ struct RefusedConversationTests {
             try await eventually("it has its title") { await newest(client) == ["a B draft"] }
         }
         try await running(
-            refusing: ["GET", "DELETE"],
+            refusing: ["PATCH", "DELETE"],
             { client in
                 try await leave(client)
                 try tell(#"{"conversation":"a","left":true}"#)
