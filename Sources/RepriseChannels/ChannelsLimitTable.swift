@@ -41,7 +41,7 @@ extension LimitTable {
             Limit(
                 "channels.drafts", "a draft; drafts of a device",
                 "\(bytes: ConversationLimits.draftBytes); \(ConversationLimits.drafts)",
-                "`.tooLarge`; `.full`"),
+                "`.tooLarge`; those of conversations that are gone go, then `.full`"),
             Limit(
                 "channels.epochs", "epochs of a channel that an ordered reader counts",
                 "\(OrderedPosition.epochs)",

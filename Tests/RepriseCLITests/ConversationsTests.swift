@@ -335,6 +335,57 @@ struct ConversationsTests {
         _ = await server.tool.end()
     }
 
+    /// Does something before a `PUT` or `PATCH` of the channel "crew" goes to the server.
+    private struct Meanwhile: HTTPTransport {
+        let transport = NIOTransport()
+        let act: @Sendable () async throws -> Void
+
+        func exchange(
+            _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+            chunk: @Sendable ([UInt8]) async throws -> Void
+        ) async throws {
+            if request.method != "GET", request.url.hasSuffix("/v1/channels/crew") {
+                try await act()
+            }
+            try await transport.exchange(request, head: head, chunk: chunk)
+        }
+    }
+
+    @Test("A rename keeps what another changes at the same time; it makes no channel")
+    func renamed() async throws {
+        let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
+        let url = server.url
+        let crew = "v1/channels/crew"
+        try await ask(
+            "ada", of: url, "PUT", crew, #"{"visibility":"private","title":"A"}"#)
+        try await ask("ada", of: url, "PUT", "\(crew)/members/bob", #"{"role":"owner"}"#)
+        let meanwhile = Meanwhile { [self] in
+            try await ask("ada", of: url, "PATCH", crew, #"{"retention":{"messages":7}}"#)
+        }
+        try await running(url, { $0.transport = meanwhile }) { client in
+            for title in ["B", nil] {
+                try await client.conversations.rename("crew", to: title)
+                try await eventually("it has another title") {
+                    let isTold = await list(client).map(\.title) == [title]
+                    return try await client.ledger().pending == 0 && isTold
+                }
+                let seen = try await ask("ada", of: url, "GET", crew)
+                #expect(seen.contains(#""retention":{"messages":7}"#), "\(seen)")
+                #expect(seen.contains(#""title":"B""#) == (title != nil), "\(seen)")
+            }
+            try await client.conversations.rename("nowhere", to: "C")
+            try await eventually("it is refused") {
+                try await client.ledger().outcomes[.dead] == 1
+            }
+            let reason = try await client.journal.deadLetters().first?.reason
+            #expect(reason?.contains("The server has refused it (403)") == true)
+            let all = try await ask("bob", of: url, "GET", "v1/channels")
+            #expect(all.contains("crew") && !all.contains("nowhere"), "\(all)")
+        }
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end()
+    }
+
     @Test("A user joins and leaves a public one; the owner of one invites to it and removes")
     func members() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])

@@ -118,6 +118,15 @@ struct ConversationBoundTests {
             try await conversations.setDraft(nil, in: "x2")
             try await conversations.setDraft("more", in: "x1001")
             #expect(await list(client, "x1001")?.draft == "more")
+            // One without a conversation makes room; no other does.
+            try await client.journal.write { db in
+                try db.execute(sql: "DELETE FROM channelsConversation WHERE channel = 'x3'")
+            }
+            try await conversations.setDraft("again", in: "x2")
+            let drafts = try await client.journal.read { db in
+                try String.fetchAll(db, sql: "SELECT channel FROM channelsDraft")
+            }
+            #expect(Set(drafts) == Set((1...1001).map { "x\($0)" }).subtracting(["x3"]))
             let long = String(repeating: "x", count: ConversationLimits.draftBytes + 1)
             await expectError(.tooLarge) { try await conversations.setDraft(long, in: "x1") }
         }

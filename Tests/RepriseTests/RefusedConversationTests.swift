@@ -20,32 +20,35 @@ struct RefusedConversationTests {
         server = try MemoryServer(users: ["ada"])
     }
 
-    /// Refuses some methods on conversations; all else is the server's.
-    private struct Refusing: HTTPTransport {
+    /// Answers some methods on conversations; all else is the server's.
+    private struct Answering: HTTPTransport {
         let server: MemoryServer
-        let methods: Set<String>
+        let refused: Set<String>
+        let accepted: Set<String>
 
         func exchange(
             _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
             chunk: @Sendable ([UInt8]) async throws -> Void
         ) async throws {
             let path = URLComponents(string: request.url)?.path ?? ""
-            guard methods.contains(request.method),
+            guard refused.union(accepted).contains(request.method),
                 ["/v1/archive/", "/v1/channels/", "/v1/direct/"].contains(where: path.hasPrefix)
             else { return try await server.exchange(request, head: head, chunk: chunk) }
-            try await head(HTTPHead(status: 403, headers: [:]))
+            let status = refused.contains(request.method) ? 403 : 204
+            try await head(HTTPHead(status: status, headers: [:]))
         }
     }
 
     /// Runs a client; what `prepare` changes waits until then.
     private func running(
-        refusing methods: Set<String>,
+        refusing refused: Set<String>, accepting accepted: Set<String> = [],
         _ prepare: (RepriseClient) async throws -> Void = { _ in },
         _ body: (RepriseClient) async throws -> Void
     ) async throws {
         try await server.running(
-            in: folder, { $0.transport = Refusing(server: server, methods: methods) }, prepare,
-            body)
+            in: folder,
+            { $0.transport = Answering(server: server, refused: refused, accepted: accepted) },
+            prepare, body)
     }
 
     private func newest(_ client: RepriseClient) async -> [String] {
@@ -78,7 +81,7 @@ struct RefusedConversationTests {
             let (open, closed) = (await newest(client), await archived(client))
             return open == ["a A"] && closed == ["b"]
         }
-        try await running(refusing: ["GET", "PUT", "DELETE"]) { client in
+        try await running(refusing: ["PATCH", "PUT", "DELETE"]) { client in
             try await eventually("they are told") { await isAsTold(client) }
             try await client.conversations.unarchive("b")
             try await refused(1, client)
@@ -95,7 +98,7 @@ struct RefusedConversationTests {
         }
         // Several wait, each for the one before it.
         try await running(
-            refusing: ["GET", "PUT", "DELETE"],
+            refusing: ["PATCH", "PUT", "DELETE"],
             { client in
                 try await client.conversations.archive("a")
                 try await client.conversations.unarchive("a")
@@ -126,13 +129,13 @@ struct RefusedConversationTests {
                 try await client.conversations.setDraft("more", in: "a")
             }
         }
-        try await running(refusing: ["GET", "DELETE"], leave) { client in
+        try await running(refusing: ["PATCH", "DELETE"], leave) { client in
             try await refused(2, client)
             #expect(await newest(client) == ["a A draft"])
         }
         // What is told meanwhile holds: another title, and the end.
         try await running(
-            refusing: ["GET", "DELETE"],
+            refusing: ["PATCH", "DELETE"],
             { client in
                 try await leave(client)
                 try tell(#"{"conversation":"a","role":"owner","since":2,"title":"B"}"#)
@@ -142,7 +145,7 @@ struct RefusedConversationTests {
             try await eventually("it has its title") { await newest(client) == ["a B draft"] }
         }
         try await running(
-            refusing: ["GET", "DELETE"],
+            refusing: ["PATCH", "DELETE"],
             { client in
                 try await leave(client)
                 try tell(#"{"conversation":"a","left":true}"#)
@@ -198,6 +201,124 @@ struct RefusedConversationTests {
             try await eventually("it is as the server has it") {
                 await newest(client) == (isLeaveRefused ? ["\(direct)  draft"] : [])
             }
+        }
+        try await running(refusing: []) { client in
+            try await client.conversations.direct(with: "bob")
+            try await eventually("it has its draft when it is begun once more") {
+                await newest(client) == ["\(direct)  draft"]
+            }
+        }
+    }
+
+    @Test("One of two that is left and begun again keeps its draft, however late the end is told")
+    func begunAgainBeforeTheEnd() async throws {
+        let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
+        try tell(#"{"conversation":"\#(direct)","role":"member","since":1}"#)
+        try await running(refusing: []) { client in
+            try await eventually("it is told") { await newest(client) == ["\(direct) "] }
+            try await client.conversations.setDraft("draft", in: direct)
+        }
+        // Both are done, and nothing is told.
+        try await running(
+            refusing: [], accepting: ["PUT", "DELETE"],
+            { client in
+                try await client.conversations.leave(direct)
+                try await client.conversations.direct(with: "bob")
+            }
+        ) { client in
+            try await eventually("both are done") { try await client.ledger().pending == 0 }
+            #expect(await newest(client) == ["\(direct)  draft"])
+            try tell(#"{"conversation":"\#(direct)","left":true}"#)
+            try tell(#"{"conversation":"\#(direct)","role":"member","since":2,"title":"T"}"#)
+            try await eventually("it has its draft") {
+                await newest(client) == ["\(direct) T draft"]
+            }
+        }
+    }
+
+    @Test("A draft of one that the server refuses is there when that is begun again, or retried")
+    func refusedWithDraft() async throws {
+        let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
+        try await running(
+            refusing: ["PUT"],
+            { client in
+                try await client.conversations.direct(with: "bob")
+                try await client.conversations.make("team")
+                for name in [direct, "team"] {
+                    try await client.conversations.setDraft("draft", in: name)
+                }
+            }
+        ) { client in
+            try await refused(2, client)
+            #expect(await newest(client).isEmpty)
+        }
+        try await running(refusing: []) { client in
+            try await client.conversations.direct(with: "bob")
+            #expect(await newest(client) == ["\(direct)  draft"], "at once")
+            for dead in try await client.journal.deadLetters() {
+                try await client.journal.retry(dead.id)
+            }
+            try await eventually("both are there") {
+                await Set(newest(client)) == ["\(direct)  draft", "team  draft"]
+            }
+        }
+    }
+
+    @Test(
+        "A leave of one that was only begun here drops its draft when the server has done it",
+        arguments: [true, false])
+    func begunAndLeft(isRefused: Bool) async throws {
+        let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
+        try await running(
+            refusing: isRefused ? ["DELETE"] : [],
+            { client in
+                try await client.conversations.direct(with: "bob")
+                try await client.conversations.setDraft("draft", in: direct)
+                try await client.conversations.leave(direct)
+                #expect(await newest(client).isEmpty, "at once")
+            }
+        ) { client in
+            try await eventually("it is as the server has it") {
+                let isDone = try await client.ledger().pending == 0
+                return await newest(client) == (isRefused ? ["\(direct)  draft"] : []) && isDone
+            }
+            guard !isRefused else { return }
+            try await client.conversations.direct(with: "bob")
+            try await eventually("it is begun again, without") {
+                let isDone = try await client.ledger().pending == 0
+                return await newest(client) == ["\(direct) "] && isDone
+            }
+        }
+    }
+
+    @Test("A draft ends with the user's own leave, and outlasts an end that another has brought")
+    func ended() async throws {
+        func tellAgain(_ since: Int) throws {
+            try tell(#"{"conversation":"a","role":"member","since":\#(since)}"#)
+        }
+        try tellAgain(1)
+        try await running(refusing: [], accepting: ["DELETE"]) { client in
+            try await eventually("it is told") { await newest(client) == ["a "] }
+            try await client.conversations.setDraft("draft", in: "a")
+            try tell(#"{"conversation":"a","left":true}"#)
+            try await eventually("it has ended") { await newest(client).isEmpty }
+            try tellAgain(2)
+            try await eventually("it is there, with its draft") {
+                await newest(client) == ["a  draft"]
+            }
+            // The list is told anew, first without it.
+            try tell(#"{"list":"begin"}"#)
+            try tell(#"{"list":"end"}"#)
+            try await eventually("it has ended") { await newest(client).isEmpty }
+            try tellAgain(3)
+            try await eventually("it is there, with its draft") {
+                await newest(client) == ["a  draft"]
+            }
+            try await client.conversations.leave("a")
+            try await eventually("that is done") { try await client.ledger().pending == 0 }
+            try tell(#"{"conversation":"a","left":true}"#)
+            try tellAgain(4)
+            try await eventually("it is there, without") { await newest(client) == ["a "] }
         }
     }
 

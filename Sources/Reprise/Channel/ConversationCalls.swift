@@ -24,7 +24,6 @@ struct ConversationCalls: Sendable {
             // The settings of one that the user has made before stay.
             if change.verb == .make, try await isOwn(change.channel) { calls = calls.dropFirst() }
             for call in calls { try await ask(call) }
-            if change.verb == .rename { try await rename(change) }
         } catch let error as Unreached {
             throw error.wait.map { DispatchFailure.retry(after: $0, error.words) }
                 ?? DispatchFailure.notReady(error.words)
@@ -43,19 +42,13 @@ struct ConversationCalls: Sendable {
         let method: String
         let path: String
         var body: [UInt8]?
+        /// Its `If-Match`.
+        var condition: String?
     }
 
-    /// What the server knows of a channel that is to be renamed; all of it is written back.
-    private struct Settings: Codable {
-        struct Retention: Codable {
-            var messages: Int64?
-            var seconds: Int64?
-            var bytes: Int64?
-        }
-
-        var visibility: String
-        var history: String?
-        var retention: Retention?
+    /// Of a new channel.
+    private struct Settings: Encodable {
+        let visibility = "private"
         var title: String?
     }
 
@@ -69,7 +62,7 @@ struct ConversationCalls: Sendable {
         let me = channels.identity.map { [$0.user.text] } ?? []
         switch change.verb {
         case .make:
-            let settings = Settings(visibility: "private", title: change.title)
+            let settings = Settings(title: change.title)
             return [Call(method: "PUT", path: channel, body: try ForeignJSON.encode(settings))]
                 + change.users.map { member("PUT", $0) }
         case .direct:
@@ -88,7 +81,10 @@ struct ConversationCalls: Sendable {
             return [Call(method: "PUT", path: "/v1/presence", body: Array(body.utf8))]
         case .archive: return [Call(method: "PUT", path: "/v1/archive/" + change.channel)]
         case .unarchive: return [Call(method: "DELETE", path: "/v1/archive/" + change.channel)]
-        case .rename: return []
+        case .rename:
+            // A merge patch: another's change of what it leaves out stays. It makes no channel.
+            let body = try ForeignJSON.encode(["title": change.title])
+            return [Call(method: "PATCH", path: channel, body: body, condition: "*")]
         }
     }
 
@@ -104,24 +100,12 @@ struct ConversationCalls: Sendable {
         }
     }
 
-    @discardableResult
-    private func ask(_ call: Call) async throws -> [UInt8] {
-        switch try await server.ask(call.method, call.path, call.body) {
-        case .done(let body): return body
-        case .refused(let status, let words):
+    private func ask(_ call: Call) async throws {
+        let answer = try await server.ask(
+            call.method, call.path, call.body, ifMatch: call.condition)
+        if case .refused(let status, let words) = answer {
             throw Refusal(words: "The server has refused it (\(status)): \(words)")
         }
-    }
-
-    private func rename(_ change: ConversationChange) async throws {
-        let path = "/v1/channels/" + change.channel
-        let body = try await ask(Call(method: "GET", path: path))
-        guard var settings = try? ForeignJSON.decode(Settings.self, from: body) else {
-            throw Unreached("The server describes the channel in another way.", code: .notReprise)
-        }
-        settings.title = change.title
-        _ = try await ask(
-            Call(method: "PUT", path: path, body: try ForeignJSON.encode(settings)))
     }
 
     /// A part of a path (RFC 3986 §3.3).

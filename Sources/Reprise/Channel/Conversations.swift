@@ -141,7 +141,10 @@ public struct Conversations: Sendable {
     }
 
     /// Keeps what the user has begun to write, for ``RepriseChannels/Conversation/draft``: on this
-    /// device alone.
+    /// device alone, until the app removes it, or the user has left the conversation from here.
+    ///
+    /// It stays where a conversation is gone for another reason, or the server refuses to begin it,
+    /// and is there when the conversation is; unless its place is needed.
     ///
     /// - Parameters:
     ///   - text: at most 16,384 bytes; nil or empty: nothing.

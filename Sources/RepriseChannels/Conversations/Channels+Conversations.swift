@@ -204,6 +204,7 @@ extension Channels {
             if change.verb == .leave {
                 try ConversationRows.end(channel, .left, db)
                 try ConversationRows.ended(channel, db)
+                try ConversationRows.dropDraft(ofLeft: channel, db)
             } else {
                 try ConversationRows.stay(channel, .begun, .begunAgain, in: db)
             }
@@ -234,7 +235,11 @@ extension Channels {
         follower.listChanged()
     }
 
-    /// Keeps what the user has begun to write in a conversation, on this device alone.
+    /// Keeps what the user has begun to write in a conversation, on this device alone: until the
+    /// app removes it, or the user has left the conversation from here.
+    ///
+    /// It stays where a conversation is gone for another reason, or the server refuses to begin it,
+    /// and is there when the conversation is; unless its place is needed.
     ///
     /// - Parameters:
     ///   - text: at most 16,384 bytes; nil or empty: nothing.
@@ -256,8 +261,7 @@ extension Channels {
                         .noSuchEntry, "This device knows no conversation \(channel).",
                         remedy: "Join it, or wait until client.conversations has it.")
                 }
-                let others = try ConversationRows.drafts(besides: channel, db)
-                guard others < ConversationLimits.drafts else {
+                guard try ConversationRows.hasRoom(forDraftIn: channel, db) else {
                     throw RepriseError(
                         .full, "A device keeps at most \(ConversationLimits.drafts) drafts.",
                         remedy: "Send one, or remove it.")

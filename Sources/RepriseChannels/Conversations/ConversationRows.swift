@@ -113,17 +113,12 @@ enum ConversationRows {
                     UPDATE channelsConversation SET pending = \(Pending.begun.rawValue), old = 0
                     WHERE old = 1 AND pending = \(Pending.begunAgain.rawValue)
                     """)
-            try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
-            return try db.execute(
-                sql: """
-                    DELETE FROM channelsDraft
-                    WHERE channel NOT IN (SELECT channel FROM channelsConversation)
-                    """)
+            return try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
         case nil: break
         }
         guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
         if entry.left == true {
-            // One that was begun again waits for the server, with its draft.
+            // One that was begun again waits for the server.
             try ended(channel, db)
             try db.execute(
                 sql: """
@@ -131,9 +126,8 @@ enum ConversationRows {
                     WHERE channel = ? AND pending <> \(Pending.begun.rawValue)
                     """,
                 arguments: [channel.text])
-            guard db.changesCount > 0 else { return }
-            space = space.map { $0 + 1 }
-            return try set(draft: nil, in: channel, db)
+            if db.changesCount > 0 { space = space.map { $0 + 1 } }
+            return
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
         let others = entry.others.flatMap { names in
@@ -221,7 +215,6 @@ enum ConversationRows {
         try db.execute(
             sql: "DELETE FROM channelsConversation WHERE channel = ? AND pending = ?",
             arguments: [channel.text, pending.rawValue])
-        if db.changesCount > 0 { try set(draft: nil, in: channel, db) }
     }
 
     /// The user leaves it here, which the server does not know yet.
@@ -255,11 +248,33 @@ enum ConversationRows {
             arguments: [channel.text, draft])
     }
 
-    /// The number of drafts in other channels.
-    static func drafts(besides channel: ChannelName, _ db: Database) throws -> Int {
-        try Int.fetchOne(
-            db, sql: "SELECT COUNT(*) FROM channelsDraft WHERE channel <> ?",
-            arguments: [channel.text]) ?? 0
+    /// The server has done the user's leave: its draft goes, unless he has begun it again.
+    static func dropDraft(ofLeft channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM channelsDraft WHERE channel = ?1 AND NOT EXISTS
+                    (SELECT 1 FROM channelsConversation
+                    WHERE channel = ?1 AND pending = \(Pending.begun.rawValue))
+                """,
+            arguments: [channel.text])
+    }
+
+    /// Whether there is room for a draft, perhaps after those of conversations that are gone have
+    /// made it.
+    static func hasRoom(forDraftIn channel: ChannelName, _ db: Database) throws -> Bool {
+        func hasRoom() throws -> Bool {
+            let others = try Int.fetchOne(
+                db, sql: "SELECT COUNT(*) FROM channelsDraft WHERE channel <> ?",
+                arguments: [channel.text])
+            return others ?? 0 < ConversationLimits.drafts
+        }
+        if try hasRoom() { return true }
+        try db.execute(
+            sql: """
+                DELETE FROM channelsDraft
+                WHERE channel NOT IN (SELECT channel FROM channelsConversation)
+                """)
+        return try hasRoom()
     }
 
     static func title(of channel: ChannelName, _ db: Database) throws -> String? {

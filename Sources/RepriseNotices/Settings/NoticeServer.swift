@@ -35,14 +35,16 @@ package struct NoticeServer: Sendable {
 
     /// Sends a request, with a fresh token if the first is refused.
     ///
+    /// `condition` is its `If-Match`.
+    ///
     /// - Throws: ``Unreached`` for any failure that may be temporary.
-    package func ask(_ method: String, _ path: String, _ body: [UInt8]? = nil) async throws
-        -> Answer
-    {
+    package func ask(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, ifMatch condition: String? = nil
+    ) async throws -> Answer {
         do {
-            let first = try await exchange(method, path, body, isRefused: false)
+            let first = try await exchange(method, path, body, condition, isRefused: false)
             guard first.status == 401, token != nil else { return try judge(first) }
-            let second = try await exchange(method, path, body, isRefused: true)
+            let second = try await exchange(method, path, body, condition, isRefused: true)
             guard second.status != 401 else {
                 throw Unreached("The server does not take the token.", code: .unauthorized)
             }
@@ -60,11 +62,12 @@ package struct NoticeServer: Sendable {
     }
 
     private func exchange(
-        _ method: String, _ path: String, _ body: [UInt8]?, isRefused: Bool
+        _ method: String, _ path: String, _ body: [UInt8]?, _ condition: String?, isRefused: Bool
     ) async throws -> HTTPAnswer {
         var headers = ["accept": "application/json"]
         if let token { headers["authorization"] = "Bearer " + (try await token(isRefused)).secret }
         if body != nil { headers["content-type"] = "application/json" }
+        headers["if-match"] = condition
         let call = HTTPCall(
             method: method, url: url + path, headers: headers,
             body: body.map { .bytes($0) } ?? .none, timeout: NoticeLimits.serverTimeout)

@@ -60,12 +60,27 @@ extension HTTPRoutes {
                 .refused, "A channel of this name is a conversation of two.",
                 remedy: "PUT /v1/direct/USER makes it.")
         }
-        return try await withObject(call, type: type) {
+        return try await withObject(
+            call, type: type, check: { try await checkMatch(call, name) }
+        ) {
             try read(name, $0)
         } _: { command in
             let set = try await services.accounts.perform(command)
             return try await response(set.record, to: call.who, set.isNew ? .created : .ok)
         }
+    }
+
+    /// Refuses to make a channel with `If-Match: *`, and any other `If-Match`: it has no tag.
+    ///
+    /// None is ever removed, so it is there when the command is applied, too. RFC 9110 §13.1.1.
+    private func checkMatch(_ call: HTTPRouteCall, _ name: ChannelName) async throws {
+        guard let tags = EntityTags(call.request.headers[values: .ifMatch]) else { return }
+        if tags.isAny {
+            if try await services.accounts.channel(name) != nil { return }
+            try await services.barrier?.pass()
+            if try await services.accounts.channel(name) != nil { return }
+        }
+        throw RepriseError.notForThisUser
     }
 
     private func response(

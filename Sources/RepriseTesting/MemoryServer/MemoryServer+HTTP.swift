@@ -184,11 +184,33 @@ extension MemoryServer: HTTPTransport {
             var visibility = "private"
             var title: String?
         }
+        /// A merge patch (RFC 7396).
+        struct Changes: Decodable {
+            /// The new title, which may be none; nil: it is kept.
+            let title: String??
+
+            enum CodingKeys: CodingKey { case title }
+
+            init(from decoder: any Decoder) throws {
+                let fields = try decoder.container(keyedBy: CodingKeys.self)
+                title =
+                    try fields.contains(.title)
+                    ? .some(fields.decodeIfPresent(String.self, forKey: .title)) : nil
+            }
+        }
         func put(_ users: Set<UserID>, _ channel: ChannelName) {
             let changed = users.symmetricDifference(state.members[channel] ?? [])
             state.members[channel] = users
             for user in changed.sorted(by: { $0.text < $1.text }) {
                 tell(user, of: channel, &state)
+            }
+        }
+        func set(title: String?, _ channel: ChannelName) {
+            let members = state.members[channel]
+            state.titles[channel] = title
+            if members == nil { put([user], channel) }
+            for member in (members ?? []).sorted(by: { $0.text < $1.text }) {
+                tell(member, of: channel, &state)
             }
         }
         if path[1] == "direct", path.count == 3, request.method == "PUT",
@@ -200,7 +222,9 @@ extension MemoryServer: HTTPTransport {
         }
         guard path.count > 2, let channel = try? ChannelName(path[2]) else { return .notFound }
         let members = state.members[channel]
-        let isIn = members?.contains(user) ?? (request.method == "PUT" && path.count == 3)
+        let condition = request.headers.first { $0.key.lowercased() == "if-match" }
+        let mayMake = ["PUT", "PATCH"].contains(request.method) && condition == nil
+        let isIn = members?.contains(user) ?? (mayMake && path.count == 3)
         guard isIn else { return .failure(403, "forbidden", Self.forbidden) }
         switch (request.method, path.count) {
         case ("GET", 3):
@@ -209,12 +233,14 @@ extension MemoryServer: HTTPTransport {
             guard let settings = MemorySettings.read(Settings.self, request.bytes) else {
                 return MemorySettings.malformed
             }
-            state.titles[channel] = settings.title
-            if members == nil { put([user], channel) }
-            for member in (members ?? []).sorted(by: { $0.text < $1.text }) {
-                tell(member, of: channel, &state)
-            }
+            set(title: settings.title, channel)
             return MemorySettings.write(settings)
+        case ("PATCH", 3):
+            guard let changes = MemorySettings.read(Changes.self, request.bytes) else {
+                return MemorySettings.malformed
+            }
+            set(title: changes.title ?? state.titles[channel], channel)
+            return MemorySettings.write(Settings(title: state.titles[channel]))
         case ("PUT", 5):
             guard let other = try? UserID(path[4]) else { return .notFound }
             put((members ?? []).union([other]), channel)

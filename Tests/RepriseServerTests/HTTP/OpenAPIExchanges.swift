@@ -107,6 +107,11 @@ final class OpenAPIExchanges {
     private func channels() -> [(ExchangeRecorder.Ask, Int)] {
         let (put, patch) = ("PUT /v1/channels/{channel}", "PATCH /v1/channels/{channel}")
         let drop = #"{"title":null,"history":null,"retention":{"messages":null,"seconds":60}}"#
+        func ifThere(_ ask: ExchangeRecorder.Ask) -> ExchangeRecorder.Ask {
+            var ask = ask
+            ask.headers = ["if-match": "*"]
+            return ask
+        }
         let den =
             #"{"visibility":"private","history":"sinceJoin","title":"The den \u2014 ada's","#
             + #""retention":{"messages":10,"seconds":60,"bytes":100000},"later":{"a":[1]}}"#
@@ -118,6 +123,9 @@ final class OpenAPIExchanges {
             (ask(patch), 200), (ask(patch, channel: "patched"), 201),
             (ask(patch, as: "eve", channel: "den"), 403),
             (ask(patch, channel: "patched", type: "application/merge-patch+json", drop), 200),
+            (ifThere(ask(put)), 200), (ifThere(ask(patch)), 200),
+            (ifThere(ask(patch, channel: "nowhere")), 403),
+            (ifThere(ask(put, channel: "nowhere")), 403),
             (ask("GET /v1/channels", query: [("limit", "1"), ("after", "a")]), 200),
             (ask("GET /v1/channels/{channel}"), 200),
             (ask("GET /v1/channels/{channel}", channel: "den"), 200),

@@ -203,6 +203,27 @@ struct MemoryServerTests {
         #expect(try await server.fetch(stranger, limit: 10_000).status == 401)
     }
 
+    @Test("A merge patch keeps the title that it leaves out; with If-Match it makes no channel")
+    func mergePatch() async throws {
+        let token = try server.token(for: "ada")
+        func patch(_ body: String, ifMatch condition: String? = "*") async throws -> String {
+            var headers = ["authorization": "Bearer \(token)"]
+            headers["if-match"] = condition
+            let answer = try await server.fetch(
+                HTTPCall(
+                    method: "PATCH", url: "http://memory/v1/channels/team", headers: headers,
+                    body: .bytes(Array(body.utf8))), limit: 10_000)
+            let words = answer.status == 200 ? String(decoding: answer.body, as: UTF8.self) : ""
+            return "\(answer.status) \(words)"
+        }
+        let titled = #"200 {"title":"T","visibility":"private"}"#
+        #expect(try await patch(#"{"title":"T"}"#) == "403 ")
+        #expect(try await patch(#"{"title":"T"}"#, ifMatch: nil) == titled)
+        #expect(try await patch("{}") == titled)
+        #expect(try await patch(#"{"title":null}"#) == #"200 {"visibility":"private"}"#)
+        #expect(try await patch(#"{"title":1}"#) == "400 ")
+    }
+
     // MARK: Push
 
     private func push(
