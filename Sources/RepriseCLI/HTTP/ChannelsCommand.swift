@@ -22,14 +22,15 @@ struct ChannelsCommand: AsyncParsableCommand {
             reprise channels [--server URL] [--as USER] [--json]
             reprise channels CHANNEL [--visibility public|private|inbox]
                              [--history all|since-join] [--title TITLE | --no-title]
-                             [--keep-messages COUNT] [--keep-days DAYS] [--no-retention]
+                             [--keep-messages COUNT] [--keep-days DAYS]
+                             [--no-retention]
             """,
         discussion: """
             Without a name: lists the channels that you are a member of, with unread
             counts; an admin sees all. With a name alone: shows one channel. With
             settings: creates the channel, or changes these at once; omitted ones get
-            their defaults, or stay as they are. The creator owns it. Channels that were only
-            published to, on a --dev server, are not listed.
+            their defaults, or stay as they are. The creator owns it. Channels that
+            were only published to, on a --dev server, are not listed.
 
             EXAMPLES
               reprise channels --as ada
