@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import RepriseCore
 import RepriseJournal
+import RepriseNIO
 
 /// Receives pushes over HTTP on loopback for a phone: the stand-in for APNs.
 ///
@@ -48,15 +49,11 @@ public struct PushEndpoint: Sendable {
                 let open = PushConnections(limit: Self.connections)
                 let answers = PushAnswers(folder: folder, address: address)
                 for try await connection in connections {
-                    guard open.enter() else {
-                        // One that is let go of without this would end the process.
-                        group.addTask { try? await connection.executeThenClose { _, _ in } }
-                        continue
-                    }
+                    guard open.enter() else { continue }
                     group.addTask {
                         defer { open.leave() }
                         // A connection that breaks is that connection's end.
-                        try? await answers.serve(connection)
+                        try? await answers.serve(connection.take())
                     }
                 }
             }
@@ -64,7 +61,9 @@ public struct PushEndpoint: Sendable {
         }
     }
 
-    private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+    private typealias Connection = AcceptedChannel<
+        HTTPServerRequestPart, HTTPServerResponsePart
+    >
 
     private func bind(_ former: Int?) async throws -> NIOAsyncChannel<Connection, Never> {
         if port == nil, let former, let server = try? await bind(to: former) { return server }
@@ -86,7 +85,8 @@ public struct PushEndpoint: Sendable {
                     try pipeline.addHandler(IdleStateHandler(allTimeout: TimeAmount(Self.idle)))
                     try pipeline.addHandler(IdleClosing())
                     try pipeline.configureHTTPServerPipeline(withErrorHandling: true)
-                    return try Connection(wrappingChannelSynchronously: channel)
+                    return Connection(
+                        try NIOAsyncChannel(wrappingChannelSynchronously: channel))
                 }
             }
     }

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import RepriseCore
+import RepriseNIO
 
 /// The peers on the phone's socket: controls and service extensions.
 extension PhoneSupervisor {
@@ -13,7 +14,9 @@ extension PhoneSupervisor {
         }
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .bind(unixDomainSocketPath: folder.socket, cleanupExistingSocketFile: true) { channel in
-                channel.eventLoop.makeCompletedFuture { try LineConnection.wrap(channel) }
+                channel.eventLoop.makeCompletedFuture {
+                    AcceptedChannel(try LineConnection.wrap(channel))
+                }
             }
         self.server = server.channel
         await ready()
@@ -21,7 +24,7 @@ extension PhoneSupervisor {
             try await server.executeThenClose { clients, _ in
                 try await withThrowingDiscardingTaskGroup { group in
                     for try await client in clients {
-                        let connection = LineConnection(client)
+                        let connection = LineConnection(client.take())
                         group.addTask { await self.meet(connection) }
                     }
                     group.cancelAll()

@@ -185,7 +185,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: context.channel,
             configuration: .init(isOutboundHalfClosureEnabled: true))
-        decide(.success(.http(channel)))
+        decide(.success(.http(GatewayChannel.Routed(channel))))
     }
 
     /// The last request's answer was sent.
