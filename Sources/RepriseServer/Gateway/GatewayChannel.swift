@@ -1,7 +1,7 @@
 package import HummingbirdCore
 package import Logging
 package import NIOCore
-package import NIOHTTPTypes
+import NIOHTTPTypes
 import NIOSSL
 import Synchronization
 
