@@ -54,7 +54,10 @@ struct ForeignTextTests {
         let made = try await Tool.run(["channels", "team", "--title", "漢"] + options)
         #expect(made.status == 0, "\(made.error)")
         // One that a former version has stored.
-        let accounts = try DatabaseQueue(path: scene.folder.path("data") + "/accounts.sqlite")
+        var settings = Configuration()
+        settings.busyMode = .timeout(20)
+        let accounts = try DatabaseQueue(
+            path: scene.folder.path("data") + "/accounts.sqlite", configuration: settings)
         try await accounts.write { db in
             try db.execute(sql: "UPDATE channels SET title = ?", arguments: [Self.hostile])
         }
