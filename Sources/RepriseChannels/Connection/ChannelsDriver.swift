@@ -92,6 +92,7 @@ actor ChannelsDriver {
                 if hasGivenUp, case .announce(.idle) = action { continue }
                 announce(action)
             }
+            changes.notifyAll()  // It is at rest now.
         }
         let network = Task { await watchNetwork() }
         defer { network.cancel() }
