@@ -16,7 +16,7 @@ struct ClusterChaosTests {
                 Command.root.appending(path: "scripts/chaos").path, "--seconds", "8", "--seed", "5",
                 "--nodes", "\(nodes)", "--gateways", "\(gateways)", "--devices", "4", "--reprise",
                 URL.sibling("reprise").path, "--nats-server", NatsServer.program.path,
-            ], within: .seconds(55))
+            ], within: .seconds(110))
         #expect(run.status == 0, "\(run.words)")
         #expect(run.words.contains("all holds"), "\(run.words)")
     }
@@ -28,7 +28,7 @@ struct ClusterChaosTests {
             [
                 Command.root.appending(path: "scripts/check-cluster").path, "--run", "--reprise",
                 URL.sibling("reprise").path, "--nats-server", NatsServer.program.path,
-            ], within: .seconds(55))
+            ], within: .seconds(110))
         #expect(run.status == 0, "\(run.words)")
         #expect(run.words.contains("all is right"), "\(run.words)")
     }

@@ -17,7 +17,7 @@ struct ClusterDemoTests {
                 Command.root.appending(path: "scripts/demo-cluster").path, "--short", "--seed", "5",
                 "--picture", picture.path, "--reprise", URL.sibling("reprise").path,
                 "--nats-server", NatsServer.program.path,
-            ], within: .seconds(55))
+            ], within: .seconds(110))
         #expect(run.status == 0, "\(run.words)")
         #expect(run.words.contains("Nothing acknowledged was lost"), "\(run.words)")
         let drawn = try String(contentsOf: picture, encoding: .utf8)

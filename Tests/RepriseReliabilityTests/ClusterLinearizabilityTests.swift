@@ -38,6 +38,6 @@ struct ClusterLinearizabilityTests {
             [Command.root.appending(path: "scripts/linearizability").path] + arguments + [
                 "--reprise", URL.sibling("reprise").path, "--nats-server",
                 NatsServer.program.path,
-            ], within: .seconds(55))
+            ], within: .seconds(110))
     }
 }
