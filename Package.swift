@@ -166,7 +166,7 @@ let package = Package(
         .target(
             name: "RepriseServer",
             dependencies: [
-                "RepriseCore", "RepriseWire", grdb, sqlite, logging, crypto, deque,
+                "RepriseCore", "RepriseNIO", "RepriseWire", grdb, sqlite, logging, crypto, deque,
                 heap,
             ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + httpTypes,
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json

@@ -12,7 +12,7 @@ package final class AcceptedChannel<Inbound: Sendable, Outbound: Sendable>: Send
 
     package init(_ channel: NIOAsyncChannel<Inbound, Outbound>) { self.channel = channel }
 
-    /// For whoever calls its `executeThenClose(_:)`.
+    /// The caller calls its `executeThenClose(_:)`.
     package func take() -> NIOAsyncChannel<Inbound, Outbound> {
         isTaken.store(true, ordering: .relaxed)
         return channel

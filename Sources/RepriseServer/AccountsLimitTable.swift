@@ -36,7 +36,7 @@ extension LimitTable {
                 \(AccountLimits.titleBytes); \(AccountLimits.platformBytes); \
                 \(bytes: AccountLimits.pushTokenBytes)
                 """,
-                "`.tooLarge`; `.malformed` with a zero character, a title with any control"),
+                "`.tooLarge`; `.malformed` with a zero character, a title that is no plain line"),
             Limit(
                 "accounts.retention", "a channel's own retention: messages and bytes; age",
                 """

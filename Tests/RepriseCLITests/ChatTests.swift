@@ -142,10 +142,7 @@ struct ChatTests {
     @Test("what the server refuses is shown with the reason, and can be sent again or withdrawn")
     func refused() async throws {
         let scene = try await ChatScene()
-        let closed = try await Tool.run(
-            "channels", "general", "--visibility", "private", "--as", "root", "--server",
-            scene.server.url)
-        #expect(closed.status == 0, "\(closed.error)")
+        try await scene.makePrivate()
         let ada = try PseudoTerminal(scene.arguments("ada"))
         try await ada.wait("refused") { $0.contains { $0.contains("refused") } }
         ada.type("let me in\r")
@@ -171,10 +168,7 @@ struct ChatTests {
     @Test("without a terminal a refused message is an error once, and says where it is kept")
     func refusedLine() async throws {
         let scene = try await ChatScene()
-        let closed = try await Tool.run(
-            "channels", "general", "--visibility", "private", "--as", "root", "--server",
-            scene.server.url)
-        #expect(closed.status == 0, "\(closed.error)")
+        try await scene.makePrivate()
         let first = try await Tool.run(scene.arguments("ada"), input: Data("let me in\n".utf8))
         #expect(first.status == 76, "\(first)")
         #expect(first.error.contains("not for this user"), "\(first.error)")
@@ -186,10 +180,7 @@ struct ChatTests {
     @Test("a message that is refused behind a thousand others is an error, also when sent again")
     func refusedBehindMany() async throws {
         let scene = try await ChatScene()
-        let closed = try await Tool.run(
-            "channels", "general", "--visibility", "private", "--as", "root", "--server",
-            scene.server.url)
-        #expect(closed.status == 0, "\(closed.error)")
+        try await scene.makePrivate()
         func chat(_ input: String) async throws -> Tool.Result {
             try await Tool.run(
                 scene.arguments("ada") + ["--patience", "40"], input: Data(input.utf8))

@@ -259,8 +259,7 @@ enum ConversationRows {
             arguments: [channel.text])
     }
 
-    /// Whether there is room for a draft, perhaps after those of conversations that are gone have
-    /// made it.
+    /// Whether another draft fits; where it does not, those without a conversation go first.
     static func hasRoom(forDraftIn channel: ChannelName, _ db: Database) throws -> Bool {
         func hasRoom() throws -> Bool {
             let others = try Int.fetchOne(

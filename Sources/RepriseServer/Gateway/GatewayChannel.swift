@@ -1,9 +1,9 @@
 package import HummingbirdCore
 package import Logging
 package import NIOCore
-import NIOHTTPTypes
+package import NIOHTTPTypes
 import NIOSSL
-import Synchronization
+package import RepriseNIO
 
 /// Makes the pipelines of connections; ``HTTPRequestHandler`` routes their requests.
 package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
@@ -11,29 +11,7 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
     package enum Outcome: Sendable {
         /// The handlers of its pipeline serve it.
         case webSocket
-        case http(Routed)
-    }
-
-    /// Closed if nobody serves it, as where the server ends in the moment of its accept: NIO ends
-    /// the process over a channel that is let go of.
-    package final class Routed: Sendable {
-        private let channel: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
-        private let isServed = Atomic(false)
-
-        init(_ channel: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>) {
-            self.channel = channel
-        }
-
-        /// For whoever serves and closes it.
-        func take() -> NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart> {
-            isServed.store(true, ordering: .relaxed)
-            return channel
-        }
-
-        deinit {
-            guard !isServed.load(ordering: .relaxed) else { return }
-            Task { [channel] in try? await channel.executeThenClose { _, _ in } }
-        }
+        case http(AcceptedChannel<HTTPRequestPart, HTTPResponsePart>)
     }
 
     package struct Value: ServerChildChannelValue {
@@ -86,8 +64,8 @@ package struct GatewayChannel: ServerChildChannel, HTTPChannelHandler {
         do {
             switch try await value.outcome.get() {
             case .webSocket: return
-            case .http(let routed):
-                let channel = routed.take()
+            case .http(let accepted):
+                let channel = accepted.take()
                 let closes = gateway.httpConnections.add(channel.channel)
                 defer { closes() }
                 await handleHTTP(asyncChannel: channel, logger: logger)

@@ -185,7 +185,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = try NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>(
             wrappingChannelSynchronously: context.channel,
             configuration: .init(isOutboundHalfClosureEnabled: true))
-        decide(.success(.http(GatewayChannel.Routed(channel))))
+        decide(.success(.http(AcceptedChannel(channel))))
     }
 
     /// The last request's answer was sent.

@@ -3,6 +3,7 @@ import RepriseCommandLine
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Testing
 
 @testable import RepriseCLI
 
@@ -24,6 +25,14 @@ struct ChatScene {
             "chat", "general", "--as", user, "--server", server.url, "--journal",
             folder.path("state"),
         ]
+    }
+
+    /// Nobody but root may publish in the channel from now on.
+    func makePrivate() async throws {
+        let made = try await Tool.run(
+            "channels", "general", "--visibility", "private", "--as", "root", "--server",
+            server.url)
+        #expect(made.status == 0, "\(made.error)")
     }
 
     mutating func restartServer() async throws {
