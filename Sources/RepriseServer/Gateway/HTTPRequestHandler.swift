@@ -6,6 +6,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOWebSocket
 import RepriseCore
+import RepriseNIO
 import RepriseWire
 
 /// Routes the requests of a connection: a WebSocket handshake, as the first request or a later one,
