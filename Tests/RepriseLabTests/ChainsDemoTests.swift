@@ -133,8 +133,6 @@ struct ChainsDemoTests {
     }
 
     private static func play(_ arguments: [String]) async throws -> Report {
-        let result = try await LabTool.run(["demo", "chains", "--json"] + arguments, limit: 180)
-        try #require(result.status == 0, "\(result.error)")
-        return try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        try await LabTool.play("chains", arguments)
     }
 }

@@ -129,8 +129,6 @@ struct FormsDemoTests {
     }
 
     private static func play(_ arguments: [String]) async throws -> Report {
-        let result = try await LabTool.run(["demo", "forms", "--json"] + arguments, limit: 240)
-        #expect(result.status == 0, "\(result.error)")
-        return try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        try await LabTool.play("forms", arguments)
     }
 }

@@ -184,8 +184,6 @@ struct NoticesDemoTests {
     }
 
     private static func play(_ arguments: [String]) async throws -> Report {
-        let result = try await LabTool.run(["demo", "notices", "--json"] + arguments, limit: 240)
-        #expect(result.status == 0, "\(result.error)")
-        return try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        try await LabTool.play("notices", arguments)
     }
 }

@@ -147,8 +147,6 @@ struct RemindersDemoTests {
     }
 
     private static func play(_ arguments: [String]) async throws -> Report {
-        let result = try await LabTool.run(["demo", "reminders", "--json"] + arguments, limit: 180)
-        #expect(result.status == 0, "\(result.error)")
-        return try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+        try await LabTool.play("reminders", arguments)
     }
 }

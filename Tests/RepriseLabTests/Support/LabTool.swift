@@ -1,4 +1,6 @@
+import Foundation
 import RepriseTestSupport
+import Testing
 
 /// The real binary `reprise-lab`, run as a person runs it.
 enum LabTool {
@@ -9,6 +11,31 @@ enum LabTool {
     }
 
     static func run(_ arguments: String...) async throws -> Tool.Result { try await run(arguments) }
+
+    /// Plays scenarios of a demo, and says of each that is not right what is wrong.
+    static func play<Report: Decodable>(
+        _ demo: String, _ arguments: [String], as: Report.Type = Report.self
+    ) async throws -> Report {
+        let result = try await run(["demo", demo, "--json"] + arguments, limit: 240)
+        let output = Data(result.output.utf8)
+        let report = try? JSONDecoder().decode(PlayedScenarios.self, from: output)
+        let wrong = (report?.scenarios ?? []).filter { !$0.kept }
+        #expect(result.status == 0, "\(wrong) \(result.error)")
+        return try JSONDecoder().decode(Report.self, from: output)
+    }
+
+    private struct PlayedScenarios: Decodable {
+        struct Scenario: Decodable {
+            struct Run: Decodable { let faults: [String] }
+
+            let name: String
+            let kept: Bool
+            let apps: [String: Run]
+            let ledger: [String: Int64]
+        }
+
+        let scenarios: [Scenario]
+    }
 }
 
 extension Sequence {
