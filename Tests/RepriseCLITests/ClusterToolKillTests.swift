@@ -145,8 +145,8 @@ struct ClusterToolKillTests {
                 #expect(status != 0 || isSkipped)
             }
             #expect(kills > 0)
-            try await eventually("its trial has ended with it, and left nothing") {
-                try FileManager.default.contentsOfDirectory(atPath: work).isEmpty
+            try await becomes("what a trial has left, which ends with its command", []) {
+                try FileManager.default.subpathsOfDirectory(atPath: work)
             }
             let done = try await Tool.run(["cluster"] + place)
             #expect(done.status == 0 || done.error.contains("is skipped already"), "\(done.error)")

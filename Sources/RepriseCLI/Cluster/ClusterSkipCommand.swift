@@ -144,7 +144,12 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             let orphaned = Thread {
                 while let bytes = try? FileHandle.standardInput.read(upToCount: 1), !bytes.isEmpty {
                 }
-                try? FileManager.default.removeItem(atPath: folder)
+                // Under another name nothing is made in it while it is removed.
+                let removed = folder + ".removed"
+                while FileManager.default.fileExists(atPath: folder) {
+                    try? FileManager.default.moveItem(atPath: folder, toPath: removed)
+                    try? FileManager.default.removeItem(atPath: removed)
+                }
                 Foundation.exit(EXIT_FAILURE)
             }
             orphaned.start()
