@@ -351,10 +351,12 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "no change of direction leaves the text, and none is in a title", .limit("push.directions"))
+        "no change of direction leaves the text, and none is in a title; marks stay in both",
+        .limit("push.directions"))
     func directions() throws {
-        let (_, alert) = try json("\u{202e}evil\u{200f}", "a\u{202e}b\u{2067}c\u{202c}")
-        #expect(alert["title"] == "evil")
+        let (_, alert) = try json(
+            "\u{202e}\u{2066}evil\u{200e}\u{200f}\u{61c}", "a\u{202e}b\u{2067}c\u{202c}")
+        #expect(alert["title"] == "evil\u{200e}\u{200f}\u{61c}")
         #expect(alert["body"] == "a\u{202e}b\u{2067}c\u{2069}\u{202c}")
         let (_, deep) = try json("x", String(repeating: "\u{202e}", count: 4_000))
         #expect((deep["body"] ?? "").unicodeScalars.count == 16)
