@@ -269,6 +269,47 @@ struct RefusedConversationTests {
         }
     }
 
+    @Test("A draft of one that the server refuses goes when the last refusal of it is discarded")
+    func discarded() async throws {
+        func discard(_ count: Int, _ client: RepriseClient) async throws {
+            for dead in try await client.journal.deadLetters().prefix(count) {
+                try await client.journal.discard(dead.id)
+            }
+        }
+        func drafts(_ client: RepriseClient) async throws -> [String] {
+            try await client.journal.read {
+                try String.fetchAll($0, sql: "SELECT channel FROM channelsDraft ORDER BY 1")
+            }
+        }
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        try await running(refusing: ["PUT", "PATCH"]) { client in
+            try await eventually("it is told") { await newest(client) == ["a A"] }
+            try await client.conversations.setDraft("draft", in: "a")
+            // One that is there keeps its draft, whatever is refused.
+            try await client.conversations.rename("a", to: "X")
+            try await client.conversations.make("a")
+            try await refused(2, client)
+            try await discard(2, client)
+            #expect(try await drafts(client) == ["a"])
+        }
+        try await running(
+            refusing: ["PUT", "PATCH"],
+            { client in
+                for _ in 0..<2 { try await client.conversations.make("team") }
+                try await client.conversations.rename("team", to: "X")
+                try await client.conversations.setDraft("draft", in: "team")
+            }
+        ) { client in
+            // Those that are discarded count as dead.
+            try await refused(5, client)
+            #expect(await newest(client) == ["a A draft"])
+            try await discard(1, client)
+            #expect(try await drafts(client) == ["a", "team"], "another can be retried")
+            try await discard(1, client)
+            #expect(try await drafts(client) == ["a"])
+        }
+    }
+
     @Test(
         "A leave of one that was only begun here drops its draft when the server has done it",
         arguments: [true, false])
