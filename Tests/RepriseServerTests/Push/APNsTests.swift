@@ -391,7 +391,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "a name of a sender is cut, and an address of a picture that is too long or no https is left out",
+        "a sender's name is cut; a sound's name or a picture's address that is too long is left out",
         .limit("noticeSettings.appearance"))
     func appearance() throws {
         let address = "https://example.org/"
@@ -402,6 +402,11 @@ struct APNsPayloadTests {
         ] {
             let found = try appearance(#"{"picture":"\#(picture)"}"#)
             #expect(found.picture == (isTaken ? picture : nil), "\(picture)")
+        }
+        for (count, isTaken) in [(NoticeAppearance.soundBytes, true), (65, false)] {
+            let sound = String(repeating: "s", count: count)
+            let found = try appearance(#"{"sound":"\#(sound)"}"#)
+            #expect(found.sound == (isTaken ? sound : nil), "\(count)")
         }
         let name = String(repeating: "é", count: NoticeAppearance.senderBytes)
         let sender = try #require(try appearance(#"{"sender":"\#(name)"}"#).sender)
