@@ -32,6 +32,10 @@ extension LimitTable {
                 "tool.chat", "messages that `chat` shows", "\(ChatRoom.shown)",
                 "the newest; the others stay in the journal"),
             Limit(
+                "tool.conversations", "conversations that `/list` of `chat` shows",
+                "\(ChatRoom.listed)",
+                "the newest; `/go` finds the newest \(ConversationLimits.listed)"),
+            Limit(
                 "tool.drawing", "`chat` draws", "every \(ChatKeyboard.frame)",
                 "changes between are drawn together"),
             Limit(
@@ -52,6 +56,9 @@ extension LimitTable {
             Limit(
                 "tool.routes", "routes that `reprise routes` prints",
                 "\(verbatim: "20"), `--limit` up to \(RoutesCommand.most)", "the newest"),
+            Limit(
+                "tool.formsLog", "events that `reprise forms log` prints",
+                "\(verbatim: "20"), `--limit` up to \(FormsLogCommand.most)", "the newest"),
             Limit(
                 "tool.trace",
                 "messages of a channel among which `trace` looks for an id at the server",

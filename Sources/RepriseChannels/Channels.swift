@@ -158,12 +158,6 @@ public final class Channels: AppLifeFollower, Sendable {
     /// to prove that it is alive.
     public func foreground() async { await enter(.foreground)() }
 
-    /// The system has woken the app for work: others do not see its user online.
-    package func woken() {
-        // Else he would be idle until the app ends.
-        if configuration.reportsPhases { presenceWatch.woken() }
-    }
-
     /// As ``foreground()`` for the connection, for work that the system has woken the app for.
     package func connectInBackground() async {
         driver.phases.withLock { $0.append(.foreground) }

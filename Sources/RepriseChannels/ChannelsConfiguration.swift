@@ -44,12 +44,12 @@ extension Channels {
         public var tokenTimeout: Duration = .seconds(30)
         /// Reports whether a network is available; nil: the client always dials.
         public var network: (any NetworkStatus)?
-        /// Whether the client is told when the app is in the foreground and in the background.
+        /// Whether the client is told when the app is in the foreground and in the background, as
+        /// `SystemAppLife` of RepriseApple does.
         ///
-        /// `SystemAppLife` of RepriseApple does so. `RepriseConfiguration.system(server:)` sets
-        /// false on a Mac, whose apps no push launches. Only where it is true does a push or a slot
-        /// that wakes the app leave its user idle.
-        public var reportsPhases = true
+        /// Then its user is idle until the app is in the foreground: the system may have launched
+        /// it unseen, for a push or a slot. True on iOS, tvOS and visionOS, false elsewhere.
+        public var reportsPhases: Bool = Self.isLaunchedUnseen
         /// How long before the end of the granted background time the connection is closed.
         public var backgroundMargin: Duration = .seconds(2)
 
@@ -63,6 +63,14 @@ extension Channels {
 
         /// The defaults.
         public init() {}
+
+        private static var isLaunchedUnseen: Bool {
+            #if os(iOS) || os(tvOS) || os(visionOS)
+                return true
+            #else
+                return false
+            #endif
+        }
 
         package var outbox: OutboxMachine.Settings {
             .init(window: outboxWindow, timeout: inactivity)

@@ -75,12 +75,7 @@ extension Journal {
     package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
 
     /// Discards a dead letter, in the current transaction.
-    package func discard(_ id: EntryID, in db: Database) throws {
-        try db.execute(
-            sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
-            arguments: [id.text])
-        guard db.changesCount == 1 else { throw EntryStore.noDeadLetter(id) }
-    }
+    package func discard(_ id: EntryID, in db: Database) throws { try store.discard(id, in: db) }
 
     /// Looks an entry up in the current transaction or read.
     package static func entry(_ id: EntryID, in db: Database) throws -> Entry? {
@@ -146,6 +141,16 @@ extension EntryStore {
             reason: reason,
             in: db)
         return true
+    }
+
+    func discard(_ id: EntryID, in db: Database) throws {
+        let entry = try Self.entry(id, in: db)
+        try db.execute(
+            sql: "UPDATE entry SET state = 15, payload = x'' WHERE id = ? AND state = 13",
+            arguments: [id.text])
+        guard db.changesCount == 1 else { throw Self.noDeadLetter(id) }
+        guard let entry else { return }
+        for schema in schemas { try schema.discarded(db, entry) }
     }
 
     func retry(_ id: EntryID, in db: Database) throws {

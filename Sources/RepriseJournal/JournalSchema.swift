@@ -39,6 +39,8 @@ public struct JournalSchema: Sendable {
     /// Called in the transaction that records an entry of a kind that ``observes`` names,
     /// whichever way the entry comes.
     package var recorded: Recorded = { _, _, _ in }
+    /// Called in the transaction that discards a dead letter, of any kind.
+    package var discarded: @Sendable (Database, Entry) throws -> Void = { _, _ in }
 
     /// Declares a feature's schema.
     ///

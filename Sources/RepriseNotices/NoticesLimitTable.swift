@@ -105,9 +105,13 @@ extension LimitTable {
                 "\(bytes: PictureFetch.bytes), \(PictureFetch.timeout), PNG or JPEG",
                 "shown without a picture"),
             Limit(
-                "noticeSettings.appearance", "a sender's name; the address of a picture",
-                "\(NoticeAppearance.senderBytes); \(bytes: NoticeAppearance.pictureBytes)",
-                "the name is cut; the picture is left out"),
+                "noticeSettings.appearance",
+                "a sender's name; the address of a picture; a sound's name",
+                """
+                \(NoticeAppearance.senderBytes); \(NoticeAppearance.pictureBytes); \
+                \(bytes: NoticeAppearance.soundBytes)
+                """,
+                "the name is cut; picture and sound are left out"),
             Limit(
                 "noticeSettings.activeElsewhere",
                 "a device that saw its person read elsewhere makes no sound, if he wants that",

@@ -310,6 +310,31 @@ struct ChatTests {
     }
 
     @Test(
+        "/list shows the newest nine, /go leads to one by its title", .limit("tool.conversations"))
+    func lists() async throws {
+        let scene = try await ChatScene()
+        for number in 1...10 {
+            let made = try await Tool.run(
+                "channels", "c\(number)", "--title", "Title \(number)", "--as", "bob", "--server",
+                scene.server.url)
+            #expect(made.status == 0, "\(made.error)")
+        }
+        let bob = try PseudoTerminal(["chat", "c10"] + scene.arguments("bob").dropFirst(2))
+        try await bob.wait("the server has told the last one") {
+            $0.contains { $0.hasPrefix("Title 10 · ") }
+        }
+        bob.type("/list\r")
+        try await bob.wait("they are listed") {
+            $0.contains { $0.contains("* Title 10 (c10): nothing yet") }
+        }
+        #expect(bob.text.contains("Title 2 (c2): ") && !bob.text.contains("Title 1 (c1): "))
+        bob.type("/go Title 1\r")
+        try await bob.wait("it is there") { $0.contains { $0.hasPrefix("Title 1 · ") } }
+        bob.type("\u{4}")
+        #expect(await bob.end() == 0)
+    }
+
+    @Test(
         "what makes no sense is refused in one line",
         arguments: [
             ["chat"], ["chat", "team", "--as", "ada", "--title", "x"],

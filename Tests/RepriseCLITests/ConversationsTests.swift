@@ -278,7 +278,8 @@ struct ConversationsTests {
             },
             { client in
                 try await begin("team", at: server.url)
-                try await eventually("it rings", within: .seconds(20)) {
+                // The device is connected: no push, and no poll.
+                try await eventually("it rings", within: .seconds(5)) {
                     phone.delivered.contains { $0.request.content.body == "hello" }
                 }
                 #expect(phone.delivered.count == 1, "nothing rings for the directory")

@@ -51,8 +51,15 @@ struct ForeignTextTests {
         let options = ["--as", "ada", "--server", scene.server.url]
         let refused = try await Tool.run(["channels", "team", "--title", Self.hostile] + options)
         #expect(refused.status == 65, "\(refused)")
-        let made = try await Tool.run(["channels", "team", "--title", "漢"] + options)
+        // Marks, which Hebrew and Arabic need, are taken.
+        let marked = "漢א\u{200f}\u{200e}\u{61c}!"
+        let made = try await Tool.run(["channels", "team", "--title", marked] + options)
         #expect(made.status == 0, "\(made.error)")
+        let table = try await Tool.run(["channels"] + options)
+        #expect(table.output.contains("漢א"), "\(table.output)")
+        #expect(Self.obeyed(table.output).isEmpty, "\(table.output)")
+        let json = try await Tool.run(["channels", "--json"] + options)
+        #expect(json.output.contains(#""漢א\u200f\u200e\u061c!""#), "\(json.output)")
         // One that a former version has stored.
         var settings = Configuration()
         settings.busyMode = .timeout(20)

@@ -101,6 +101,29 @@ struct FormsLogTests {
         #expect((objects[1]["decisions"] as? [[String: Any]])?.first?["until"] is NSNull)
     }
 
+    @Test("the newest 20 events are printed, or as many as --limit says", .limit("tool.formsLog"))
+    func limit() async throws {
+        let folder = try TemporaryFolder()
+        let events = (1...21).map {
+            Self.event("e\($0)", "n\($0)", state: 10, reason: nil, at: Int64($0))
+        }
+        let journal = try await Self.journal(folder, events.joined())
+        func names(_ options: String...) async throws -> [String] {
+            let log = try await Tool.run(
+                ["forms", "log", "--journal", journal, "--json"] + options)
+            return try log.lines.map { line -> String in
+                let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                return (object as? [String: Any])?["event"] as? String ?? ""
+            }
+        }
+        let newest = (2...21).reversed().map { "n\($0)" }
+        #expect(try await names() == newest)
+        #expect(try await names("--limit", "2") == ["n21", "n20"])
+        #expect(try await names("--limit", "1000").count == 21)
+        let more = try await Tool.run("forms", "log", "--journal", journal, "--limit", "1001")
+        #expect(more.status == 64)
+    }
+
     @Test("a journal without events says so, and a folder without a journal ends with 65")
     func nothing() async throws {
         let folder = try TemporaryFolder()

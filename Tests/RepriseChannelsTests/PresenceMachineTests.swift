@@ -98,19 +98,17 @@ struct PresenceMachineTests {
         #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
     }
 
-    @Test("an app that the system has woken is idle, until it says that it is in the foreground")
-    func woken() {
-        var machine = PresenceMachine()
-        #expect(machine.woken() == [])
+    @Test("an app that reports its phases is idle until it says that it is in the foreground")
+    func launched() {
+        var machine = PresenceMachine(isInBackground: true)
+        #expect(machine.dialed() == true)
         #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
         #expect(machine.phaseChanged(isInBackground: false) == [.send(.presence(.online))])
-        #expect(machine.woken() == [])
     }
 
     @Test("a device whose hello said that it is idle says after the welcome what it is by then")
     func usedMeanwhile() {
-        var machine = PresenceMachine()
-        _ = machine.woken()
+        var machine = PresenceMachine(isInBackground: true)
         #expect(machine.dialed() == true)
         #expect(machine.phaseChanged(isInBackground: false) == [])
         #expect(machine.connected(isOffered: true) == [.send(.presence(.online))])

@@ -25,6 +25,7 @@ struct RefusedConversationTests {
         let server: MemoryServer
         let refused: Set<String>
         let accepted: Set<String>
+        let refusal: Int
 
         func exchange(
             _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
@@ -34,20 +35,24 @@ struct RefusedConversationTests {
             guard refused.union(accepted).contains(request.method),
                 ["/v1/archive/", "/v1/channels/", "/v1/direct/"].contains(where: path.hasPrefix)
             else { return try await server.exchange(request, head: head, chunk: chunk) }
-            let status = refused.contains(request.method) ? 403 : 204
+            let status = refused.contains(request.method) ? refusal : 204
             try await head(HTTPHead(status: status, headers: [:]))
         }
     }
 
     /// Runs a client; what `prepare` changes waits until then.
     private func running(
-        refusing refused: Set<String>, accepting accepted: Set<String> = [],
+        refusing refused: Set<String>, with refusal: Int = 403,
+        accepting accepted: Set<String> = [],
         _ prepare: (RepriseClient) async throws -> Void = { _ in },
         _ body: (RepriseClient) async throws -> Void
     ) async throws {
         try await server.running(
             in: folder,
-            { $0.transport = Answering(server: server, refused: refused, accepted: accepted) },
+            {
+                $0.transport = Answering(
+                    server: server, refused: refused, accepted: accepted, refusal: refusal)
+            },
             prepare, body)
     }
 
@@ -264,6 +269,47 @@ struct RefusedConversationTests {
         }
     }
 
+    @Test("A draft of one that the server refuses goes when the last refusal of it is discarded")
+    func discarded() async throws {
+        func discard(_ count: Int, _ client: RepriseClient) async throws {
+            for dead in try await client.journal.deadLetters().prefix(count) {
+                try await client.journal.discard(dead.id)
+            }
+        }
+        func drafts(_ client: RepriseClient) async throws -> [String] {
+            try await client.journal.read {
+                try String.fetchAll($0, sql: "SELECT channel FROM channelsDraft ORDER BY 1")
+            }
+        }
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        try await running(refusing: ["PUT", "PATCH"]) { client in
+            try await eventually("it is told") { await newest(client) == ["a A"] }
+            try await client.conversations.setDraft("draft", in: "a")
+            // One that is there keeps its draft, whatever is refused.
+            try await client.conversations.rename("a", to: "X")
+            try await client.conversations.make("a")
+            try await refused(2, client)
+            try await discard(2, client)
+            #expect(try await drafts(client) == ["a"])
+        }
+        try await running(
+            refusing: ["PUT", "PATCH"],
+            { client in
+                for _ in 0..<2 { try await client.conversations.make("team") }
+                try await client.conversations.rename("team", to: "X")
+                try await client.conversations.setDraft("draft", in: "team")
+            }
+        ) { client in
+            // Those that are discarded count as dead.
+            try await refused(5, client)
+            #expect(await newest(client) == ["a A draft"])
+            try await discard(1, client)
+            #expect(try await drafts(client) == ["a", "team"], "another can be retried")
+            try await discard(1, client)
+            #expect(try await drafts(client) == ["a"])
+        }
+    }
+
     @Test(
         "A leave of one that was only begun here drops its draft when the server has done it",
         arguments: [true, false])
@@ -354,6 +400,28 @@ struct RefusedConversationTests {
         ) { client in
             try await refused(3, client)
             #expect(await newest(client) == ["a A"], "and the end of it")
+        }
+    }
+
+    @Test("A rename that a former server does not know says what to do, and is retried after it")
+    func formerServer() async throws {
+        try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
+        try await running(refusing: ["PATCH"], with: 405) { client in
+            try await eventually("it is told") { await newest(client) == ["a A"] }
+            try await client.conversations.rename("a", to: "X")
+            try await refused(1, client)
+            #expect(await newest(client) == ["a A"])
+            let reason = try await client.journal.deadLetters().first?.reason ?? ""
+            #expect(reason.hasSuffix(" Upgrade the server, then retry this."), "\(reason)")
+        }
+        try await running(refusing: [], accepting: ["PATCH"]) { client in
+            for dead in try await client.journal.deadLetters() {
+                try await client.journal.retry(dead.id)
+            }
+            try await eventually("it is done") {
+                let ledger = try await client.ledger()
+                return ledger.pending == 0 && ledger.outcomes[.dead] ?? 0 == 0
+            }
         }
     }
 

@@ -165,6 +165,7 @@ struct NoticesApp: Sendable {
         configuration.notices = notices
         configuration.journal.timekeeper = phone.timekeeper
         configuration.channels.timekeeper = phone.timekeeper
+        configuration.channels.reportsPhases = true
         return configuration
     }
 }

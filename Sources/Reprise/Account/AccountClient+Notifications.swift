@@ -82,7 +82,6 @@ extension AccountClient: NotificationHandler {
     /// Keeps the connection open during work that the system has woken the app for, and closes it
     /// again.
     private func whileAwake(_ body: () async -> Void) async {
-        channels.woken()
         guard await channels.isAsleep else {
             await channels.reconnect()
             return await body()

@@ -104,7 +104,9 @@ struct ConversationCalls: Sendable {
         let answer = try await server.ask(
             call.method, call.path, call.body, ifMatch: call.condition)
         if case .refused(let status, let words) = answer {
-            throw Refusal(words: "The server has refused it (\(status)): \(words)")
+            // A former server has no PATCH, and its PUT would undo what others change meanwhile.
+            let remedy = status == 405 ? " Upgrade the server, then retry this." : ""
+            throw Refusal(words: "The server has refused it (\(status)): \(words)\(remedy)")
         }
     }
 

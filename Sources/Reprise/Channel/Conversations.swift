@@ -144,7 +144,8 @@ public struct Conversations: Sendable {
     /// device alone, until the app removes it, or the user has left the conversation from here.
     ///
     /// It stays where a conversation is gone for another reason, or the server refuses to begin it,
-    /// and is there when the conversation is; unless its place is needed.
+    /// and is there when the conversation is; unless that refusal is discarded, or its place is
+    /// needed.
     ///
     /// - Parameters:
     ///   - text: at most 16,384 bytes; nil or empty: nothing.

@@ -186,7 +186,6 @@ extension RepriseClient {
         guard let account = try? await accounts.opened().current else {
             return await slot.complete(success: false)
         }
-        account.channels.woken()
         if slot.id == configuration.chains?.slotID, let chains = account.chains {
             await chains.slot(slot)
         } else if slot.id == configuration.reminders?.refreshTask, let reminders = account.reminders

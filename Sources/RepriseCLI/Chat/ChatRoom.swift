@@ -8,6 +8,8 @@ import RepriseWire
 actor ChatRoom {
     /// How many messages are shown.
     static let shown = 200
+    /// How many conversations are listed.
+    static let listed = 9
     /// How often it looks whether the server has refused something, while a change waits.
     private static let look = Duration.milliseconds(200)
 
@@ -237,7 +239,7 @@ actor ChatRoom {
 extension ChatRoom {
     /// Those with the newest messages.
     private func list() async throws -> [String] {
-        let all = try await channels.conversations(newest: 9)
+        let all = try await channels.conversations(newest: Self.listed)
         guard !all.isEmpty else {
             return ["You are a member of no channel that this server tells of."]
         }

@@ -19,7 +19,7 @@ actor ChannelsDriver {
     private let dialer: any SocketDialer
     private let readers: Readers
     let presence: Presence
-    let presenceWatch = PresenceWatch()
+    let presenceWatch: PresenceWatch
     let connectionStates: StateBroadcaster<ConnectionState>
     let configuration: Channels.Configuration
     /// Phases of the app that the machine has not taken yet, in order.
@@ -62,6 +62,7 @@ actor ChannelsDriver {
         self.readers = readers
         self.presence = presence
         self.configuration = configuration
+        presenceWatch = PresenceWatch(isInBackground: configuration.reportsPhases)
         alarm = Alarm(configuration.timekeeper)
         outbox = OutboxDriver(changeNotifier: readers.changeNotifier, configuration: configuration)
         connectionStates = states

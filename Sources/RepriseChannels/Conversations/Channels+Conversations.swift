@@ -141,11 +141,18 @@ extension Channels {
     private static func lastWaiting(
         _ verbs: Set<ConversationChange.Verb>, in channel: ChannelName, _ db: Database
     ) throws -> ConversationChange? {
+        try last(verbs, in: channel, where: "lane IS NOT NULL AND state < 10", db)
+    }
+
+    private static func last(
+        _ verbs: Set<ConversationChange.Verb>, in channel: ChannelName, where condition: String,
+        _ db: Database
+    ) throws -> ConversationChange? {
         let payloads = try Data.fetchCursor(
             db,
             sql: """
                 SELECT payload FROM entry
-                WHERE kind = ? AND lane = ? AND lane IS NOT NULL AND state < 10 ORDER BY seq DESC
+                WHERE kind = ? AND lane = ? AND \(condition) ORDER BY seq DESC
                 """, arguments: [conversationKind.name, channel.text])
         while let payload = try payloads.next() {
             let change = try? ForeignJSON.decode(ConversationChange.self, from: Array(payload))
@@ -196,6 +203,18 @@ extension Channels {
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and the journal's errors.
     package func discard(refused id: EntryID) async throws { try await journal.discard(id) }
 
+    /// A dead letter was given up: with the beginning of a conversation that is not there goes its
+    /// draft, unless another refused one can bring both back.
+    static func discarded(_ entry: Entry, _ db: Database) throws {
+        let beginnings: Set<ConversationChange.Verb> = [.make, .direct]
+        guard entry.kind == conversationKind.name,
+            let change = try? ForeignJSON.decode(ConversationChange.self, from: entry.payload),
+            beginnings.contains(change.verb), let channel = try? ChannelName(change.channel),
+            try last(beginnings, in: channel, where: "state = 13", db) == nil
+        else { return }
+        try ConversationRows.dropDraft(ofAbsent: channel, db)
+    }
+
     /// The server has done a change.
     package func done(_ change: ConversationChange) async throws {
         guard [.make, .direct, .leave].contains(change.verb) else { return }
@@ -239,7 +258,8 @@ extension Channels {
     /// app removes it, or the user has left the conversation from here.
     ///
     /// It stays where a conversation is gone for another reason, or the server refuses to begin it,
-    /// and is there when the conversation is; unless its place is needed.
+    /// and is there when the conversation is; unless that refusal is discarded, or its place is
+    /// needed.
     ///
     /// - Parameters:
     ///   - text: at most 16,384 bytes; nil or empty: nothing.

@@ -259,6 +259,16 @@ enum ConversationRows {
             arguments: [channel.text])
     }
 
+    /// One that the server refused to begin is given up.
+    static func dropDraft(ofAbsent channel: ChannelName, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM channelsDraft WHERE channel = ?1 AND NOT EXISTS
+                    (SELECT 1 FROM channelsConversation WHERE channel = ?1)
+                """,
+            arguments: [channel.text])
+    }
+
     /// Whether another draft fits; where it does not, those without a conversation go first.
     static func hasRoom(forDraftIn channel: ChannelName, _ db: Database) throws -> Bool {
         func hasRoom() throws -> Bool {

@@ -31,15 +31,16 @@ package struct PresenceMachine: Sendable {
     private var isConnected = false
     private var isOffered = false
     private var isIdle = false
-    /// Nil: the app has not said so.
-    private var isInBackground: Bool?
+    private var isInBackground: Bool
     /// As the server was told on this connection; nil: by its hello, which a former one ignores.
     private var toldIdle: Bool? = false
     /// Whether the hello of this connection says that the device is not in use.
     private var greetsIdle = false
     private var asked: [ClientFrame.Watch] = []
 
-    package init() {}
+    /// - Parameter isInBackground: whether the app is, as long as it has not said where it is: the
+    ///   system may have launched it unseen.
+    package init(isInBackground: Bool = false) { self.isInBackground = isInBackground }
 
     // MARK: The connection
 
@@ -128,13 +129,6 @@ package struct PresenceMachine: Sendable {
         return tell()
     }
 
-    /// The system has woken the app for work: if it has not said where it is, it is in the
-    /// background.
-    package mutating func woken() -> [Action] {
-        isInBackground = isInBackground ?? true
-        return tell()
-    }
-
     /// What is known for a look.
     package func presence(of name: ChannelName, _ names: Set<UserID>?) -> ChannelPresence {
         guard isConnected else { return .unknown }
@@ -152,8 +146,8 @@ package struct PresenceMachine: Sendable {
 
     // MARK: -
 
-    /// Whether the device is not in use, as far as the app has said so.
-    private var isUnused: Bool { isIdle || isInBackground == true }
+    /// Whether the device is not in use.
+    private var isUnused: Bool { isIdle || isInBackground }
 
     private var showAll: [Action] { channels.keys.sorted().map { .show($0) } }
 

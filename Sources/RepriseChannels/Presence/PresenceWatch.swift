@@ -11,13 +11,17 @@ final class PresenceWatch: Sendable {
     }
 
     private struct State {
-        var machine = PresenceMachine()
+        var machine: PresenceMachine
         var frameSender: FrameSender?
         var looks: [Int: Look] = [:]
         var lastID = 0
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(isInBackground: Bool) {
+        state = Mutex(State(machine: PresenceMachine(isInBackground: isInBackground)))
+    }
 
     // MARK: From the connection
 
@@ -47,8 +51,6 @@ final class PresenceWatch: Sendable {
     func phaseChanged(isInBackground: Bool) {
         change { $0.machine.phaseChanged(isInBackground: isInBackground) }
     }
-
-    func woken() { change { $0.machine.woken() } }
 
     func watch(_ channel: ChannelName, _ names: Set<UserID>?) -> AsyncStream<ChannelPresence> {
         let (stream, observer) = AsyncStream.makeStream(

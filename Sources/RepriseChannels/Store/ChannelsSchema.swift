@@ -14,7 +14,7 @@ extension Channels {
     /// - Parameter retention: how long messages stay after their readers have finished them.
     /// - Returns: the tables, for `Journal.open`.
     public static func schema(keeping retention: MessageRetention) -> JournalSchema {
-        JournalSchema(
+        var schema = JournalSchema(
             name: "channels",
             migrations: [
                 { db in try db.execute(sql: ChannelsTables.first) },
@@ -46,6 +46,8 @@ extension Channels {
                             -4_000_000_000_000_000_000)
                     ])
             })
+        schema.discarded = { db, entry in try discarded(entry, db) }
+        return schema
     }
 }
 

@@ -22,10 +22,6 @@
             configuration.webViews = WKWebViews()
             configuration.deviceStatus = SystemDeviceStatus()
             configuration.channels.network = SystemNetwork()
-            // `SystemAppLife` reports them.
-            #if !canImport(UIKit) || os(watchOS)
-                configuration.channels.reportsPhases = false
-            #endif
             #if canImport(BackgroundTasks) && canImport(UIKit)
                 configuration.scheduler = SystemBackgroundScheduler()
             #endif

@@ -105,8 +105,10 @@ package enum PushText {
             || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
+    /// Whether it begins or ends a change of direction.
+    ///
+    /// A mark (LRM, RLM, ALM) acts on what is beside it as a letter does, and stays.
     private static func isDirection(_ scalar: Unicode.Scalar) -> Bool {
         (0x202a...0x202e).contains(scalar.value) || (0x2066...0x2069).contains(scalar.value)
-            || scalar.value == 0x200e || scalar.value == 0x200f || scalar.value == 0x061c
     }
 }

@@ -62,17 +62,13 @@ struct PeoplePresenceTests {
 
         init(_ server: PeopleServer) { self.server = server }
 
-        /// Opens one that the system has woken for work.
-        func wake(_ user: UserID, reportsPhases: Bool = true) async throws -> PersonsDevice {
-            let device = try await PersonsDevice.open(server, user, reportsPhases: reportsPhases)
-            all.withLock { $0.append(device) }
-            device.reprise.channels.woken()
-            try await device.start()
-            return device
+        /// Opens one whose app has not said yet that it is in the foreground, where it does.
+        func launch(_ user: UserID) async throws -> PersonsDevice {
+            try await open(user, reportsPhases: true)
         }
 
-        func open(_ user: UserID) async throws -> PersonsDevice {
-            let device = try await PersonsDevice.open(server, user)
+        func open(_ user: UserID, reportsPhases: Bool = false) async throws -> PersonsDevice {
+            let device = try await PersonsDevice.open(server, user, reportsPhases: reportsPhases)
             all.withLock { $0.append(device) }
             try await device.start()
             try await becomes("\(user) is connected", true) { await device.isConnected }
@@ -106,8 +102,8 @@ struct PeoplePresenceTests {
         }
     }
 
-    @Test("an app that a push wakes is idle, and leaves when its user was there last as it was")
-    func woken() async throws {
+    @Test("an app that a push launches is idle, and leaves when its user was there last as it was")
+    func launched() async throws {
         try await room { server, devices in
             let phone = try await devices.open(ada)
             let look = Look(try phone.channel("room").presence)
@@ -117,22 +113,16 @@ struct PeoplePresenceTests {
             try await becomes("he is gone", ["bob": "offline"]) { look.states }
             let seen = try #require(look.seen(bob))
             let count = look.all.count
-            let tablet = try await devices.wake(bob)
-            try await becomes("a push wakes it", ["bob": "idle"]) { look.states }
+            let tablet = try await devices.launch(bob)
+            try await becomes("a push launches it", ["bob": "idle"]) { look.states }
             await tablet.stop()
             try await becomes("it is frozen", ["bob": "offline"]) { look.states }
             #expect(look.seen(bob) == seen)
             #expect(look.all.dropFirst(count).allSatisfy { $0.users[bob]?.state != .online })
-        }
-    }
-
-    @Test("where the app's phases are not reported, a push that wakes it says nothing of its user")
-    func wokenWithoutPhases() async throws {
-        try await room { server, devices in
-            let phone = try await devices.open(ada)
-            let look = Look(try phone.channel("room").presence)
-            _ = try await devices.wake(bob, reportsPhases: false)
-            try await becomes("Bob is there", ["bob": "online"]) { look.states }
+            let pad = try await devices.launch(bob)
+            try await becomes("so is another", ["bob": "idle"]) { look.states }
+            await pad.reprise.channels.foreground()
+            try await becomes("he opens it", ["bob": "online"]) { look.states }
         }
     }
 

@@ -16,7 +16,7 @@ final class PersonsDevice: Sendable {
     private let ending = Mutex<RepriseError?>(nil)
 
     static func open(
-        _ server: PeopleServer, _ user: UserID, reportsPhases: Bool = true,
+        _ server: PeopleServer, _ user: UserID, reportsPhases: Bool = false,
         tokens: (@Sendable (TokenRequest) async throws -> AccessToken)? = nil
     ) async throws -> PersonsDevice {
         let folder = try TemporaryFolder()

@@ -201,6 +201,7 @@ struct DirectoryTests {
         ] as [(String, String?)] {
             await expectError(.malformed) { try await set(name, picture) }
         }
+        #expect(try await set("א\u{200f}\u{200e}\u{61c}"))
         #expect(
             try await set(
                 String(repeating: "x", count: 128), "https://" + String(repeating: "x", count: 504))

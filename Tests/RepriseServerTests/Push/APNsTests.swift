@@ -351,10 +351,12 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "no change of direction leaves the text, and none is in a title", .limit("push.directions"))
+        "no change of direction leaves the text, and none is in a title; marks stay in both",
+        .limit("push.directions"))
     func directions() throws {
-        let (_, alert) = try json("\u{202e}evil\u{200f}", "a\u{202e}b\u{2067}c\u{202c}")
-        #expect(alert["title"] == "evil")
+        let (_, alert) = try json(
+            "\u{202e}\u{2066}evil\u{200e}\u{200f}\u{61c}", "a\u{202e}b\u{2067}c\u{202c}")
+        #expect(alert["title"] == "evil\u{200e}\u{200f}\u{61c}")
         #expect(alert["body"] == "a\u{202e}b\u{2067}c\u{2069}\u{202c}")
         let (_, deep) = try json("x", String(repeating: "\u{202e}", count: 4_000))
         #expect((deep["body"] ?? "").unicodeScalars.count == 16)
@@ -389,7 +391,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "a name of a sender is cut, and an address of a picture that is too long or no https is left out",
+        "a sender's name is cut; a sound's name or a picture's address that is too long is left out",
         .limit("noticeSettings.appearance"))
     func appearance() throws {
         let address = "https://example.org/"
@@ -400,6 +402,11 @@ struct APNsPayloadTests {
         ] {
             let found = try appearance(#"{"picture":"\#(picture)"}"#)
             #expect(found.picture == (isTaken ? picture : nil), "\(picture)")
+        }
+        for (count, isTaken) in [(NoticeAppearance.soundBytes, true), (65, false)] {
+            let sound = String(repeating: "s", count: count)
+            let found = try appearance(#"{"sound":"\#(sound)"}"#)
+            #expect(found.sound == (isTaken ? sound : nil), "\(count)")
         }
         let name = String(repeating: "é", count: NoticeAppearance.senderBytes)
         let sender = try #require(try appearance(#"{"sender":"\#(name)"}"#).sender)
