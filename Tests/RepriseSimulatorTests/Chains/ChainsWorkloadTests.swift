@@ -28,8 +28,7 @@ struct ChainsWorkloadTests {
             96_000_021_198, 96_000_040_816, 96_000_061_399, 96_000_080_361,
         ])
     func formerly(seed: UInt64) {
-        let outcome = workload.run(workload.schedule(seed: seed))
-        #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
+        workload.expectHolds([seed])
     }
 
     @Test(

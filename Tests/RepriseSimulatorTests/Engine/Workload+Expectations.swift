@@ -2,16 +2,40 @@ import RepriseSimulator
 import Testing
 
 extension Workload {
-    /// Fails the test for each seed that violates an invariant.
+    /// Fails the test at the first seed that violates an invariant, with the smallest run that does.
     func expectHolds(
-        _ seeds: some Sequence<UInt64>, sourceLocation: SourceLocation = #_sourceLocation
+        _ seeds: some Sequence<UInt64>, on tier: Tier = .model,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) {
         for seed in seeds {
-            let violation = run(schedule(seed: seed)).violation
-            #expect(
-                violation == nil, "seed \(seed): \(String(describing: violation))",
-                sourceLocation: sourceLocation)
+            guard let found = detection(seeds: seed..<seed + 1, tier: tier) else { continue }
+            let replay = found.replay(of: self, tier: tier)
+            return record(found.violation, seed, replay, found.lines, sourceLocation)
         }
+    }
+
+    /// Fails the test if the schedule violates an invariant.
+    func expectHolds(
+        _ schedule: FaultSchedule, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let outcome = run(schedule, isTracing: true)
+        guard let violation = outcome.violation else { return }
+        let options = schedule.options(reducedFrom: self.schedule(seed: schedule.seed))
+        record(
+            violation, schedule.seed, "reprise-lab simulate --workload \(name) \(options)",
+            outcome.lines, sourceLocation)
+    }
+
+    private func record(
+        _ violation: Violation, _ seed: UInt64, _ replay: String, _ lines: [TraceLine],
+        _ sourceLocation: SourceLocation
+    ) {
+        Issue.record(
+            """
+            \(name), seed \(seed): \(violation)
+            Replay: \(replay)
+            \(lines.timeline().joined(separator: "\n"))
+            """, sourceLocation: sourceLocation)
     }
 
     /// Fails the test where no seed shows that a wrong driver violates this invariant, or 21 show

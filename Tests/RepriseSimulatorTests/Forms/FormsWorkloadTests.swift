@@ -12,53 +12,45 @@ struct FormsWorkloadTests {
         "no seed violates an invariant: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
     )
     func honest() {
-        let detection = workload.detection(seeds: 1..<41)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        workload.expectHolds(1..<41)
     }
 
     @Test("who dies before it hears of leave that is durable has an event in doubt (seed 902)")
     func unheardLeave() {
         let schedule = large.schedule(seed: 902).reduced(messages: 14, faults: [0])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test("a page that hangs once it has said that an event waits is replaced (seed 109)")
     func silent() {
         let schedule = large.schedule(seed: 109).reduced(faults: [1, 3, 4, 6, 8])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test(
         "an event whose time is up, and which comes as a page becomes ready, comes in its order",
         arguments: [770_000_042, 990_000_112, 123_000_789, 234_000_960, 345_000_602])
     func releasedInOrder(seed: UInt64) {
-        let violation = large.run(large.schedule(seed: seed)).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds([seed])
     }
 
     @Test("an event that was dispatched before another goes back for its order does so too")
     func dispatchedBeforeClosing() {
         let schedule = workload.schedule(seed: 771_001_178).reduced(messages: 53, faults: [0])
-        let violation = workload.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        workload.expectHolds(schedule)
     }
 
     @Test("a page of former times that hangs with an event that waits is replaced (seed 456000255)")
     func silentKeeper() {
         let schedule = large.schedule(seed: 456_000_255).reduced(messages: 66, faults: [2, 4])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test("a change of company that had to be asked for again also ends what came meanwhile")
     func changedLater() {
         let schedule = workload.schedule(seed: 95_000_133_044).reduced(
             messages: 43, faults: [2, 3])
-        let violation = workload.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        workload.expectHolds(schedule)
     }
 
     @Test(
@@ -88,9 +80,7 @@ struct FormsWorkloadTests {
 
     @Test("no seed violates an invariant where forms have audiences, pasts and quiet times")
     func conditionsHold() {
-        let detection = targeting.detection(seeds: 1..<21)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        targeting.expectHolds(1..<21)
     }
 
     @Test(
@@ -123,12 +113,7 @@ struct FormsWorkloadTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         for workload in [workload, targeting] {
-            for seed: UInt64 in 1..<3 {
-                let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-                #expect(
-                    outcome.violation == nil,
-                    "\(workload.name), seed \(seed): \(String(describing: outcome.violation))")
-            }
+            workload.expectHolds(1..<3, on: .compared(folder))
         }
     }
 }

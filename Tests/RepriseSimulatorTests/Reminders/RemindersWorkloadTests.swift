@@ -10,9 +10,7 @@ struct RemindersWorkloadTests {
         "no seed violates an invariant: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
     )
     func honest() {
-        let detection = workload.detection(seeds: 1..<31)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        workload.expectHolds(1..<31)
     }
 
     @Test(
@@ -24,8 +22,7 @@ struct RemindersWorkloadTests {
             97_000_010_008, 97_000_024_570,
         ])
     func formerly(seed: UInt64) {
-        let detection = workload.detection(seeds: seed..<seed + 1)
-        #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
+        workload.expectHolds([seed])
     }
 
     @Test(
@@ -85,10 +82,6 @@ struct RemindersWorkloadTests {
             "reprise-reminders-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<4 {
-            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        workload.expectHolds(1..<4, on: .compared(folder))
     }
 }
