@@ -57,7 +57,7 @@ extension Workload {
             lines: simulation.lines)
     }
 
-    /// Looks for a schedule that breaks a promise.
+    /// Looks for a schedule that violates an invariant.
     ///
     /// - Returns: the first one, shrunk, and how many were tried; nil if none of the seeds does.
     package func detection(
@@ -68,7 +68,7 @@ extension Workload {
             let outcome = run(whole, mutation: mutation, tier: tier)
             guard let violation = outcome.violation else { continue }
             let shrunk = Shrinker(workload: self, mutation: mutation, tier: tier)
-                .shrink(whole, violation.promise)
+                .shrink(whole, violation.invariant)
             let traced = run(shrunk, mutation: mutation, tier: tier, isTracing: true)
             return Detection(
                 tried: Int(seed - seeds.lowerBound) + 1, whole: whole, shrunk: shrunk,
@@ -107,15 +107,15 @@ package struct Shrinker<W: Workload> {
     /// How many runs it may cost.
     package var budget = 300
 
-    /// The smallest schedule found that still violates `promise`.
-    package func shrink(_ schedule: FaultSchedule, _ promise: Promise) -> FaultSchedule {
+    /// The smallest schedule found that still violates `invariant`.
+    package func shrink(_ schedule: FaultSchedule, _ invariant: Invariant) -> FaultSchedule {
         var best = schedule
         var left = budget
         func fails(_ candidate: FaultSchedule) -> Bool {
             guard left > 0, candidate != best else { return false }
             left -= 1
             let outcome = workload.run(candidate, mutation: mutation, tier: tier)
-            return outcome.violation?.promise == promise
+            return outcome.violation?.invariant == invariant
         }
         var isSmaller = true
         while isSmaller, left > 0 {

@@ -52,7 +52,7 @@ struct BaselineTests {
     @Test("Every baseline has a control")
     func controls() { #expect(Baseline.all.allSatisfy { $0.control != nil }) }
 
-    @Test("A detection replays: the same schedule breaks the same promise at the same moment")
+    @Test("A detection replays: the same schedule violates the same invariant at the same moment")
     func replays() throws {
         let baseline = try #require(Baseline.named("000-at-its-best"))
         let detection = try #require(baseline.detect(choosingFrom: 1))

@@ -16,12 +16,12 @@ struct ChainSchedulesWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainRunApart, Promise.once), (.chainReadingForgotten, .once),
+            (Mutation.chainRunApart, Invariant.once), (.chainReadingForgotten, .once),
             (.chainCalendarUnheard, .alive), (.chainZoneUnheard, .alive),
             (.chainTimeUnchecked, .released),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
-        workload.expectDetected(mutation, promise, in: 1..<81)
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
+        workload.expectDetected(mutation, invariant, in: 1..<81)
     }
 
     @Test("the same schedule is the same run, line by line")

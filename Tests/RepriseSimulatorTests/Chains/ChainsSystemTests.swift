@@ -18,13 +18,13 @@ struct ChainsSystemTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainTimeUnheeded, Promise.released), (.chainSlotUnasked, .alive),
+            (Mutation.chainTimeUnheeded, Invariant.released), (.chainSlotUnasked, .alive),
             (.chainInterruptedEnds, .alive), (.chainFileAfterRow, .recorded),
             (.chainFilesStay, .bounded), (.chainSweepTakesNewest, .recorded),
             (.chainDamageOverlooked, .alive),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
-        workload.expectDetected(mutation, promise, in: 1..<81)
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
+        workload.expectDetected(mutation, invariant, in: 1..<81)
     }
 
     @Test("a schedule is the one of `chains` with its seed")

@@ -34,7 +34,7 @@ struct ChainsWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainStepBeforeOutcome, Promise.order, 4),
+            (Mutation.chainStepBeforeOutcome, Invariant.order, 4),
             (.chainIntentsApart, .recorded, 40), (.chainKeyPerAttempt, .once, 4),
             (.chainStepAfterAny, .acknowledged, 2), (.chainFailedForgotten, .recorded, 4),
             (.chainCancelForgetsRunning, .once, 5), (.chainUndoInOrderOfStart, .order, 11),
@@ -46,12 +46,12 @@ struct ChainsWorkloadTests {
             (.chainResultUnshown, .alive, 2),
             (.chainProgressUnbounded, .bounded, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {
         // The seeds before it have nothing that shows it.
         for seed in UInt64(first)..<UInt64(first) + 20 {
             let outcome = workload.run(workload.schedule(seed: seed), mutation: mutation)
             if let violation = outcome.violation {
-                #expect(violation.promise == promise, "seed \(seed): \(violation)")
+                #expect(violation.invariant == invariant, "seed \(seed): \(violation)")
                 return
             }
         }

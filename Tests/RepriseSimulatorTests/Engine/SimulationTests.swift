@@ -124,7 +124,7 @@ struct SimulationTests {
         func again() { simulation.after(.zero) { again() } }
         again()
         simulation.run(until: .seconds(1))
-        #expect(simulation.violation?.promise == .alive)
+        #expect(simulation.violation?.invariant == .alive)
     }
 
     @Test("what a killed life had asked for never happens, and what a frozen one had comes late")

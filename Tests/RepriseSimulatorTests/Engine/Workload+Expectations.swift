@@ -2,7 +2,8 @@ import RepriseSimulator
 import Testing
 
 extension Workload {
-    /// Fails the test at the first seed that violates an invariant, with the smallest run that does.
+    /// Fails the test at the first seed that violates an invariant; prints the smallest run that
+    /// does, and how to replay it.
     func expectHolds(
         _ seeds: some Sequence<UInt64>, on tier: Tier = .model,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -41,19 +42,19 @@ extension Workload {
     /// Fails the test where no seed shows that a wrong driver violates this invariant, or 21 show
     /// that it violates others.
     func expectDetected(
-        _ mutation: Mutation, _ promise: Promise, in seeds: Range<UInt64>,
+        _ mutation: Mutation, _ invariant: Invariant, in seeds: Range<UInt64>,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        var found: [Promise] = []
+        var found: [Invariant] = []
         for seed in seeds where found.count <= 20 {
             guard let violation = run(schedule(seed: seed), mutation: mutation).violation else {
                 continue
             }
-            if violation.promise == promise { return }
-            found.append(violation.promise)
+            if violation.invariant == invariant { return }
+            found.append(violation.invariant)
         }
         Issue.record(
-            "\(mutation.text), and nobody noticed \(promise), only \(found)",
+            "\(mutation.text), and nobody noticed \(invariant), only \(found)",
             sourceLocation: sourceLocation)
     }
 }

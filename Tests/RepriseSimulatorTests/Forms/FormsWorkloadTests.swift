@@ -56,19 +56,19 @@ struct FormsWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.grantAfterRender, Promise.durable), (.forgetGrant, .once),
+            (Mutation.grantAfterRender, Invariant.durable), (.forgetGrant, .once),
             (.openGateAtHandshake, .released), (.acknowledgeOnSend, .acknowledged),
             (.keepPageMessagesOfFormerSession, .once), (.capsForgotten, .bounded),
             (.keepWhatThePageHad, .alive), (.logOutKeepsEvents, .access),
             (.acknowledgeBeforeCommit, .recorded), (.skipSync, .recorded),
             (.postponedAtOnce, .released), (.appUnheard, .released),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
         // Where the first seeds have none that shows it, the search begins near a large one that
         // does: a test has no half a minute.
         let first = Self.rare[mutation] ?? 1
         let workload = Self.rare[mutation] == nil ? workload : large
-        workload.expectDetected(mutation, promise, in: first..<first + 1_000)
+        workload.expectDetected(mutation, invariant, in: first..<first + 1_000)
     }
 
     private static let rare: [Mutation: UInt64] = [
@@ -86,13 +86,13 @@ struct FormsWorkloadTests {
     @Test(
         "a driver that forgets a condition is detected",
         arguments: [
-            (Mutation.audienceForgotten, Promise.access), (.pastForgotten, .released),
+            (Mutation.audienceForgotten, Invariant.access), (.pastForgotten, .released),
             (.quietForgotten, .released),
         ])
-    func forgotten(_ mutation: Mutation, _ promise: Promise) {
+    func forgotten(_ mutation: Mutation, _ invariant: Invariant) {
         for seed: UInt64 in 1..<101 {
             let outcome = targeting.run(targeting.schedule(seed: seed), mutation: mutation)
-            if outcome.violation?.promise == promise { return }
+            if outcome.violation?.invariant == invariant { return }
         }
         Issue.record("\(mutation.text), and nobody noticed")
     }

@@ -28,15 +28,15 @@ struct RemindersWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.additionsFirst, Promise.bounded, 4), (.deliveredStays, .accounted, 1),
+            (Mutation.additionsFirst, Invariant.bounded, 4), (.deliveredStays, .accounted, 1),
             (.changesMeanwhileForgotten, .accounted, 1), (.pendingRemembered, .accounted, 78),
             (.pausedStays, .accounted, 2), (.endBeforePresented, .acknowledged, 3),
             (.lookUpOnce, .agreement, 100), (.markApart, .once, 2), (.answerAgain, .once, 4),
             (.presentedAgain, .once, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {
         // The seeds before it had nothing that shows it when this was written.
-        workload.expectDetected(mutation, promise, in: UInt64(first)..<401)
+        workload.expectDetected(mutation, invariant, in: UInt64(first)..<401)
     }
 
     /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set.
@@ -62,7 +62,7 @@ struct RemindersWorkloadTests {
     func misread(_ mutation: Mutation) {
         for seed: UInt64 in 1..<61 {
             let outcome = rules.run(rules.schedule(seed: seed), mutation: mutation)
-            if outcome.violation?.promise == .accounted { return }
+            if outcome.violation?.invariant == .accounted { return }
         }
         Issue.record("\(mutation.text), and nobody noticed")
     }
