@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Chains in virtual time")
@@ -60,25 +60,18 @@ struct ChainsWorkloadTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 50)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test(
         "a run is the same, line by line, whether each life opens its files or takes over a journal that is open"
     )
     func stock() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-chains-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         for seed: UInt64 in 1..<9 {
             let schedule = workload.schedule(seed: seed)
             let taken = workload.run(schedule, isTracing: true)
-            let opened = workload.run(schedule, tier: .real(folder), isTracing: true)
+            let opened = workload.run(schedule, tier: .real(folder.url), isTracing: true)
             #expect(taken.lines == opened.lines && taken.steps == opened.steps, "seed \(seed)")
         }
     }

@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Channels in virtual time")
@@ -14,11 +14,8 @@ struct ChannelsTests {
 
     @Test("what 2,000 seeds on real stores came upon: a new log without a message has an epoch too")
     func formerly() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-channels-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        workload.expectHolds([98_000_000_105], on: .real(folder))
+        let folder = try TemporaryFolder()
+        workload.expectHolds([98_000_000_105], on: .real(folder.url))
     }
 
     @Test(
@@ -94,10 +91,8 @@ struct ChannelsTests {
 
     @Test("the models of both stores and the shipping ones agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("reprise-channels-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         // 30: a list that shows the first edit in place of the last one is detected by it.
-        workload.expectHolds([1, 2, 3, 4, 30], on: .compared(folder))
+        workload.expectHolds([1, 2, 3, 4, 30], on: .compared(folder.url))
     }
 }

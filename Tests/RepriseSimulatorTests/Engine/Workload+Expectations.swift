@@ -39,6 +39,19 @@ extension Workload {
             """, sourceLocation: sourceLocation)
     }
 
+    /// Fails the test if a second run of a seed differs in one line of its trace.
+    ///
+    /// - Returns: the trace.
+    @discardableResult
+    func expectRepeats(
+        seed: UInt64, sourceLocation: SourceLocation = #_sourceLocation
+    ) -> [TraceLine] {
+        let runs = (0..<2).map { _ in run(schedule(seed: seed), isTracing: true).lines }
+        #expect(runs[0] == runs[1], sourceLocation: sourceLocation)
+        #expect(runs[0].count > 50, sourceLocation: sourceLocation)
+        return runs[0]
+    }
+
     /// Fails the test where no seed shows that a wrong driver violates this invariant, or 21 show
     /// that it violates others.
     func expectDetected(

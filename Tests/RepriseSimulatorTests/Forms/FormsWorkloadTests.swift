@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Forms in virtual time")
@@ -99,21 +99,14 @@ struct FormsWorkloadTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test("the model of the showings and the shipping tables agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-forms-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         for workload in [workload, targeting] {
-            workload.expectHolds(1..<3, on: .compared(folder))
+            workload.expectHolds(1..<3, on: .compared(folder.url))
         }
     }
 }

@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Gates in virtual time")
@@ -42,19 +42,12 @@ struct GatesTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test("the model of the store and the shipping journal agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-gates-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        workload.expectHolds(1..<9, on: .compared(folder))
+        let folder = try TemporaryFolder()
+        workload.expectHolds(1..<9, on: .compared(folder.url))
     }
 }
