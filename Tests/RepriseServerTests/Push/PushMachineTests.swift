@@ -109,7 +109,8 @@ struct PushMachineTests {
     }
 
     @Test(
-        "what an answer makes of a push", .limit("push.attempts"),
+        "each outcome ends a push, drops it, or has it sent again after its wait",
+        .limit("push.attempts"),
         arguments: [
             (PushOutcome.accepted, 0, PushMachine.Acknowledgement.pushed),
             (.refused("x"), 0, .dropped(.refused)),

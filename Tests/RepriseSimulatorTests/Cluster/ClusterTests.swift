@@ -12,7 +12,9 @@ struct ClusterTests {
     ///
     /// `76`, `264`: a gateway applied its own entry behind what the journal had lost when it went
     /// back, and acknowledged what all others ignored.
-    @Test("what seeds came upon is mended", arguments: [76, 244, 264, 3_114] as [UInt64])
+    @Test(
+        "seeds that once violated an invariant do no more",
+        arguments: [76, 244, 264, 3_114] as [UInt64])
     func formerly(seed: UInt64) {
         workload.expectHolds([seed])
     }

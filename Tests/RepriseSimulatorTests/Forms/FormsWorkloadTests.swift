@@ -15,7 +15,9 @@ struct FormsWorkloadTests {
         workload.expectHolds(1..<41)
     }
 
-    @Test("who dies before it hears of leave that is durable has an event in doubt (seed 902)")
+    @Test(
+        "a kill between the durable grant of a form and its answer leaves the event in doubt (seed 902)"
+    )
     func unheardLeave() {
         let schedule = large.schedule(seed: 902).reduced(messages: 14, faults: [0])
         large.expectHolds(schedule)
