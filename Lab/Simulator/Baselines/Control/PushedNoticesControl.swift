@@ -41,8 +41,8 @@ package struct PushedNoticesControl: Workload {
         private var random: SeededRandom
         /// What each device has said to have.
         private var arrived: [Set<Int>]
-        /// How far the channel was walked.
-        private var walked = 0
+        /// How far the channel was scanned.
+        private var scanned = 0
         private var queue: [Int64: Push] = [:]
         private var number: Int64 = 0
         private var alarm: Duration?
@@ -103,15 +103,15 @@ package struct PushedNoticesControl: Workload {
 
         private func scan(through: Int) {
             var added = 0
-            for message in walked..<max(through, walked) {
+            for message in scanned..<max(through, scanned) {
                 for device in devices.indices where !arrived[device].contains(message) {
                     number += 1
                     queue[number] = Push(device: device, message: message, due: now)
                     added += 1
                 }
             }
-            walked = max(through, walked)
-            machine.walked(Self.channel, added: added, through: Int64(through))
+            scanned = max(through, scanned)
+            machine.scanned(Self.channel, added: added, through: Int64(through))
         }
 
         private func load(_ limit: Int) {
