@@ -26,7 +26,7 @@ struct BaselineTests {
 
     /// Else it might be the workload that nobody can pass.
     @Test(
-        "The same workload detects no machine of ours, over as many seeds as detected the seed's",
+        "Each control passes the seeds that detect its baseline",
         arguments: Workloads.controls.map(\.name))
     func control(_ name: String) throws {
         let control = try #require(Workloads.named(name))

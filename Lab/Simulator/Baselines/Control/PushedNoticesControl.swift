@@ -2,14 +2,14 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// The workload of seed 004 with a server that is told what arrived, and pushes the rest as the
-/// shipping `PushMachine` decides.
+/// The workload of `case-badge-banner` with a server that is told what arrived, and pushes the rest
+/// as the shipping `PushMachine` decides.
 ///
 /// The push service is the kindest: what it takes reaches the phone, which shows it whatever the
 /// app does.
 package struct PushedNoticesControl: Workload {
     package let name = "control-004"
-    package let summary = "the shipping decisions of push, tried as seed 004 is"
+    package let summary = "the shipping decisions of push, tried as seed-004 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         SocketNoticesWorkload().schedule(seed: seed)
