@@ -173,7 +173,8 @@ public actor Phone {
     ///   - expectation: a past or future event.
     ///   - limit: the timeout.
     /// - Returns: the event.
-    /// - Throws: ``PhoneUnmetExpectation`` with the recent log at the timeout; errors as ``ask(_:)``.
+    /// - Throws: ``PhoneUnmetExpectation`` with the recent log at the timeout; errors as
+    ///   ``ask(_:)``.
     @discardableResult
     public func expects(_ expectation: PhoneExpectation, within limit: Duration = .seconds(20))
         async throws -> PhoneEvent
