@@ -43,7 +43,7 @@ struct DeviceRole: Sendable {
     }
 
     func run() async throws {
-        Childhood.begin(log: place.log)
+        ChildStart.begin(log: place.log)
         let say: @Sendable (Phase) -> Void = { LineFile.output.append($0.rawValue) }
         let reprise = try await AccountClient.open(
             at: place.journal, server: server, dialer: NIODialer(),

@@ -142,7 +142,7 @@ struct DiskFaults: Sendable {
     ) async throws {
         found.promised += promised.values.reduce(0) { $0 + $1.count }
         var faults: [String] = []
-        let stored = await StoredPromises.read(folder, &faults)
+        let stored = await StoredAcknowledgements.read(folder, &faults)
         for (name, ids) in promised {
             let lost = ids.subtracting(stored[name] ?? []).count
             found.lost += lost

@@ -57,7 +57,7 @@ struct ProcessFailure: Error, CustomStringConvertible {
 
 /// What every child does first: its complaints go to a file, and it ends when the one who started
 /// it does.
-enum Childhood {
+enum ChildStart {
     static func begin(log: String) {
         let file = open(log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
         if file >= 0 { dup2(file, STDERR_FILENO) }

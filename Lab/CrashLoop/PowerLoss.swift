@@ -93,7 +93,7 @@ struct PowerLoss: Sendable {
             journalMegabytes: isSmall ? 1 : 8)
         let log = folder.appendingPathComponent("writer.log").path
         let writer = try startWriter(medium, log, isSmall: isSmall)
-        let promises = Promises(writer)
+        let promises = WriterAcknowledgements(writer)
         defer {
             // First the input: strace passes no signal on, and its child ends by itself.
             writer.closeInput()
@@ -137,7 +137,7 @@ struct PowerLoss: Sendable {
             if unsafe == "bare" {
                 stored["bare"] = try Self.bare(point)
             } else {
-                stored = await StoredPromises.read(point, &faults)
+                stored = await StoredAcknowledgements.read(point, &faults)
             }
         } catch {
             faults.append("\(error)")
@@ -181,7 +181,7 @@ struct PowerLoss: Sendable {
 }
 
 /// What a writer has said until now, read as it comes.
-private final class Promises: Sendable {
+private final class WriterAcknowledgements: Sendable {
     private let lines = Mutex<[String: Set<String>]>([:])
 
     init(_ writer: ChildProcess) {

@@ -18,7 +18,7 @@ struct ServerRole: Sendable {
     }
 
     func run() async throws {
-        Childhood.begin(log: log)
+        ChildStart.begin(log: log)
         var logger = Logger(label: "server") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         let server = Server(

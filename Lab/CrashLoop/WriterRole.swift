@@ -32,7 +32,7 @@ struct WriterRole: Sendable {
     }
 
     func run() async throws {
-        Childhood.begin(log: log)
+        ChildStart.begin(log: log)
         if let bare { return try writeBare(synchronous: bare) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await saying("journal", writeJournal) }

@@ -66,9 +66,9 @@ enum EntryTable {
     /// `due` depends on the state: `delayed` and `queued`, not before; finished, when it is
     /// removed.
     ///
-    /// `bound` is when its wait ends. The payload is last so that reading the other columns skips
-    /// it. The partial indexes together form the index of due moments; each holds only the rows of
-    /// its query.
+    /// `lane` is the partition key. `bound` is when its wait ends. The payload is last so that
+    /// reading the other columns skips it. The partial indexes together form the index of due
+    /// moments; each holds only the rows of its query.
     private static func createFirstVersion(_ db: Database) throws {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
         try db.execute(

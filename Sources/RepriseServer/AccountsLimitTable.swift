@@ -171,11 +171,11 @@ extension LimitTable {
                 """),
             Limit(
                 "push.failingServices", "failing Web Push services that are remembered",
-                "\(PushLimits.lanes)", "all are tried again"),
+                "\(PushLimits.partitions)", "all are tried again"),
             Limit(
                 "push.failureLog", "log lines about a failing push service",
                 """
-                each change, and one every \(PushLimits.troubleTold); \(PushLimits.lanes) \
+                each change, and one every \(PushLimits.troubleTold); \(PushLimits.partitions) \
                 services
                 """,
                 "left out; all are logged again"),

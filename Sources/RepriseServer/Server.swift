@@ -52,7 +52,7 @@ public struct Server: Service {
     private let view: ClusterView.Configuration
     private let exchange: PresenceExchange.Settings
     private let elsewhere: ConnectedElsewhere.Settings
-    private let entrances = RunningAccess()
+    private let runningAccess = RunningAccess()
     private let admission: Admission?
     /// Replaces the configured one; for tests.
     private let givenAuthenticator: (any Authenticating)?
@@ -171,7 +171,7 @@ public struct Server: Service {
             connected: { asked in
                 await elsewhere?.connected(of: asked) ?? devices.connected(of: asked)
             }, cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
-        entrances.opened(accessControl, pushing)
+        runningAccess.opened(accessControl, pushing)
         if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
             hub.committed($0)
@@ -323,7 +323,7 @@ public struct Server: Service {
 
     /// Reloads keys and certificate without closing connections; an unusable file is logged and the
     /// old one stays.
-    public func reload() async { await entrances.reload() }
+    public func reload() async { await runningAccess.reload() }
 
     private func warnIfUnsafe() {
         switch configuration.access {

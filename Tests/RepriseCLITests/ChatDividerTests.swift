@@ -47,7 +47,7 @@ struct ChatDividerTests {
         #expect(divider.moved(by: start(3, after: 47)) == 47)
     }
 
-    @Test("in another log it is put anew")
+    @Test("the divider of another log is set anew")
     func otherLog() {
         var divider = ChatDivider()
         #expect(divider.moved(by: start(3, after: 47)) == 47)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Mentions in a chat")
 struct ChatMentionTests {
     @Test(
-        "are the @names of what is said",
+        "the mentions of a line are its @names",
         arguments: [
             ("@ben look", ["ben"]), ("look, @ben! @eve, @ben.", ["ben", "eve"]),
             ("(for @ada@example.org)", ["ada@example.org"]), ("ben@example.org @ @?", []),

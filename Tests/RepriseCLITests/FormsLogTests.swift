@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import RepriseCommandLine
 import RepriseCore
 import RepriseTestSupport
@@ -10,22 +9,6 @@ import Testing
 
 @Suite("forms log")
 struct FormsLogTests {
-    /// A journal as an app leaves it.
-    private static func journal(_ folder: TemporaryFolder, _ sql: String = "") async throws
-        -> String
-    {
-        _ = try await Tool.run(
-            [
-                "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",
-                "http://127.0.0.1:1", "--patience", "0",
-            ], input: Data("kept\n".utf8))
-        let path = folder.path("j") + "/ada"
-        let database = try DatabaseQueue(path: path + "/journal.sqlite")
-        try await database.write { db in try db.execute(sql: sql) }
-        try database.close()
-        return path
-    }
-
     /// 2026-11-21 12:00 in Berlin.
     private static let now: Int64 = 1_795_258_800_000
 
@@ -61,7 +44,7 @@ struct FormsLogTests {
     @Test("events are listed newest first, with the decision and how each form was closed")
     func table() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(folder, Self.events)
+        let journal = try await folder.leftJournal(Self.events)
         let log = try await Tool.run("forms", "log", "--journal", journal)
         #expect(log.status == 0, "\(log.error)")
         let rows = log.lines.map { $0.split(separator: "  ").map { $0.drop { $0 == " " } } }
@@ -81,7 +64,7 @@ struct FormsLogTests {
     @Test("--json prints an object a line, with the properties and all times")
     func json() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(folder, Self.events)
+        let journal = try await folder.leftJournal(Self.events)
         let log = try await Tool.run("forms", "log", "--journal", journal, "--json")
         let objects = try log.lines.map {
             try #require(
@@ -127,7 +110,7 @@ struct FormsLogTests {
     @Test("a journal without events says so, and a folder without a journal ends with 65")
     func nothing() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(folder)
+        let journal = try await folder.leftJournal()
         let empty = try await Tool.run("forms", "log", "--journal", journal)
         #expect(empty.status == 0 && empty.output.contains("No event"))
         let none = try await Tool.run("forms", "log", "--journal", folder.path("none"))

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import RepriseCommandLine
 import RepriseCore
 import RepriseTestSupport
@@ -10,22 +9,6 @@ import Testing
 
 @Suite("reminders and routes")
 struct RemindersTests {
-    /// A journal as an app leaves it.
-    private static func journal(_ folder: TemporaryFolder, _ sql: String = "") async throws
-        -> String
-    {
-        _ = try await Tool.run(
-            [
-                "chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server",
-                "http://127.0.0.1:1", "--patience", "0",
-            ], input: Data("kept\n".utf8))
-        let path = folder.path("j") + "/ada"
-        let database = try DatabaseQueue(path: path + "/journal.sqlite")
-        try await database.write { db in try db.execute(sql: sql) }
-        try database.close()
-        return path
-    }
-
     /// 2026-11-21 12:00 in Berlin.
     private static let now: Int64 = 1_795_258_800_000
     private static let reconciliation = """
@@ -46,7 +29,7 @@ struct RemindersTests {
     )
     func shown() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(folder, Self.reconciliation)
+        let journal = try await folder.leftJournal(Self.reconciliation)
         let shown = try await Tool.run("reminders", "--journal", journal)
         #expect(shown.status == 0, "\(shown.error)")
         #expect(shown.output.contains("600 of 200 entities"))
@@ -77,8 +60,7 @@ struct RemindersTests {
     )
     func difference() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(
-            folder,
+        let journal = try await folder.leftJournal(
             Self.reconciliation + """
                 UPDATE reminderPlan SET status = 'refused', reason = 'no\u{1b}[2J', title = 'a\u{1b}]0;b\u{7}',
                     entity = 'g\u{202e}\(String(repeating: "x", count: 200))' WHERE id = 'reprise.reminder.1';
@@ -95,7 +77,7 @@ struct RemindersTests {
     @Test("a journal that no reminders ran on says so, and a folder without one is bad input")
     func nothing() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(folder)
+        let journal = try await folder.leftJournal()
         let shown = try await Tool.run("reminders", "--journal", journal)
         #expect(shown.status == 0 && shown.output.contains("No reconciliation was made yet"))
         #expect(
@@ -119,8 +101,7 @@ struct RemindersTests {
         let taps = (0..<30).map {
             "('tap-\($0)', \(Self.now + Int64($0)), 'link', NULL, NULL, NULL, NULL, NULL, 0, NULL)"
         }
-        let journal = try await Self.journal(
-            folder,
+        let journal = try await folder.leftJournal(
             Self.reconciliation + """
                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2010)
                     INSERT INTO reminderDecision (at, what, request, entity, reason)
@@ -148,8 +129,7 @@ struct RemindersTests {
     @Test("routes shows taps, newest first, with what they were and what became of them")
     func routes() async throws {
         let folder = try TemporaryFolder()
-        let journal = try await Self.journal(
-            folder,
+        let journal = try await folder.leftJournal(
             """
             INSERT INTO reminderRoute VALUES
                 ('tap-1', \(Self.now), 'tap', '{"sort":"goal","id":"g1","part":"q2","isTest":true}', NULL,

@@ -6,7 +6,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-/// The failures of seed 001 and its checklist, played by a server against a whole device.
+/// The failures of `case-catch-up` and its checklist, played by a server against a whole device.
 @Suite("Case study catch-up: a bad server")
 struct CaseStudyServerTests {
     static let orders: [MemoryServerFaults.Order] = [

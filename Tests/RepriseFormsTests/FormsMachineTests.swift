@@ -32,7 +32,7 @@ struct FormsMachineTests {
             recordedAt: Self.wall, attempt: attempt)
     }
 
-    private mutating func lend(_ ids: [String], at now: Duration = .zero) throws -> [Action] {
+    private mutating func deliver(_ ids: [String], at now: Duration = .zero) throws -> [Action] {
         machine.delivery(
             try ids.map { try arrival($0) }, doubtful: [], at: now, wall: Self.wall)
     }
@@ -64,7 +64,7 @@ struct FormsMachineTests {
     @Test("When the page is lost the gates close before anything goes back")
     mutating func lost() throws {
         makeReady()
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         let actions = machine.viewLost(reason: "r", at: .seconds(1))
         #expect(
             actions == [
@@ -83,10 +83,10 @@ struct FormsMachineTests {
     )
     mutating func careful() throws {
         makeReady()
-        _ = try lend(["a", "b", "c"])
+        _ = try deliver(["a", "b", "c"])
         _ = machine.viewLost(reason: "r", at: .zero)
         makeReadyAgain()
-        #expect(sent(try lend(["a", "b", "c"])) == 1)
+        #expect(sent(try deliver(["a", "b", "c"])) == 1)
         #expect(sent(say(#""type":"handled","events":[{"id":"a","result":"noMatch"}]"#)) == 1)
         #expect(sent(say(#""type":"waiting","events":["b"]"#)) == 1)
         #expect(sent(say(#""type":"handled","events":[{"id":"c","result":"noMatch"}]"#)) == 0)
@@ -126,7 +126,7 @@ struct FormsMachineTests {
         .limit("forms.answer", "forms.appear"))
     mutating func timeout() throws {
         makeReady()
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         #expect(machine.due == .seconds(30))
         _ = say(#""type":"waiting","events":["b"]"#)
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
@@ -151,7 +151,7 @@ struct FormsMachineTests {
         makeReady(protocols: "[1,2]")
         for life in 1...5 {
             let minute = Duration.seconds(100 * life)
-            _ = try lend(["a"], at: minute)
+            _ = try deliver(["a"], at: minute)
             _ = say(#""type":"waiting","events":["a"]"#, at: minute + .seconds(1))
             #expect(machine.due == minute + .seconds(31))
             _ = say(#""type":"log","level":"info","text":"here""#, at: minute + .seconds(11))
@@ -178,7 +178,7 @@ struct FormsMachineTests {
         _ = machine.catalogueArrived(slow, at: .zero)
         _ = say(#""type":"hello","runtime":"1.0","protocols":[1]"#)
         _ = say(#""type":"formsData","version":"2""#)
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         _ = say(#""type":"waiting","events":["a"]"#, at: .seconds(1))
         #expect(machine.due == .seconds(631))
         #expect(machine.timerFired(at: .seconds(630), wall: Self.wall) == [])
@@ -188,7 +188,7 @@ struct FormsMachineTests {
     @Test("Behind a form, and behind a question that is not answered, a page may be silent")
     mutating func silenceBehindForm() throws {
         makeReady(protocols: "[1,2]")
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         _ = say(#""type":"waiting","events":["a","b"]"#)
         _ = say(#""type":"showing","event":"a","form":"welcome""#, at: .seconds(1))
         #expect(machine.due == nil)
@@ -209,16 +209,16 @@ struct FormsMachineTests {
         "A timer that fires far too late says that the process was suspended, and nobody was late")
     mutating func suspended() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         #expect(machine.timerFired(at: .seconds(3_600), wall: Self.wall) == [])
         #expect(machine.due == .seconds(3_600))
         #expect(machine.timerFired(at: .seconds(3_601), wall: Self.wall).contains(.open(life: 2)))
     }
 
-    @Test("In the background nobody is late")
+    @Test("no timeout of a page counts while the app is suspended")
     mutating func asleep() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         machine.slept()
         #expect(machine.due == nil)
         machine.woke(at: .seconds(600))
@@ -228,7 +228,7 @@ struct FormsMachineTests {
     @Test("Leave that was decided for a page that is gone is not passed on")
     mutating func staleLeave() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.viewLost(reason: "r", at: .zero)
         #expect(
@@ -289,7 +289,7 @@ struct FormsMachineTests {
         "An event whose form was granted and not heard to appear goes back in doubt, others do not")
     mutating func backInDoubt() throws {
         makeReady()
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
             .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
@@ -304,16 +304,16 @@ struct FormsMachineTests {
     )
     mutating func hungBehindForm() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
             .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
             wall: Self.wall)
         _ = say(#""type":"formDidAppear","event":"a","form":"welcome","showing":"g""#)
-        _ = try lend(["b"])
+        _ = try deliver(["b"])
         _ = say(#""type":"waiting","events":["b"]"#)
         #expect(machine.due == nil)
-        _ = try lend(["c"], at: .seconds(1))
+        _ = try deliver(["c"], at: .seconds(1))
         let due = try #require(machine.due)
         #expect(machine.timerFired(at: due, wall: Self.wall).contains(.open(life: 2)))
     }
@@ -346,7 +346,7 @@ struct FormsMachineTests {
     @Test("While the app decides the page is not late, and only the answer to the question counts")
     mutating func deciding() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         let asked = machine.leaveDecided(
             .undecided, for: try EntryID("a"), form: "welcome", at: .seconds(1), wall: Self.wall)
@@ -373,7 +373,7 @@ struct FormsMachineTests {
     @Test("An app that does not decide in time has its form put off, and no page is replaced")
     mutating func undecided() throws {
         makeReady()
-        _ = try lend(["a"])
+        _ = try deliver(["a"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
             .undecided, for: try EntryID("a"), form: "welcome", at: .seconds(1), wall: Self.wall)
@@ -392,7 +392,7 @@ struct FormsMachineTests {
     mutating func dismissedByTheApp() throws {
         makeReady()
         #expect(machine.dismiss() == [])
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         _ = say(#""type":"showing","event":"a","form":"welcome""#)
         _ = machine.leaveDecided(
             .granted(showing: "g"), for: try EntryID("a"), form: "welcome", at: .zero,
@@ -420,7 +420,7 @@ struct FormsMachineTests {
         func later(_ id: String) -> String {
             #""type":"later","events":[{"id":"\#(id)","at":\#(at)}]"#
         }
-        _ = try lend(["a", "b"])
+        _ = try deliver(["a", "b"])
         #expect(say(later("a")) == [.postpone(try EntryID("a"), by: .seconds(60))])
         #expect(machine.inFlight == 1)
         _ = say(#""type":"showing","event":"b","form":"welcome""#)

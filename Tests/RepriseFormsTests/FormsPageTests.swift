@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseForms
 import Testing
 
-@Suite("Page")
+@Suite("The forms page")
 struct FormsPageTests {
     @Test("a page names the session that it was made for, and no other")
     func session() throws {

@@ -10,7 +10,7 @@ import Testing
 /// A real process is killed with SIGKILL at random moments.
 ///
 /// The parent keeps its own list of what it was promised and never asks the journal what that was.
-@Suite("Killed", .serialized)
+@Suite("A journal whose process is killed", .serialized)
 struct CrashTests {
     private static let kinds = [
         EntryKind("transaction"), EntryKind("effect", parallel: 4),

@@ -77,7 +77,7 @@ struct DemoTests {
     }
 
     @Test(
-        "the naive device loses what seed 001 says it loses: 200 comes live before 180, and 180 is gone"
+        "the naive device loses what case-catch-up says it loses: 200 comes live before 180, and 180 is gone"
     )
     func naiveLosesHoles() {
         var naive = OriginalSyncState(highest: 0)

@@ -14,7 +14,7 @@ private actor Screen {
 }
 
 /// The code of the articles, as it stands there.
-@Suite("Documented", .timeLimit(.minutes(1)))
+@Suite("Examples of the documentation, run", .timeLimit(.minutes(1)))
 struct DocumentedTests {
     @Test("the articles on accounts and on the app's life say what compiles and runs")
     func accounts() async throws {

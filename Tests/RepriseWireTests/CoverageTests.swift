@@ -45,7 +45,7 @@ struct CoverageTests {
         try #require(try Coverage(parsing: coverage.description) == coverage, comment)
     }
 
-    @Test("200 before 180 leaves 180 missing (seed 001: highest sequence loses it)")
+    @Test("200 before 180 leaves 180 missing (case-catch-up: highest sequence loses it)")
     func outOfOrder() {
         var coverage = Coverage(through: 154)
         for sequence: Int64 in [156, 200, 180, 155, 190] {

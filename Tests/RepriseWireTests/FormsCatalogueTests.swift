@@ -58,7 +58,7 @@ struct FormsCatalogueTests {
         #expect(problems.map(\.pointer) == (vector.pointer.map { [$0] } ?? []), "\(problems)")
     }
 
-    @Test("has vectors")
+    @Test("the file of vectors is found, and has more than 100")
     func hasVectors() { #expect(Self.vectors.count > 100) }
 
     @Test("keeps its bytes, and tells what host and tool have to know")
@@ -229,7 +229,9 @@ struct FormsCatalogueTests {
         ]
     }()
 
-    @Test("is judged soon, whatever it is", arguments: hostile)
+    @Test(
+        "a hostile catalogue is refused within seconds, with at most 20 problems",
+        arguments: hostile)
     func isJudgedSoon(_ name: String, _ text: String) {
         let start = ContinuousClock.now
         let problems = Self.problems(text)

@@ -66,7 +66,7 @@ struct FormsConditionsTests {
         return (try? JSONDecoder().decode([Vector].self, from: data)) ?? []
     }()
 
-    @Test("has vectors")
+    @Test("the file of vectors is found, and has more than 40")
     func hasVectors() { #expect(Self.vectors.count > 40) }
 
     @Test("are decided as the vectors say", .limit("catalogues.conditions"), arguments: vectors)

@@ -196,7 +196,7 @@ struct FrameTests {
     }
 
     @Test(
-        "what is no token is refused",
+        "a text that is not a token's three parts, or is too long, is refused",
         arguments: [
             "", ".", "..", "a.b", "a.b.c.d", "a b.c.d", ".b.c", "a..c", "a.b.c=",
             String(repeating: "a", count: 8_190) + ".b.c",
@@ -266,7 +266,7 @@ struct FrameTests {
         }
     }
 
-    @Test("the seed's completion frame is kept")
+    @Test("the completion frame of case-catch-up is read, with our fields beside its own")
     func completion() throws {
         var decoder = FrameDecoder()
         let text = """

@@ -21,7 +21,7 @@ struct ScannerTests {
     func valid(text: String) { #expect(accepts(Array(text.utf8))) }
 
     @Test(
-        "refuses what it does not",
+        "refuses what RFC 8259 does not allow",
         arguments: [
             "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "01",
             "-",

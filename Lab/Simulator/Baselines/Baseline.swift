@@ -1,6 +1,6 @@
 /// An original algorithm, to be detected: the proof that the proof can fail.
 package struct Baseline: Sendable {
-    /// The seed and its version: `001-repaired`.
+    /// The case study's number and its version: `001-repaired`.
     package let name: String
     /// The document that it is transcribed from, by its number.
     package let seed: String
@@ -12,7 +12,7 @@ package struct Baseline: Sendable {
     /// The same workload with a machine of ours, which must hold; nil: there is none.
     package var control: (any Workload)?
 
-    /// All of them, by seed and version; none of them may survive ``seeds``.
+    /// All of them, by case study and version; none of them may survive ``seeds``.
     package static let all: [Baseline] = forms + channels + reminders + chains + notices
 
     /// Within how many seeds each has to be detected.

@@ -49,9 +49,9 @@ final class BaselineObserver {
     /// Everything has healed and had its time: what was accepted must have taken effect.
     ///
     /// - Parameters:
-    ///   - promise: which one a loss on a device breaks.
+    ///   - invariant: the one that a loss on a device violates.
     ///   - reason: what else is known of a device, for people.
-    func finish(_ promise: (Int) -> Promise, _ reason: (Int) -> String) {
+    func finish(_ invariant: (Int) -> Invariant, _ reason: (Int) -> String) {
         for device in items.indices {
             let lost = items[device].indices.filter {
                 items[device][$0].acceptedAt != nil && items[device][$0].effects == 0
@@ -59,7 +59,7 @@ final class BaselineObserver {
             guard let lowest = lost.first else { continue }
             let others = lost.count > 1 ? " and \(lost.count - 1) more" : ""
             simulation.violated(
-                promise(device),
+                invariant(device),
                 "\(noun) \(lowest + first)\(others) accepted by \(name(device)) and lost: \(reason(device))"
             )
         }

@@ -90,8 +90,8 @@ final class ChainsChecker {
         self.name = name
     }
 
-    func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
-        simulation.violated(promise, "\(name): \(what())")
+    func violated(_ invariant: Invariant, _ what: @autoclosure () -> String) {
+        simulation.violated(invariant, "\(name): \(what())")
     }
 
     // MARK: The user

@@ -76,8 +76,8 @@ final class SchedulesChecker {
         (self.simulation, self.name, self.clock, self.faults) = (simulation, name, clock, faults)
     }
 
-    private func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
-        simulation.violated(promise, "\(name): \(what())")
+    private func violated(_ invariant: Invariant, _ what: @autoclosure () -> String) {
+        simulation.violated(invariant, "\(name): \(what())")
     }
 
     func underWay(_ name: String) -> String? { open[name]?.first }

@@ -2,8 +2,8 @@ import Foundation
 import RepriseCore
 import Synchronization
 
-/// Plays many seeds of a workload, on as many threads as asked for, until one breaks a promise or
-/// the time is up.
+/// Plays many seeds of a workload, on as many threads as asked for, until one violates an invariant
+/// or the time is up.
 ///
 /// ```swift
 /// let campaign = Campaign(workload: GatesWorkload(), seeds: 1..<10_001)

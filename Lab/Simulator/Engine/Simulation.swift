@@ -90,7 +90,7 @@ package final class Simulation {
         heap.insert(Key(time: time, order: order, slot: index))
     }
 
-    /// Performs what is due until `moment`, until nothing is, or until a promise is broken.
+    /// Performs what is due until `moment`, until nothing is, or until an invariant is violated.
     package func run(until moment: Duration) {
         let end = moment.wholeNanoseconds
         while violation == nil, let key = heap.min, key.time <= end {
@@ -142,10 +142,10 @@ package final class Simulation {
         if isTracing { lines.append(TraceLine(at: now, who: who(), what: what())) }
     }
 
-    /// A promise is broken: the run ends with the first one.
-    package func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
+    /// An invariant is violated: the run ends with the first one.
+    package func violated(_ invariant: Invariant, _ what: @autoclosure () -> String) {
         guard violation == nil else { return }
-        let found = Violation(promise: promise, what: what(), at: now)
+        let found = Violation(invariant: invariant, what: what(), at: now)
         violation = found
         trace("observer", "VIOLATED INVARIANT, \(found)")
     }

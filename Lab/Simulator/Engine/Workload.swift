@@ -27,7 +27,7 @@ package protocol Workload: Sendable {
     var summary: String { get }
     /// Draws the schedule of a seed.
     func schedule(seed: UInt64) -> FaultSchedule
-    /// Plays the simulation's schedule to its end; broken promises go to `simulation.violated`.
+    /// Plays the simulation's schedule to its end; violated invariants go to `simulation.violated`.
     func play(_ simulation: Simulation, on tier: Tier)
 }
 
@@ -57,7 +57,7 @@ extension Workload {
             lines: simulation.lines)
     }
 
-    /// Looks for a schedule that breaks a promise.
+    /// Looks for a schedule that violates an invariant.
     ///
     /// - Returns: the first one, shrunk, and how many were tried; nil if none of the seeds does.
     package func detection(
@@ -68,7 +68,7 @@ extension Workload {
             let outcome = run(whole, mutation: mutation, tier: tier)
             guard let violation = outcome.violation else { continue }
             let shrunk = Shrinker(workload: self, mutation: mutation, tier: tier)
-                .shrink(whole, violation.promise)
+                .shrink(whole, violation.invariant)
             let traced = run(shrunk, mutation: mutation, tier: tier, isTracing: true)
             return Detection(
                 tried: Int(seed - seeds.lowerBound) + 1, whole: whole, shrunk: shrunk,
@@ -78,7 +78,7 @@ extension Workload {
     }
 }
 
-/// A run that broke a promise, as small as it could be made.
+/// A run that violated an invariant, as small as it could be made.
 package struct Detection: Sendable {
     /// How many seeds it took.
     package var tried: Int
@@ -86,6 +86,17 @@ package struct Detection: Sendable {
     package var shrunk: FaultSchedule
     package var violation: Violation
     package var lines: [TraceLine]
+
+    /// The command that plays it again.
+    package func replay(
+        of workload: any Workload, mutation: Mutation? = nil, tier: Tier = .model
+    ) -> String {
+        var command = "reprise-lab simulate --workload \(workload.name) "
+        command += shrunk.options(reducedFrom: whole)
+        if let mutation { command += " --mutation \(mutation.rawValue)" }
+        if tier != .model { command += " --tier \(tier.name)" }
+        return command
+    }
 }
 
 /// Takes from a failing schedule all that is not needed for it to fail.
@@ -96,15 +107,15 @@ package struct Shrinker<W: Workload> {
     /// How many runs it may cost.
     package var budget = 300
 
-    /// The smallest schedule found that still breaks `promise`.
-    package func shrink(_ schedule: FaultSchedule, _ promise: Promise) -> FaultSchedule {
+    /// The smallest schedule found that still violates `invariant`.
+    package func shrink(_ schedule: FaultSchedule, _ invariant: Invariant) -> FaultSchedule {
         var best = schedule
         var left = budget
         func fails(_ candidate: FaultSchedule) -> Bool {
             guard left > 0, candidate != best else { return false }
             left -= 1
             let outcome = workload.run(candidate, mutation: mutation, tier: tier)
-            return outcome.violation?.promise == promise
+            return outcome.violation?.invariant == invariant
         }
         var isSmaller = true
         while isSmaller, left > 0 {

@@ -436,7 +436,7 @@ final class FormsChecker {
         }
     }
 
-    func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
-        simulation.violated(promise, "\(name): \(what())")
+    func violated(_ invariant: Invariant, _ what: @autoclosure () -> String) {
+        simulation.violated(invariant, "\(name): \(what())")
     }
 }

@@ -283,7 +283,7 @@ final class GatesObserver {
         }
     }
 
-    func violated(_ promise: Promise, _ what: @autoclosure () -> String) {
-        simulation.violated(promise, "\(name): \(what())")
+    func violated(_ invariant: Invariant, _ what: @autoclosure () -> String) {
+        simulation.violated(invariant, "\(name): \(what())")
     }
 }

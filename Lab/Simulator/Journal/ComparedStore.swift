@@ -5,7 +5,7 @@ package import RepriseJournal
 /// The model and the shipping journal side by side.
 ///
 /// Every operation is done in both, and after every transaction all rows are compared. A difference
-/// breaks the promise `agreement`.
+/// violates the invariant `agreement`.
 package final class ComparedStore: DeviceStore {
     private let simulation: Simulation
     private let disk: SimulatedDisk

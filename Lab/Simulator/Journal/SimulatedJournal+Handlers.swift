@@ -21,18 +21,18 @@ extension SimulatedJournal {
     }
 
     /// Gives the handlers of batches what is theirs.
-    func lend(_ taken: [SimulatedBatch.Taken]) {
+    func deliver(_ taken: [SimulatedBatch.Taken]) {
         for kind in handlers.keys.sorted() {
             guard case .batch(let body)? = handlers[kind] else { continue }
             let batch = taken.filter { families.leader(of: $0.entry.kind) == kind }
             guard !batch.isEmpty, process.state == .running, process.life == life,
                 process.survives("dispatching \(batch.count) of \(kind)")
             else { continue }
-            body(batch.map(loan))
+            body(batch.map(makeDelivery))
         }
     }
 
-    private func loan(_ taken: SimulatedBatch.Taken) -> SimulatedDelivery {
+    private func makeDelivery(_ taken: SimulatedBatch.Taken) -> SimulatedDelivery {
         delivery[taken.seq] = taken.entry.attempt
         let kind = taken.entry.kind
         let opening = machine.opening(of: kind)

@@ -309,7 +309,7 @@ package final class SimulatedJournal {
             }
             for one in told { one() }
             for taken in starting { start(taken) }
-            lend(starting)
+            deliver(starting)
         case .failure(let error):
             let jitter = random.fraction()
             happened {

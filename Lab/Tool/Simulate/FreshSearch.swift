@@ -5,7 +5,7 @@ import Synchronization
 
 /// Plays seeds that nobody has played, of every workload in turn, and goes on behind what it finds.
 struct FreshSearch: Sendable {
-    /// A run that broke a promise, and how to see it again.
+    /// A run that violated an invariant, and how to see it again.
     struct Find: Encodable, Sendable {
         var seed: UInt64
         var promise: String
@@ -74,7 +74,7 @@ struct FreshSearch: Sendable {
             base: base, holds: holds, tier: tier.name, threads: jobs, workloads: results)
     }
 
-    /// One turn of a workload; it goes on behind what breaks a promise.
+    /// One turn of a workload; it goes on behind what violates an invariant.
     private func play(
         _ workload: any Workload, for slice: Duration?, _ result: inout Result
     ) async throws {
@@ -93,7 +93,7 @@ struct FreshSearch: Sendable {
                     of: mutation, seeds: seed..<seed + 1, tier: tier)
             else { continue }
             let find = Find(
-                seed: seed, promise: detection.violation.promise.rawValue,
+                seed: seed, promise: detection.violation.invariant.rawValue,
                 violation: detection.violation.what,
                 replay: detection.replay(of: workload, mutation: mutation, tier: tier))
             result.finds.append(find)

@@ -50,7 +50,7 @@ struct MutationSearch: Sendable {
             let disposition = Disposition(
                 mutation: mutation.rawValue, workload: workload.name, schedules: report.schedules,
                 seed: report.failure?.schedule.seed,
-                promise: report.failure?.violation.promise.rawValue)
+                promise: report.failure?.violation.invariant.rawValue)
             dispositions.append(disposition)
             if !isQuiet { try StandardOutput.write(disposition.text(Terminal.output)) }
         }

@@ -123,7 +123,7 @@ struct SimulationSummary: Encodable {
                 schedulesHaving: Dictionary(
                     uniqueKeysWithValues: result.report.schedulesHaving.map { ($0.rawValue, $1) }),
                 seed: result.detection?.whole.seed,
-                promise: result.detection?.violation.promise.rawValue,
+                promise: result.detection?.violation.invariant.rawValue,
                 violation: result.detection?.violation.what, replay: result.replay)
         }
     }

@@ -57,17 +57,6 @@ struct SimulationSearch: Sendable {
     }
 }
 
-extension Detection {
-    /// The command that plays it again.
-    func replay(of workload: any Workload, mutation: Mutation?, tier: Tier) -> String {
-        var command = "reprise-lab simulate --workload \(workload.name) "
-        command += shrunk.options(reducedFrom: whole)
-        if let mutation { command += " --mutation \(mutation.rawValue)" }
-        if tier != .model { command += " --tier \(tier.name)" }
-        return command
-    }
-}
-
 /// Says once that it is enough.
 final class SearchStop: Sendable {
     private let raised = Mutex(false)

@@ -21,7 +21,7 @@ struct SimulationTrace: Encodable {
         self.workload = workload.name
         seed = outcome.schedule.seed
         holds = outcome.violation == nil
-        promise = outcome.violation?.promise.rawValue
+        promise = outcome.violation?.invariant.rawValue
         violation = outcome.violation?.what
         lines = outcome.lines.map {
             Line(milliseconds: $0.at.milliseconds, who: $0.who, what: $0.what)

@@ -12,7 +12,7 @@ extension ChainDecision {
     }
 
     /// Suspends a chain that this version of the app cannot continue; nothing is dropped.
-    static func park(
+    static func suspend(
         _ chain: LiveChain, _ facts: ChainFacts, holding payload: IntentPayload? = nil,
         attempt: Int = 0
     ) -> ChainDecision {
@@ -40,7 +40,7 @@ extension ChainDecision {
     ) -> ChainDecision {
         let verb = command.command
         // Without its definition the compensations are unknown: it must not end without them.
-        if let unrecoverable = strand(command, chain, facts) { return unrecoverable }
+        if let unrecoverable = suspendUnrecoverable(command, chain, facts) { return unrecoverable }
         let takesBack = [.failing, .cancelling].contains(chain.machine.state)
         if chain.trouble != nil,
             takesBack || [.resume, .retry, .begin, .look, .release].contains(verb),
@@ -51,7 +51,7 @@ extension ChainDecision {
             }
             // Nor does a pause end because the app has changed.
             guard chain.machine.state == .paused, verb == .release || verb == .look else {
-                return park(chain, facts)
+                return suspend(chain, facts)
             }
             return ChainDecision(chain, .applied, facts, isBare: true)
         }

@@ -19,7 +19,7 @@ extension ChainDecision {
         // Each of its intents is held, not the first alone: the others would be lost with their
         // entries.
         if chain.trouble != nil, !chain.machine.state.isEnd, chain.machine.state != .paused {
-            return .decided(park(chain, facts, holding: payload, attempt: attempt))
+            return .decided(suspend(chain, facts, holding: payload, attempt: attempt))
         }
         guard chain.tasks.indices.contains(place), chain.tasks[place].round == payload.round
         else { return .decided(look(chain, facts)) }

@@ -6,7 +6,7 @@ package import RepriseWire
 ///
 /// Many messages of a channel are in flight at once, in the order recorded, each naming the
 /// previous one that has not ended: so a refusal in the middle cannot change the order. A message
-/// is in flight from `handedOver` to `ended`. The first answer counts: a later one, or one for a
+/// is in flight from `dispatched` to `ended`. The first answer counts: a later one, or one for a
 /// message not in flight, is late or meant for an earlier connection.
 package struct OutboxMachine: Sendable {
     package struct Settings: Hashable, Sendable {

@@ -29,7 +29,7 @@ final class ReaderLine: Sendable {
     /// Names this reader.
     let logger: Logger
     private let lastTrouble = Mutex<RepriseError?>(nil)
-    private let desk = Mutex(HandlerWatch())
+    private let handler = Mutex(HandlerWatch())
     private let troubleChanged: @Sendable () -> Void
 
     init(
@@ -84,13 +84,13 @@ final class ReaderLine: Sendable {
 
     var state: ReaderState {
         if let trouble { return .stuck(trouble) }
-        return desk.withLock { $0.slow }.map { .slow($0.id, since: $0.since) } ?? .running
+        return handler.withLock { $0.slow }.map { .slow($0.id, since: $0.since) } ?? .running
     }
 
     /// The handler gets a message, or the first of several.
     func handlerBegan(_ id: EntryID) {
         let until = timekeeper.uptime() + options.deadline
-        desk.withLock { watch in
+        handler.withLock { watch in
             watch.inFlight = (id, until)
             guard watch.task == nil else { return }
             watch.task = Task { await watchHandler(until: until) }
@@ -98,7 +98,7 @@ final class ReaderLine: Sendable {
     }
 
     func handlerEnded() {
-        let wasSlow = desk.withLock { watch in
+        let wasSlow = handler.withLock { watch in
             watch.inFlight = nil
             defer { watch.slow = nil }
             return watch.slow != nil
@@ -107,7 +107,7 @@ final class ReaderLine: Sendable {
     }
 
     /// The reader has ended.
-    func stopWatching() { desk.withLock { $0.task }?.cancel() }
+    func stopWatching() { handler.withLock { $0.task }?.cancel() }
 
     /// Checks once a deadline at most, and only while a handler runs: a message costs no timer.
     private func watchHandler(until first: Duration) async {
@@ -117,7 +117,7 @@ final class ReaderLine: Sendable {
             let now = timekeeper.uptime()
             let since = timekeeper.wall().advanced(by: .zero - options.deadline)
             let isSlow: Bool
-            (isSlow, next) = desk.withLock { watch in
+            (isSlow, next) = handler.withLock { watch in
                 if !isCancelled, let inFlight = watch.inFlight, now < inFlight.until {
                     return (false, inFlight.until)
                 }

@@ -6,8 +6,8 @@ package import RepriseWire
 ///
 /// `stopped → opening → loaded → handshaken`, and back to `opening` whenever the web view dies or
 /// must be replaced: at most three times a minute, then `resting`. An event is in flight from
-/// `lent` until the page reports its outcome; when the page is gone, all events in flight return to
-/// the journal for the next one.
+/// `delivery` until the page reports its outcome; when the page is gone, all events in flight
+/// return to the journal for the next one.
 package struct FormsMachine: Sendable {
     package struct Settings: Hashable, Sendable {
         /// How long a page may take for its `hello`, and for taking over a catalogue.

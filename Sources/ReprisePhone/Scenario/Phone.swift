@@ -173,7 +173,8 @@ public actor Phone {
     ///   - expectation: a past or future event.
     ///   - limit: the timeout.
     /// - Returns: the event.
-    /// - Throws: ``PhoneDisappointment`` with the recent log at the timeout; errors as ``ask(_:)``.
+    /// - Throws: ``PhoneUnmetExpectation`` with the recent log at the timeout; errors as
+    ///   ``ask(_:)``.
     @discardableResult
     public func expects(_ expectation: PhoneExpectation, within limit: Duration = .seconds(20))
         async throws -> PhoneEvent
@@ -187,7 +188,7 @@ public actor Phone {
                 return event
             }
             let left = deadline - .now
-            guard left > .zero else { throw PhoneDisappointment(expectation, limit, events) }
+            guard left > .zero else { throw PhoneUnmetExpectation(expectation, limit, events) }
             try await read(waiting: left)
         }
     }
@@ -195,11 +196,11 @@ public actor Phone {
     /// Checks that an event is not in the log so far.
     ///
     /// - Parameter expectation: the event.
-    /// - Throws: ``PhoneDisappointment`` if it is; errors as ``ask(_:)``.
+    /// - Throws: ``PhoneUnmetExpectation`` if it is; errors as ``ask(_:)``.
     public func hasNot(_ expectation: PhoneExpectation) async throws {
         try await read(waiting: .zero)
         if events.contains(where: { !met.contains($0.number) && expectation.isMet(by: $0) }) {
-            throw PhoneDisappointment(expectation, nil, events)
+            throw PhoneUnmetExpectation(expectation, nil, events)
         }
     }
 

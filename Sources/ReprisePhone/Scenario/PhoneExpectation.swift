@@ -70,7 +70,7 @@ public struct PhoneExpectation: Sendable, CustomStringConvertible {
 }
 
 /// An expectation of a phone that was not met, or an unexpected event.
-public struct PhoneDisappointment: Error, CustomStringConvertible {
+public struct PhoneUnmetExpectation: Error, CustomStringConvertible {
     /// The expectation, and the newest events.
     public let description: String
 

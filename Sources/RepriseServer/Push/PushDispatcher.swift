@@ -238,7 +238,7 @@ package actor PushDispatcher {
     private func scan(_ channel: ChannelName, through: Int64) async {
         do {
             let step = try await scanner.step(channel, through: through, mayExpire: mayExpire())
-            machine.walked(channel, added: step.added, through: step.through)
+            machine.scanned(channel, added: step.added, through: step.through)
             scanned(channel, step)
         } catch {
             failed("a scan", error)
@@ -300,7 +300,7 @@ package actor PushDispatcher {
                 rows.append(
                     .init(
                         number: due.entry.number, target: due.entry.target,
-                        lane: due.address?.lane ?? ""))
+                        partition: due.address?.partition ?? ""))
                 tell(
                     "A push is decided.", due,
                     ["decision": isQuiet ? "\(kind.rawValue) quiet" : kind.rawValue])
@@ -344,9 +344,10 @@ package actor PushDispatcher {
     ) {
         let now = clock.uptime()
         let acknowledgement = machine.answered(
-            outcome, lane: due.address?.lane ?? "", attempts: due.entry.attempts, now: now,
+            outcome, partition: due.address?.partition ?? "", attempts: due.entry.attempts,
+            now: now,
             jitter: .random(in: 0..<1))
-        tell(outcome, lane: due.address?.lane ?? "", now)
+        tell(outcome, partition: due.address?.partition ?? "", now)
         if case .dead = acknowledgement, let address = due.address {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
@@ -377,8 +378,8 @@ package actor PushDispatcher {
 
     /// Logs neither addresses nor texts nor keys; an unchanged failure once per
     /// ``PushLimits/troubleTold``.
-    private func tell(_ outcome: PushOutcome, lane: String, _ now: Duration) {
-        guard let news = troubles.ended(outcome, lane: lane, now: now) else { return }
+    private func tell(_ outcome: PushOutcome, partition: String, _ now: Duration) {
+        guard let news = troubles.ended(outcome, partition: partition, now: now) else { return }
         let values: [String: String?] = [
             "service": provider.service.rawValue, "reason": news.reason,
         ]

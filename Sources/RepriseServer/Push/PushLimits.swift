@@ -43,7 +43,7 @@ package enum PushLimits {
     /// The longest wait before a failed provider is tried again.
     package static let circuitLongest: Duration = .seconds(60)
     /// The most Web Push services whose failures are remembered.
-    package static let lanes = 10_000
+    package static let partitions = 10_000
     /// The interval at which a push service's unchanged failure is logged again.
     package static let troubleTold: Duration = .seconds(600)
     /// The wait that Apple asks for after a server failure.

@@ -40,13 +40,13 @@ package struct PushMachine: Sendable {
     package struct Row: Hashable, Sendable {
         package var number: Int64
         package var target: PushEntry.Target
-        /// The partition key: see ``PushAddress/lane``.
-        package var lane: String
+        /// The partition key: see ``PushAddress/partition``.
+        package var partition: String
 
-        package init(number: Int64, target: PushEntry.Target, lane: String = "") {
+        package init(number: Int64, target: PushEntry.Target, partition: String = "") {
             self.number = number
             self.target = target
-            self.lane = lane
+            self.partition = partition
         }
     }
 
@@ -121,7 +121,7 @@ package struct PushMachine: Sendable {
     ///   - channel: the scanned channel.
     ///   - added: the number of pushes queued.
     ///   - through: the message up to which the scan is complete; nil if members remain.
-    package mutating func walked(_ channel: ChannelName, added: Int, through: Int64?) {
+    package mutating func scanned(_ channel: ChannelName, added: Int, through: Int64?) {
         queued(added)
         scans.ended(channel, through: through)
     }
@@ -199,47 +199,50 @@ package struct PushMachine: Sendable {
     ///
     /// - Parameters:
     ///   - outcome: the answer.
-    ///   - lane: the partition that answered.
+    ///   - partition: the partition that answered.
     ///   - attempts: the number of earlier attempts.
     ///   - now: the uptime.
     ///   - jitter: drawn by the driver, 0..<1.
     /// - Returns: what to record.
     package mutating func answered(
-        _ outcome: PushOutcome, lane: String = "", attempts: Int, now: Duration, jitter: Double
+        _ outcome: PushOutcome, partition: String = "", attempts: Int, now: Duration, jitter: Double
     ) -> Acknowledgement {
         underWay -= 1
         switch outcome {
         case .accepted:
-            circuits[lane] = nil
+            circuits[partition] = nil
             return .pushed
         case .refused:
-            circuits[lane] = nil
+            circuits[partition] = nil
             return .dropped(.refused)
         case .dead(let since):
-            circuits[lane] = nil
+            circuits[partition] = nil
             return .dead(since: since)
         case .later(let wait, _):
-            circuits[lane] = nil
+            circuits[partition] = nil
             guard attempts + 1 < PushLimits.attempts else { return .dropped(.exhausted) }
             return .again(after: Self.wait(wait, attempts, jitter), isAttempt: true)
         case .unavailable(let wait, _, let again):
-            return laneFailed(lane, retryAfter: wait, again: again, attempts, now, jitter)
+            return partitionFailed(partition, retryAfter: wait, again: again, attempts, now, jitter)
         case .unauthorized:
             let wait = PushLimits.circuitLongest
-            return laneFailed(lane, retryAfter: wait, again: .zero, attempts, now, jitter)
+            return partitionFailed(partition, retryAfter: wait, again: .zero, attempts, now, jitter)
         }
     }
 
     /// The provider's failure is not counted as the push's attempt; the circuit's wait replaces the
     /// push's own.
-    private mutating func laneFailed(
-        _ lane: String, retryAfter: Duration?, again: Duration, _ attempts: Int, _ now: Duration,
+    private mutating func partitionFailed(
+        _ partition: String, retryAfter: Duration?, again: Duration, _ attempts: Int,
+        _ now: Duration,
         _ jitter: Double
     ) -> Acknowledgement {
-        if circuits.count >= PushLimits.lanes, circuits[lane] == nil { circuits.removeAll() }
-        circuits[lane, default: PushCircuit()]
+        if circuits.count >= PushLimits.partitions, circuits[partition] == nil {
+            circuits.removeAll()
+        }
+        circuits[partition, default: PushCircuit()]
             .failed(retryAfter: retryAfter, now: now, jitter: jitter)
-        let isDown = circuits[lane]?.isDown ?? false
+        let isDown = circuits[partition]?.isDown ?? false
         let wait = isDown ? .zero : Self.wait(nil, attempts, jitter)
         return .again(after: max(again, wait), isAttempt: false)
     }
@@ -314,10 +317,10 @@ package struct PushMachine: Sendable {
     private mutating func send(_ actions: inout [Action], _ now: Duration) {
         while waitingStart < waiting.count, underWay < concurrency {
             let row = waiting[waitingStart]
-            if let wait = circuits[row.lane]?.wait(now: now) {
+            if let wait = circuits[row.partition]?.wait(now: now) {
                 // Pushes of the only provider wait in memory; those of one partition must not block
                 // the others.
-                guard !row.lane.isEmpty else { return }
+                guard !row.partition.isEmpty else { return }
                 waitingStart += 1
                 actions.append(.postpone(row.number, wait))
                 continue
@@ -326,7 +329,7 @@ package struct PushMachine: Sendable {
             if let wait = rates.take(row.target, now: now) {
                 actions.append(.postpone(row.number, wait))
             } else {
-                circuits[row.lane]?.tried()
+                circuits[row.partition]?.tried()
                 underWay += 1
                 actions.append(.send(row.number))
             }

@@ -12,7 +12,7 @@ package enum PushAddress: Hashable, Sendable {
     /// The partition key: addresses of one partition share a service and its outages.
     ///
     /// Apple is one, each Web Push service another.
-    package var lane: String {
+    package var partition: String {
         switch self {
         case .apns: ""
         case .webPush(let subscription): subscription.origin

@@ -14,7 +14,7 @@ package struct PushTroubles: Sendable {
     }
 
     private struct Key: Hashable {
-        let lane: String
+        let partition: String
         let kind: News.Kind
     }
 
@@ -24,34 +24,34 @@ package struct PushTroubles: Sendable {
 
     /// - Parameter limit: the most services remembered; at the limit all are forgotten, and logged
     ///   again.
-    package init(limit: Int = PushLimits.lanes) { self.limit = limit }
+    package init(limit: Int = PushLimits.partitions) { self.limit = limit }
 
     /// A push has ended.
     ///
     /// - Parameters:
     ///   - outcome: its outcome.
-    ///   - lane: the service: see ``PushAddress/lane``.
+    ///   - partition: the service: see ``PushAddress/partition``.
     ///   - now: uptime.
     /// - Returns: the line to log; nil if it was logged lately.
-    package mutating func ended(_ outcome: PushOutcome, lane: String, now: Duration) -> News? {
+    package mutating func ended(_ outcome: PushOutcome, partition: String, now: Duration) -> News? {
         switch outcome {
         case .later: return nil
         case .accepted, .dead:
             guard !told.isEmpty else { return nil }
             let ended = [News.Kind.unavailable, .unauthorized].filter {
-                told.removeValue(forKey: Key(lane: lane, kind: $0)) != nil
+                told.removeValue(forKey: Key(partition: partition, kind: $0)) != nil
             }
             return ended.isEmpty ? nil : News(kind: .over, reason: "it has answered")
-        case .refused(let why): return tell(.refused, why, lane, now)
-        case .unavailable(_, let why, _): return tell(.unavailable, why, lane, now)
-        case .unauthorized(let why): return tell(.unauthorized, why, lane, now)
+        case .refused(let why): return tell(.refused, why, partition, now)
+        case .unavailable(_, let why, _): return tell(.unavailable, why, partition, now)
+        case .unauthorized(let why): return tell(.unauthorized, why, partition, now)
         }
     }
 
     private mutating func tell(
-        _ kind: News.Kind, _ why: String, _ lane: String, _ now: Duration
+        _ kind: News.Kind, _ why: String, _ partition: String, _ now: Duration
     ) -> News? {
-        let key = Key(lane: lane, kind: kind)
+        let key = Key(partition: partition, kind: kind)
         if let last = told[key], now - last < PushLimits.troubleTold { return nil }
         if told.count >= limit, told[key] == nil { told = [:] }
         told[key] = now

@@ -18,7 +18,8 @@ struct NetworkSeedTests {
     }
 
     @Test(
-        "and for as long as one likes", .enabled(if: environment["REPRISE_NETWORK_MINUTES"] != nil))
+        "the same for REPRISE_NETWORK_MINUTES, from a seed on: `make network`",
+        .enabled(if: environment["REPRISE_NETWORK_MINUTES"] != nil))
     func long() async throws {
         let minutes = Self.environment["REPRISE_NETWORK_MINUTES"].flatMap(Double.init) ?? 10
         let first = Self.environment["REPRISE_NETWORK_SEED"].flatMap(UInt64.init) ?? 1_000

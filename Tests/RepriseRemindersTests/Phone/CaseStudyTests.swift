@@ -4,7 +4,8 @@ import ReprisePhone
 import RepriseReminders
 import Testing
 
-/// The five test cases of seed 002 (373–424), with notifications that the app has planned itself.
+/// The five test cases of `case-reminder-routing` (373–424), with notifications that the app has
+/// planned itself.
 @Suite("Case study badge and banner on the phone", .serialized)
 struct CaseStudyTests {
     @Test(
@@ -92,7 +93,8 @@ struct CaseStudyTests {
     }
 
     @Test(
-        "The seed's own code shows “no longer exists” for a goal that its store has not loaded yet")
+        "The case study's own code shows “no longer exists” for a goal that its store has not loaded yet"
+    )
     func seed() async throws {
         try await GoalsPhone.play("--as", "first", "--store-delay", "5000") { stage in
             try await stage.rings(#"{"goalId":"read","questionId":"pages"}"#)

@@ -12,7 +12,7 @@ import ServiceLifecycle
 import Synchronization
 import Testing
 
-/// A server with an entrance, on a free port, for the time of one test.
+/// A server with access control, on a free port, for the time of one test.
 struct GuardedServer: Sendable {
     let address: Server.Address
     let data: String

@@ -11,7 +11,7 @@ struct BrowserRulesTests {
         rules.refusal(origins: origins, host: host, isSecure: isSecure, mustBeOurs: true) == nil
     }
 
-    @Test("who is no page has no origin, and may")
+    @Test("a program without an Origin header is let in")
     func programs() throws {
         let rules = try BrowserRules(origins: [], asksNobody: false)
         for host in ["127.0.0.1:8080", "chat.example.org", nil] {

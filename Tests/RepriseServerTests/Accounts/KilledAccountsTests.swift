@@ -6,7 +6,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-/// Promise 1 for receipts: echoed is stored, whatever kills the process.
+/// Guarantee 1 for receipts: echoed is stored, whatever kills the process.
 @Suite("Accounts killed with SIGKILL")
 struct KilledAccountsTests {
     @Test(

@@ -258,7 +258,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A token")
+    @Test("A token of NATS lets in, a wrong one is refused")
     func token() async throws {
         try await withServer(#"authorization { token: "secret" }"#) { server, _ in
             var configuration = try NatsConfiguration(server.url)
@@ -269,7 +269,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A key that another library has made")
+    @Test("A key file that another library has made lets in")
     func key() async throws {
         let made = try await Command.run(
             Command.python.path,

@@ -8,7 +8,7 @@ import Testing
 @Suite("Slow readers")
 struct DemotionTests {
     @Test(
-        "who stops reading and goes on later gets everything exactly once, and is held no memory for",
+        "a client that stops reading costs no memory, and gets everything exactly once when it reads again",
         .limit("server.unsent")
     )
     func stopAndGoOn() async throws {

@@ -161,7 +161,8 @@ struct ReceiptTests {
     }
 
     @Test(
-        "who takes nothing is held no receipts for, and is told the newest positions once it does")
+        "no receipts wait for a client that does not read; when it does it gets the newest positions"
+    )
     func demoted() async throws {
         var limits = ServerLimits()
         limits.unsentBytes = 262_144

@@ -6,7 +6,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-/// Promise 1 on the server: acknowledged is stored, whatever kills the process.
+/// Guarantee 1 on the server: acknowledged is stored, whatever kills the process.
 @Suite("A writer killed with SIGKILL")
 struct KilledWriterTests {
     private static let kills = 50

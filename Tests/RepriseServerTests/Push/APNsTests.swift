@@ -372,7 +372,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "what a body says",
+        "a push shows the text and title of a body, the notice's own first, and a stand-in where there is none",
         arguments: [
             (#""plain""#, "plain", nil), (#"{"text":"t"}"#, "t", nil),
             (#"{"text":"t","title":"T"}"#, "t", "T"),

@@ -20,11 +20,11 @@ struct FanOutScanTests {
             try await other.write { db in
                 try db.execute(
                     sql: """
-                        CREATE TABLE walked (through INTEGER);
+                        CREATE TABLE scanned (through INTEGER);
                         CREATE TRIGGER began AFTER INSERT ON push_walks
-                        BEGIN INSERT INTO walked VALUES (new.through); END;
+                        BEGIN INSERT INTO scanned VALUES (new.through); END;
                         CREATE TRIGGER went AFTER UPDATE ON push_walks
-                        BEGIN INSERT INTO walked VALUES (new.through); END;
+                        BEGIN INSERT INTO scanned VALUES (new.through); END;
                         """)
             }
             // Noted together: what is noted later has a scan of its own.
@@ -33,15 +33,15 @@ struct FanOutScanTests {
             }
             try await push.clock.advance(by: .milliseconds(500)) {
                 try await other.read {
-                    try Int64.fetchOne($0, sql: "SELECT max(through) FROM walked")
+                    try Int64.fetchOne($0, sql: "SELECT max(through) FROM scanned")
                 }
                     == 40
             }
-            let walked = try await other.read { db in
+            let scanned = try await other.read { db in
                 try Int64.fetchAll(
-                    db, sql: "SELECT DISTINCT through FROM walked WHERE through > 0 ORDER BY 1")
+                    db, sql: "SELECT DISTINCT through FROM scanned WHERE through > 0 ORDER BY 1")
             }
-            #expect(walked == [16, 32, 40])
+            #expect(scanned == [16, 32, 40])
             try other.close()
         }
     }

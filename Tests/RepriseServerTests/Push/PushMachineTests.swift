@@ -38,9 +38,9 @@ struct PushMachineTests {
         #expect(machine.next(now: .seconds(6)).isEmpty)
         #expect(machine.next(now: .seconds(1) + wait) == [.scan(room, through: 2)])
         #expect(machine.next(now: .seconds(2) + wait).isEmpty, "one walk of a channel at a time")
-        machine.walked(room, added: 0, through: 2)
+        machine.scanned(room, added: 0, through: 2)
         #expect(machine.next(now: .seconds(2) + wait) == [.scan(room, through: 3)])
-        machine.walked(room, added: 0, through: 3)
+        machine.scanned(room, added: 0, through: 3)
         #expect(machine.wake(now: .seconds(20)) == nil, "nothing is left to do")
     }
 
@@ -62,8 +62,8 @@ struct PushMachineTests {
         #expect(machine.next(now: wait) == [.scan(room, through: 1)], "the early one waits now")
         machine.stored(2, in: room, now: wait)
         #expect(machine.next(now: wait + PushLimits.slot).isEmpty)
-        machine.walked(room, added: 0, through: 1)
-        machine.walked(other, added: 0, through: 1)
+        machine.scanned(room, added: 0, through: 1)
+        machine.scanned(other, added: 0, through: 1)
         #expect(
             machine.next(now: wait + PushLimits.slot) == [.scanEarly(room, through: 2)])
         machine.walkedEarly(room, added: 0, through: 2)
@@ -71,7 +71,7 @@ struct PushMachineTests {
             machine.next(now: wait + PushLimits.slot) == [.scanEarly(other, through: 1)])
         machine.walkedEarly(other, added: 0, through: 1)
         #expect(machine.next(now: wait + wait) == [.scan(room, through: 2)])
-        machine.walked(room, added: 0, through: 2)
+        machine.scanned(room, added: 0, through: 2)
         #expect(machine.wake(now: wait + wait) == nil, "nothing is left to do")
     }
 
@@ -81,7 +81,7 @@ struct PushMachineTests {
         let room = channel("room")
         machine.stored(1, in: room, now: .zero)
         #expect(machine.next(now: wait) == [.scan(room, through: 1)])
-        machine.walked(room, added: PushLimits.queued, through: nil)
+        machine.scanned(room, added: PushLimits.queued, through: nil)
         let actions = machine.next(now: wait)
         #expect(!actions.contains(.scan(room, through: 1)) && actions.count == 1)
         machine.loaded([.init(number: 1, target: target("a"))], isAll: false, next: nil, now: wait)
@@ -109,7 +109,8 @@ struct PushMachineTests {
     }
 
     @Test(
-        "what an answer makes of a push", .limit("push.attempts"),
+        "each outcome ends a push, drops it, or has it sent again after its wait",
+        .limit("push.attempts"),
         arguments: [
             (PushOutcome.accepted, 0, PushMachine.Acknowledgement.pushed),
             (.refused("x"), 0, .dropped(.refused)),
@@ -173,18 +174,19 @@ struct PushMachineTests {
     }
 
     @Test("one push service of the web that is down holds up no other")
-    func lanes() {
+    func partitions() {
         var machine = machine(concurrency: 10)
         for _ in 0..<5 {
             _ = machine.answered(
-                .unavailable(nil, "down"), lane: "https://a", attempts: 0, now: .zero, jitter: 0.9)
+                .unavailable(nil, "down"), partition: "https://a", attempts: 0, now: .zero,
+                jitter: 0.9)
         }
         machine.othersQueued(dueAfter: .zero, now: .zero)
         #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
         machine.loaded(
             [
-                .init(number: 1, target: target("1"), lane: "https://a"),
-                .init(number: 2, target: target("2"), lane: "https://b"),
+                .init(number: 1, target: target("1"), partition: "https://a"),
+                .init(number: 2, target: target("2"), partition: "https://b"),
             ], isAll: true, next: nil, now: .zero)
         #expect(machine.next(now: .zero) == [.postpone(1, .milliseconds(900)), .send(2)])
     }
@@ -194,14 +196,15 @@ struct PushMachineTests {
         .limit("push.failingServices"))
     func manyLanes() {
         var machine = machine()
-        func fails(_ lane: Int) {
+        func fails(_ partition: Int) {
             for _ in 0..<5 {
                 _ = machine.answered(
-                    .unavailable(nil, "down"), lane: "https://\(lane)", attempts: 0, now: .zero,
+                    .unavailable(nil, "down"), partition: "https://\(partition)", attempts: 0,
+                    now: .zero,
                     jitter: 0.9)
             }
         }
-        for lane in 0..<10_000 { fails(lane) }
+        for partition in 0..<10_000 { fails(partition) }
         #expect(machine.downCount == 10_000)
         fails(3)
         #expect(machine.downCount == 10_000, "one that is known takes no place")
@@ -224,7 +227,7 @@ struct PushMachineTests {
         let scans = machine.next(now: wait)
         #expect(scans == [.scan(channel("c0"), through: 1), .scan(channel("c1"), through: 1)])
         #expect(machine.next(now: wait).isEmpty)
-        machine.walked(channel("c1"), added: 0, through: 1)
+        machine.scanned(channel("c1"), added: 0, through: 1)
         #expect(machine.next(now: wait) == [.scan(channel("c2"), through: 1)])
     }
 

@@ -13,32 +13,33 @@ struct PushTroublesTests {
         var troubles = PushTroubles()
         var told: [PushTroubles.News] = []
         for second in 0..<599 {
-            for lane in ["a", "b", "c"] {
+            for partition in ["a", "b", "c"] {
                 let news = troubles.ended(
-                    .unavailable(nil, "no answer \(second)"), lane: lane, now: .seconds(second))
+                    .unavailable(nil, "no answer \(second)"), partition: partition,
+                    now: .seconds(second))
                 if let news { told.append(news) }
             }
         }
         #expect(told.map(\.kind) == [.unavailable, .unavailable, .unavailable])
-        #expect(troubles.ended(.unavailable(nil, "x"), lane: "a", now: .seconds(600)) != nil)
-        #expect(troubles.ended(.later(nil, "429"), lane: "a", now: .seconds(601)) == nil)
-        #expect(troubles.ended(.unauthorized("403"), lane: "a", now: .seconds(601)) != nil)
-        #expect(troubles.ended(.unauthorized("403"), lane: "a", now: .seconds(602)) == nil)
-        #expect(troubles.ended(.accepted, lane: "a", now: .seconds(603))?.kind == .over)
-        #expect(troubles.ended(.accepted, lane: "a", now: .seconds(604)) == nil)
-        #expect(troubles.ended(.unavailable(nil, "x"), lane: "a", now: .seconds(605)) != nil)
-        #expect(troubles.ended(.refused("413"), lane: "d", now: .seconds(605)) != nil)
-        #expect(troubles.ended(.accepted, lane: "d", now: .seconds(606)) == nil)
-        #expect(troubles.ended(.refused("413"), lane: "d", now: .seconds(607)) == nil)
+        #expect(troubles.ended(.unavailable(nil, "x"), partition: "a", now: .seconds(600)) != nil)
+        #expect(troubles.ended(.later(nil, "429"), partition: "a", now: .seconds(601)) == nil)
+        #expect(troubles.ended(.unauthorized("403"), partition: "a", now: .seconds(601)) != nil)
+        #expect(troubles.ended(.unauthorized("403"), partition: "a", now: .seconds(602)) == nil)
+        #expect(troubles.ended(.accepted, partition: "a", now: .seconds(603))?.kind == .over)
+        #expect(troubles.ended(.accepted, partition: "a", now: .seconds(604)) == nil)
+        #expect(troubles.ended(.unavailable(nil, "x"), partition: "a", now: .seconds(605)) != nil)
+        #expect(troubles.ended(.refused("413"), partition: "d", now: .seconds(605)) != nil)
+        #expect(troubles.ended(.accepted, partition: "d", now: .seconds(606)) == nil)
+        #expect(troubles.ended(.refused("413"), partition: "d", now: .seconds(607)) == nil)
     }
 
     @Test("so many are remembered; then all are told again", .limit("push.failureLog"))
     func bounded() {
         var troubles = PushTroubles(limit: 2)
-        for lane in ["a", "b", "c", "a"] {
-            #expect(troubles.ended(.unavailable(nil, "x"), lane: lane, now: .zero) != nil)
+        for partition in ["a", "b", "c", "a"] {
+            #expect(troubles.ended(.unavailable(nil, "x"), partition: partition, now: .zero) != nil)
         }
-        #expect(troubles.ended(.unavailable(nil, "x"), lane: "c", now: .zero) == nil)
+        #expect(troubles.ended(.unavailable(nil, "x"), partition: "c", now: .zero) == nil)
         #expect(PushLimits.troubleTold == .seconds(600))
     }
 }

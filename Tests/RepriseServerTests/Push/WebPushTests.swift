@@ -113,7 +113,7 @@ struct WebPushTests {
     }
 
     @Test(
-        "what a push service answers",
+        "each status of a push service has its outcome",
         arguments: [
             (200, PushOutcome.accepted), (201, .accepted), (202, .accepted),
             (400, .refused("400")), (401, .refused("401")), (403, .refused("403")),

@@ -26,7 +26,7 @@ struct BaselineTests {
 
     /// Else it might be the workload that nobody can pass.
     @Test(
-        "The same workload detects no machine of ours, over as many seeds as detected the seed's",
+        "Each control passes the seeds that detect its baseline",
         arguments: Workloads.controls.map(\.name))
     func control(_ name: String) throws {
         let control = try #require(Workloads.named(name))
@@ -52,7 +52,7 @@ struct BaselineTests {
     @Test("Every baseline has a control")
     func controls() { #expect(Baseline.all.allSatisfy { $0.control != nil }) }
 
-    @Test("A detection replays: the same schedule breaks the same promise at the same moment")
+    @Test("A detection replays: the same schedule violates the same invariant at the same moment")
     func replays() throws {
         let baseline = try #require(Baseline.named("000-at-its-best"))
         let detection = try #require(baseline.detect(choosingFrom: 1))

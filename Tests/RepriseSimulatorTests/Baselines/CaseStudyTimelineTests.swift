@@ -4,11 +4,13 @@ import Testing
 /// The machines play what their documents tell: a transcription that fails here is a straw man.
 @Suite("Baselines: the case studies' timelines")
 struct CaseStudyTimelineTests {
-    // MARK: Seed 000
+    // MARK: case-push-form
 
     /// "The Final Timeline" (412–432): the tap comes at 0.3 s, everything else as it is written
     /// there.
-    @Test("Seed 000: a cold tap waits in memory, and is replayed when its data or 3 s have come")
+    @Test(
+        "case-push-form: a cold tap waits in memory, and is replayed when its data or 3 s have come"
+    )
     func coldTap() {
         var machine = BufferedForms(.repaired)
         #expect(machine.eventCreated(1).isEmpty)  // pendingRequests
@@ -20,7 +22,7 @@ struct CaseStudyTimelineTests {
         #expect(machine.sleepEnded(at: .seconds(5.6)) == [.dispatch(event: 1)])
     }
 
-    @Test("Seed 000: data that comes early ends the wait at the next look")
+    @Test("case-push-form: data that comes early ends the wait at the next look")
     func earlyData() {
         var machine = BufferedForms(.repaired)
         _ = machine.eventCreated(1) + machine.initialized()
@@ -31,7 +33,8 @@ struct CaseStudyTimelineTests {
     }
 
     @Test(
-        "Seed 000, race 1: without a web view the first version forgets, the repaired one does not")
+        "case-push-form, race 1: without a web view the first version forgets, the repaired one does not"
+    )
     func raceOne() {
         var first = BufferedForms(.first)
         _ = first.initialized()
@@ -40,7 +43,9 @@ struct CaseStudyTimelineTests {
         #expect(first.handshakeCompleted(at: .seconds(2.5)).isEmpty)
     }
 
-    @Test("Seed 000, race 2: between web view and replay only the version at its best holds back")
+    @Test(
+        "case-push-form, race 2: between web view and replay only the version at its best holds back"
+    )
     func raceTwo() {
         for (version, expected) in [
             (BufferedForms.Version.repaired, [BufferedForms.Action.dispatch(event: 1)]),
@@ -53,10 +58,11 @@ struct CaseStudyTimelineTests {
         }
     }
 
-    // MARK: Seed 001
+    // MARK: case-catch-up
 
     /// "Timeline of Event Flow (Fixed)" (116–142).
-    @Test("Seed 001: [156, 200, 180, 155, 190] are all taken in catch-up, then 201 and 202 live")
+    @Test(
+        "case-catch-up: [156, 200, 180, 155, 190] are all taken in catch-up, then 201 and 202 live")
     func catchUp() {
         var machine = OriginalChannelClient(.repaired, highest: 154)
         #expect(machine.connected(at: .zero).contains(.subscribe(from: 154)))
@@ -70,7 +76,7 @@ struct CaseStudyTimelineTests {
         #expect(machine.eventReceived(202, at: .seconds(2)) == [.apply(seq: 202)])
     }
 
-    @Test("Seed 001: 30 s of silence, 60 s in all, or a failure end the repaired catch-up")
+    @Test("case-catch-up: 30 s of silence, 60 s in all, or a failure end the repaired catch-up")
     func forcedEnds() {
         var silent = OriginalChannelClient(.repaired, highest: 0)
         _ = silent.connected(at: .zero)
@@ -93,7 +99,9 @@ struct CaseStudyTimelineTests {
         #expect(failed.connected(at: .seconds(2)).contains(.subscribe(from: 200)))
     }
 
-    @Test("Seed 001, first version: an empty queue ends the catch-up, a failure within it freezes")
+    @Test(
+        "case-catch-up, first version: an empty queue ends the catch-up, a failure within it freezes"
+    )
     func firstChannelClient() {
         var machine = OriginalChannelClient(.first, highest: 0)
         _ = machine.connected(at: .zero)
@@ -105,7 +113,7 @@ struct CaseStudyTimelineTests {
         #expect(!machine.isCatchingUp)
     }
 
-    @Test("Seed 001: its substrings match inside a nested body, not inside a quoted text")
+    @Test("case-catch-up: its substrings match inside a nested body, not inside a quoted text")
     func substrings() {
         func endsCatchUp(_ text: String) -> Bool {
             var machine = OriginalChannelClient(.repaired, highest: 0)
@@ -118,9 +126,11 @@ struct CaseStudyTimelineTests {
         #expect(!endsCatchUp(#"{"type": "sync_complete", "catchUpComplete": true}"#))  // blanks
     }
 
-    // MARK: Seed 002
+    // MARK: case-reminder-routing
 
-    @Test("Seed 002: a goal that is there within 100 ms is found, paused and deleted told apart")
+    @Test(
+        "case-reminder-routing: a goal that is there within 100 ms is found, paused and deleted told apart"
+    )
     func sleepingRouter() {
         for (found, screen) in [
             (SleepingRouter.Found.active, SleepingRouter.Screen.dataEntry),
@@ -133,7 +143,9 @@ struct CaseStudyTimelineTests {
         }
     }
 
-    @Test("Seed 002: a store that is 150 ms late is given up, whatever it would have answered")
+    @Test(
+        "case-reminder-routing: a store that is 150 ms late is given up, whatever it would have answered"
+    )
     func slowStore() {
         var machine = SleepingRouter(.repaired)
         _ = machine.tapped(1) + machine.sleepEnded(tap: 1)
@@ -145,7 +157,7 @@ struct CaseStudyTimelineTests {
             machine.goalLookedUp(tap: 1, found: .nothing) == [.present(tap: 1, .missingGoal)])
     }
 
-    // MARK: Seed 003
+    // MARK: case-task-chain
 
     private typealias Chains = SingleValueChains
 
@@ -154,7 +166,7 @@ struct CaseStudyTimelineTests {
     }
 
     /// "Test Flow" (105–111).
-    @Test("Seed 003: step 1 completes, the app is quit and opened, steps 2 and 3 run")
+    @Test("case-task-chain: step 1 completes, the app is quit and opened, steps 2 and 3 run")
     func chainResumes() throws {
         var before = Chains(.repaired)
         let begun = before.chainCreated(1, steps: [1, 1, 1], at: 0)
@@ -175,7 +187,7 @@ struct CaseStudyTimelineTests {
                 == [.save([]), .ended(chain: 1, failed: false)])
     }
 
-    @Test("Seed 003: a kill within a parallel step runs its finished tasks again")
+    @Test("case-task-chain: a kill within a parallel step runs its finished tasks again")
     func parallelTasks() {
         var before = Chains(.repaired)
         _ = before.chainCreated(1, steps: [2], at: 0)
@@ -186,7 +198,7 @@ struct CaseStudyTimelineTests {
         #expect(after.launched(with: saved, at: 2) == [.run(task(0, 0)), .run(task(0, 1))])
     }
 
-    @Test("Seed 003: an unreadable value clears all chains; one idle for 7 days is deleted")
+    @Test("case-task-chain: an unreadable value clears all chains; one idle for 7 days is deleted")
     func clearedChains() {
         var machine = Chains(.repaired)
         #expect(machine.launched(with: nil, at: 0) == [.save([])])
@@ -195,7 +207,7 @@ struct CaseStudyTimelineTests {
         #expect(machine.launched(with: old, at: Chains.retention + 1) == [.save([])])
     }
 
-    @Test("Seed 003: a chain whose task fails is removed at once")
+    @Test("case-task-chain: a chain whose task fails is removed at once")
     func failedChain() {
         var machine = Chains(.repaired)
         _ = machine.chainCreated(1, steps: [1], at: 0)
@@ -205,9 +217,11 @@ struct CaseStudyTimelineTests {
                 == [.save([]), .ended(chain: 1, failed: true)])
     }
 
-    // MARK: Seed 004
+    // MARK: case-badge-banner
 
-    @Test("Seed 004: a message over the socket is stored and shown, one caught up is stored only")
+    @Test(
+        "case-badge-banner: a message over the socket is stored and shown, one caught up is stored only"
+    )
     func notices() {
         var machine = SocketNotices(stored: [1], unread: 1)
         #expect(

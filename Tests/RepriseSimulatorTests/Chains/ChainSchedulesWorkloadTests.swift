@@ -16,20 +16,17 @@ struct ChainSchedulesWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainRunApart, Promise.once), (.chainReadingForgotten, .once),
+            (Mutation.chainRunApart, Invariant.once), (.chainReadingForgotten, .once),
             (.chainCalendarUnheard, .alive), (.chainZoneUnheard, .alive),
             (.chainTimeUnchecked, .released),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
-        workload.expectDetected(mutation, promise, in: 1..<81)
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
+        workload.expectDetected(mutation, invariant, in: 1..<81)
     }
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].contains { $0.what.hasPrefix("a run of") })
+        let lines = workload.expectRepeats(seed: 7)
+        #expect(lines.contains { $0.what.hasPrefix("a run of") })
     }
 }

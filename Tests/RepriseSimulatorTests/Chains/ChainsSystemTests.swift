@@ -18,13 +18,13 @@ struct ChainsSystemTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainTimeUnheeded, Promise.released), (.chainSlotUnasked, .alive),
+            (Mutation.chainTimeUnheeded, Invariant.released), (.chainSlotUnasked, .alive),
             (.chainInterruptedEnds, .alive), (.chainFileAfterRow, .recorded),
             (.chainFilesStay, .bounded), (.chainSweepTakesNewest, .recorded),
             (.chainDamageOverlooked, .alive),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
-        workload.expectDetected(mutation, promise, in: 1..<81)
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
+        workload.expectDetected(mutation, invariant, in: 1..<81)
     }
 
     @Test("a schedule is the one of `chains` with its seed")
@@ -36,10 +36,7 @@ struct ChainsSystemTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].contains { $0.what == "is background" })
+        let lines = workload.expectRepeats(seed: 7)
+        #expect(lines.contains { $0.what == "is background" })
     }
 }

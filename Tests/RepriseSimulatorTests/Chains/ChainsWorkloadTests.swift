@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Chains in virtual time")
@@ -28,14 +28,13 @@ struct ChainsWorkloadTests {
             96_000_021_198, 96_000_040_816, 96_000_061_399, 96_000_080_361,
         ])
     func formerly(seed: UInt64) {
-        let outcome = workload.run(workload.schedule(seed: seed))
-        #expect(outcome.violation == nil, "\(String(describing: outcome.violation))")
+        workload.expectHolds([seed])
     }
 
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainStepBeforeOutcome, Promise.order, 4),
+            (Mutation.chainStepBeforeOutcome, Invariant.order, 4),
             (.chainIntentsApart, .recorded, 40), (.chainKeyPerAttempt, .once, 4),
             (.chainStepAfterAny, .acknowledged, 2), (.chainFailedForgotten, .recorded, 4),
             (.chainCancelForgetsRunning, .once, 5), (.chainUndoInOrderOfStart, .order, 11),
@@ -47,12 +46,12 @@ struct ChainsWorkloadTests {
             (.chainResultUnshown, .alive, 2),
             (.chainProgressUnbounded, .bounded, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {
         // The seeds before it have nothing that shows it.
         for seed in UInt64(first)..<UInt64(first) + 20 {
             let outcome = workload.run(workload.schedule(seed: seed), mutation: mutation)
             if let violation = outcome.violation {
-                #expect(violation.promise == promise, "seed \(seed): \(violation)")
+                #expect(violation.invariant == invariant, "seed \(seed): \(violation)")
                 return
             }
         }
@@ -61,25 +60,18 @@ struct ChainsWorkloadTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 50)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test(
         "a run is the same, line by line, whether each life opens its files or takes over a journal that is open"
     )
     func stock() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-chains-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         for seed: UInt64 in 1..<9 {
             let schedule = workload.schedule(seed: seed)
             let taken = workload.run(schedule, isTracing: true)
-            let opened = workload.run(schedule, tier: .real(folder), isTracing: true)
+            let opened = workload.run(schedule, tier: .real(folder.url), isTracing: true)
             #expect(taken.lines == opened.lines && taken.steps == opened.steps, "seed \(seed)")
         }
     }

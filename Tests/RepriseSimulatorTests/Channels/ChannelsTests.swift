@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Channels in virtual time")
@@ -9,19 +9,13 @@ struct ChannelsTests {
     @Test("a calendar that is set between a failure and its commit holds nobody up (seed 247144)")
     func calendarBeforeCommit() {
         let schedule = workload.schedule(seed: 247_144).reduced(faults: [0, 1, 4])
-        let violation = workload.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        workload.expectHolds(schedule)
     }
 
     @Test("what 2,000 seeds on real stores came upon: a new log without a message has an epoch too")
     func formerly() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-channels-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let schedule = workload.schedule(seed: 98_000_000_105)
-        let violation = workload.run(schedule, tier: .real(folder)).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        let folder = try TemporaryFolder()
+        workload.expectHolds([98_000_000_105], on: .real(folder.url))
     }
 
     @Test(
@@ -29,7 +23,8 @@ struct ChannelsTests {
     )
     func honest() async {
         let report = await Campaign(workload: workload, seeds: 1..<101).run()
-        #expect(report.failure == nil, "\(String(describing: report.failure))")
+        workload.expectHolds(report.failure.map { [$0.schedule.seed] } ?? [])
+        #expect(report.failure == nil)
         let others: Set<Fault.Kind> = [
             .secondOwner, .gateCloses, .damage, .pageDies, .pageHangs, .pageLate, .pageForges,
             .newCatalogue, .logOut, .newCompany, .storeFails, .storeSlow, .centreGone,
@@ -96,14 +91,8 @@ struct ChannelsTests {
 
     @Test("the models of both stores and the shipping ones agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("reprise-channels-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         // 30: a list that shows the first edit in place of the last one is detected by it.
-        for seed: UInt64 in [1, 2, 3, 4, 30] {
-            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        workload.expectHolds([1, 2, 3, 4, 30], on: .compared(folder.url))
     }
 }

@@ -19,7 +19,7 @@ struct CampaignTests {
     func detection() throws {
         let found = try #require(
             Relay().detection(of: .acknowledgeBeforeCommit, seeds: 1..<100))
-        #expect(found.violation.promise == .recorded)
+        #expect(found.violation.invariant == .recorded)
         #expect(found.shrunk.faults.count <= 1 && found.shrunk.devices == 1)
         #expect(found.shrunk.messages < found.whole.messages)
         #expect(found.lines.last?.what.contains("VIOLATED INVARIANT") == true)

@@ -44,7 +44,7 @@ struct SimulationTests {
         #expect(simulation.now == .seconds(10))
     }
 
-    @Test("who waits for a part of a nanosecond finds that its moment has come")
+    @Test("a timer for a part of a nanosecond fires at its moment, not before")
     func rounding() {
         let simulation = Self.simulation()
         let due = Duration.seconds(1) / 3
@@ -54,7 +54,7 @@ struct SimulationTests {
         #expect(found == [true])
     }
 
-    @Test("who begins again while a former life dials gets no connection of that one")
+    @Test("a restarted process gets no connection that its former life dialled")
     func dials() {
         let simulation = Self.simulation()
         let network = SimulatedNetwork(simulation)
@@ -124,7 +124,7 @@ struct SimulationTests {
         func again() { simulation.after(.zero) { again() } }
         again()
         simulation.run(until: .seconds(1))
-        #expect(simulation.violation?.promise == .alive)
+        #expect(simulation.violation?.invariant == .alive)
     }
 
     @Test("what a killed life had asked for never happens, and what a frozen one had comes late")

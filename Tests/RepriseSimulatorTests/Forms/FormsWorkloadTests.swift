@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Forms in virtual time")
@@ -12,71 +12,65 @@ struct FormsWorkloadTests {
         "no seed violates an invariant: kills, power losses, failing disks, pages that die, hang, are late and forge, new catalogues, log-outs"
     )
     func honest() {
-        let detection = workload.detection(seeds: 1..<41)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        workload.expectHolds(1..<41)
     }
 
-    @Test("who dies before it hears of leave that is durable has an event in doubt (seed 902)")
+    @Test(
+        "a kill between the durable grant of a form and its answer leaves the event in doubt (seed 902)"
+    )
     func unheardLeave() {
         let schedule = large.schedule(seed: 902).reduced(messages: 14, faults: [0])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test("a page that hangs once it has said that an event waits is replaced (seed 109)")
     func silent() {
         let schedule = large.schedule(seed: 109).reduced(faults: [1, 3, 4, 6, 8])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test(
         "an event whose time is up, and which comes as a page becomes ready, comes in its order",
         arguments: [770_000_042, 990_000_112, 123_000_789, 234_000_960, 345_000_602])
     func releasedInOrder(seed: UInt64) {
-        let violation = large.run(large.schedule(seed: seed)).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds([seed])
     }
 
     @Test("an event that was dispatched before another goes back for its order does so too")
     func dispatchedBeforeClosing() {
         let schedule = workload.schedule(seed: 771_001_178).reduced(messages: 53, faults: [0])
-        let violation = workload.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        workload.expectHolds(schedule)
     }
 
     @Test("a page of former times that hangs with an event that waits is replaced (seed 456000255)")
     func silentKeeper() {
         let schedule = large.schedule(seed: 456_000_255).reduced(messages: 66, faults: [2, 4])
-        let violation = large.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        large.expectHolds(schedule)
     }
 
     @Test("a change of company that had to be asked for again also ends what came meanwhile")
     func changedLater() {
         let schedule = workload.schedule(seed: 95_000_133_044).reduced(
             messages: 43, faults: [2, 3])
-        let violation = workload.run(schedule).violation
-        #expect(violation == nil, "\(String(describing: violation))")
+        workload.expectHolds(schedule)
     }
 
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.grantAfterRender, Promise.durable), (.forgetGrant, .once),
+            (Mutation.grantAfterRender, Invariant.durable), (.forgetGrant, .once),
             (.openGateAtHandshake, .released), (.acknowledgeOnSend, .acknowledged),
             (.keepPageMessagesOfFormerSession, .once), (.capsForgotten, .bounded),
             (.keepWhatThePageHad, .alive), (.logOutKeepsEvents, .access),
             (.acknowledgeBeforeCommit, .recorded), (.skipSync, .recorded),
             (.postponedAtOnce, .released), (.appUnheard, .released),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant) {
         // Where the first seeds have none that shows it, the search begins near a large one that
         // does: a test has no half a minute.
         let first = Self.rare[mutation] ?? 1
         let workload = Self.rare[mutation] == nil ? workload : large
-        workload.expectDetected(mutation, promise, in: first..<first + 1_000)
+        workload.expectDetected(mutation, invariant, in: first..<first + 1_000)
     }
 
     private static let rare: [Mutation: UInt64] = [
@@ -88,47 +82,33 @@ struct FormsWorkloadTests {
 
     @Test("no seed violates an invariant where forms have audiences, pasts and quiet times")
     func conditionsHold() {
-        let detection = targeting.detection(seeds: 1..<21)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        targeting.expectHolds(1..<21)
     }
 
     @Test(
         "a driver that forgets a condition is detected",
         arguments: [
-            (Mutation.audienceForgotten, Promise.access), (.pastForgotten, .released),
+            (Mutation.audienceForgotten, Invariant.access), (.pastForgotten, .released),
             (.quietForgotten, .released),
         ])
-    func forgotten(_ mutation: Mutation, _ promise: Promise) {
+    func forgotten(_ mutation: Mutation, _ invariant: Invariant) {
         for seed: UInt64 in 1..<101 {
             let outcome = targeting.run(targeting.schedule(seed: seed), mutation: mutation)
-            if outcome.violation?.promise == promise { return }
+            if outcome.violation?.invariant == invariant { return }
         }
         Issue.record("\(mutation.text), and nobody noticed")
     }
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test("the model of the showings and the shipping tables agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-forms-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         for workload in [workload, targeting] {
-            for seed: UInt64 in 1..<3 {
-                let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-                #expect(
-                    outcome.violation == nil,
-                    "\(workload.name), seed \(seed): \(String(describing: outcome.violation))")
-            }
+            workload.expectHolds(1..<3, on: .compared(folder.url))
         }
     }
 }

@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Gates in virtual time")
@@ -10,9 +10,7 @@ struct GatesTests {
         "no seed violates an invariant: kills, power losses, full disks, failing syncs, two owners, calendars, gates, handlers"
     )
     func honest() {
-        let detection = workload.detection(seeds: 1..<101)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        workload.expectHolds(1..<101)
     }
 
     @Test(
@@ -24,8 +22,7 @@ struct GatesTests {
             93_000_594_406,
         ])
     func formerly(seed: UInt64) {
-        let detection = workload.detection(seeds: seed..<seed + 1)
-        #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
+        workload.expectHolds([seed])
     }
 
     @Test(
@@ -45,23 +42,12 @@ struct GatesTests {
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test("the model of the store and the shipping journal agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-gates-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<9 {
-            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        let folder = try TemporaryFolder()
+        workload.expectHolds(1..<9, on: .compared(folder.url))
     }
 }

@@ -1,5 +1,5 @@
-import Foundation
 import RepriseSimulator
+import RepriseTesting
 import Testing
 
 @Suite("Reminders in virtual time")
@@ -10,9 +10,7 @@ struct RemindersWorkloadTests {
         "no seed violates an invariant: kills, power losses, failing disks, stores that throw and are late, a system that refuses, travels, calendars"
     )
     func honest() {
-        let detection = workload.detection(seeds: 1..<31)
-        #expect(
-            detection == nil, "\(detection.map { "\($0.whole.seed): \($0.violation)" } ?? "")")
+        workload.expectHolds(1..<31)
     }
 
     @Test(
@@ -24,22 +22,21 @@ struct RemindersWorkloadTests {
             97_000_010_008, 97_000_024_570,
         ])
     func formerly(seed: UInt64) {
-        let detection = workload.detection(seeds: seed..<seed + 1)
-        #expect(detection == nil, "\(detection.map { $0.violation.description } ?? "")")
+        workload.expectHolds([seed])
     }
 
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.additionsFirst, Promise.bounded, 4), (.deliveredStays, .accounted, 1),
+            (Mutation.additionsFirst, Invariant.bounded, 4), (.deliveredStays, .accounted, 1),
             (.changesMeanwhileForgotten, .accounted, 1), (.pendingRemembered, .accounted, 78),
             (.pausedStays, .accounted, 2), (.endBeforePresented, .acknowledged, 3),
             (.lookUpOnce, .agreement, 100), (.markApart, .once, 2), (.answerAgain, .once, 4),
             (.presentedAgain, .once, 2),
         ])
-    func mutation(_ mutation: Mutation, _ promise: Promise, from first: Int) {
+    func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {
         // The seeds before it had nothing that shows it when this was written.
-        workload.expectDetected(mutation, promise, in: UInt64(first)..<401)
+        workload.expectDetected(mutation, invariant, in: UInt64(first)..<401)
     }
 
     /// Days of months and years, ends, counts and exceptions, quiet hours and clocks that are set.
@@ -65,30 +62,19 @@ struct RemindersWorkloadTests {
     func misread(_ mutation: Mutation) {
         for seed: UInt64 in 1..<61 {
             let outcome = rules.run(rules.schedule(seed: seed), mutation: mutation)
-            if outcome.violation?.promise == .accounted { return }
+            if outcome.violation?.invariant == .accounted { return }
         }
         Issue.record("\(mutation.text), and nobody noticed")
     }
 
     @Test("the same schedule is the same run, line by line")
     func repeats() {
-        let runs = (0..<2).map { _ in
-            workload.run(workload.schedule(seed: 7), isTracing: true).lines
-        }
-        #expect(runs[0] == runs[1])
-        #expect(runs[0].count > 100)
+        workload.expectRepeats(seed: 7)
     }
 
     @Test("the model of marks and routes and the shipping tables agree after every transaction")
     func compared() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "reprise-reminders-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        for seed: UInt64 in 1..<4 {
-            let outcome = workload.run(workload.schedule(seed: seed), tier: .compared(folder))
-            #expect(
-                outcome.violation == nil, "seed \(seed): \(String(describing: outcome.violation))")
-        }
+        let folder = try TemporaryFolder()
+        workload.expectHolds(1..<4, on: .compared(folder.url))
     }
 }

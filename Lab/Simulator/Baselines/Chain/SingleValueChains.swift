@@ -1,9 +1,10 @@
-/// Seed 003 transcribed: the positions of all chains are one value, saved whole after each step.
+/// `case-task-chain` transcribed: the positions of all chains are one value, saved whole after each
+/// step.
 ///
-/// Line numbers are those of `seeds/003`. Kinder than the seed: a chain whose first save fails is
-/// refused, not run without a record (it would have it logged, 158); what could not be saved is in
-/// the next save, because the states are kept in memory as well; a chain's tasks are told apart
-/// from those of any other.
+/// Line numbers are those of `seeds/003`. Kinder than the case study: a chain whose first save
+/// fails is refused, not run without a record (it would have it logged, 158); what could not be
+/// saved is in the next save, because the states are kept in memory as well; a chain's tasks are
+/// told apart from those of any other.
 package struct SingleValueChains {
     package enum Version: Hashable, CaseIterable, Sendable {
         /// "Before: iOS chains executed in a single session" (9): the app starts them again from

@@ -1,7 +1,7 @@
 import Foundation
 import RepriseCore
 
-/// An app with chains that the workload of seed 003 can try.
+/// An app with chains that the workload of `case-task-chain` can try.
 protocol ChainTrialApp: AnyObject {
     /// The app starts a chain; one that does not run starts none.
     func chainBegins(_ id: Int, steps: [Int])
@@ -11,7 +11,7 @@ protocol ChainTrialApp: AnyObject {
     func damage(_ bits: UInt64)
 }
 
-/// An app with seed 003's chains, in virtual time.
+/// An app with `case-task-chain`'s chains, in virtual time.
 final class SingleValueChainsApp: ChainTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess

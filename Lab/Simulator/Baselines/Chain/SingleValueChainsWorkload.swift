@@ -5,7 +5,7 @@ package struct SingleValueChainsWorkload: Workload {
     package let version: SingleValueChains.Version
 
     package var name: String { "seed-003-\(version == .first ? "first" : "repaired")" }
-    package var summary: String { "seed 003: the positions of all chains in one value" }
+    package var summary: String { "the positions of all chains in one value" }
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(

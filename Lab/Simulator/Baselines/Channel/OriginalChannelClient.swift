@@ -1,4 +1,5 @@
-/// What a device in the workload of seed 001 does: the original's own, or the control beside it.
+/// What a device in the workload of `case-catch-up` does: the original's own, or the control beside
+/// it.
 package protocol ChannelTrialClient {
     var highest: Int64 { get }
     var isCatchingUp: Bool { get }
@@ -11,11 +12,11 @@ package protocol ChannelTrialClient {
     mutating func connectionFailed() -> [OriginalChannelClient.Action]
 }
 
-/// Seed 001 transcribed: a client of one channel, as it froze and as it was repaired.
+/// `case-catch-up` transcribed: a client of one channel, as it froze and as it was repaired.
 ///
-/// Line numbers are those of `seeds/001`. What is kinder than the seed: one channel a client (its
-/// `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and the
-/// highest sequence in one transaction, of which the seed says nothing.
+/// Line numbers are those of `seeds/001`. What is kinder than the case study: one channel a client
+/// (its `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and
+/// the highest sequence in one transaction, of which the case study says nothing.
 package struct OriginalChannelClient: ChannelTrialClient {
     package enum Version: Hashable, CaseIterable, Sendable {
         /// "OLD" (15–38): catch-up ends at a look, every 5 s, that finds the queue empty.
@@ -75,8 +76,8 @@ package struct OriginalChannelClient: ChannelTrialClient {
         return sync.accepts(seq) ? [.apply(seq: seq)] : []
     }
 
-    /// Any text that came, before it is read as an event: the seed looks for two substrings in it
-    /// (65–69).
+    /// Any text that came, before it is read as an event: the case study looks for two substrings
+    /// in it (65–69).
     package mutating func textReceived(_ text: [UInt8]) {
         switch version {
         case .first: return

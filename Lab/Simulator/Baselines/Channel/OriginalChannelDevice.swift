@@ -1,6 +1,6 @@
 import RepriseWire
 
-/// A device with seed 001's client, or the control's, in virtual time.
+/// A device with `case-catch-up`'s client, or the control's, in virtual time.
 final class OriginalChannelDevice<Client: ChannelTrialClient> {
     private let simulation: Simulation
     private let network: SimulatedNetwork
@@ -9,7 +9,7 @@ final class OriginalChannelDevice<Client: ChannelTrialClient> {
     private let device: Int
     /// On disk.
     ///
-    /// The seed does not say where it keeps it; kinder than any guess, it is written with the
+    /// The case study does not say where it keeps it; kinder than any guess, it is written with the
     /// event, in one.
     private var stored: Client
 

@@ -1,7 +1,7 @@
 import RepriseWire
 
-/// A channel server that speaks seed 001's protocol, and never fails but where the seed says that
-/// it does.
+/// A channel server that speaks `case-catch-up`'s protocol, and never fails but where the case
+/// study says that it does.
 ///
 /// Kinder than the original's own: the log is never lost, the live subscription stands before the
 /// backlog is read, so that no event falls between the two, and the completion frame follows the
@@ -107,7 +107,7 @@ final class OriginalChannelServer {
         subscriber.socket.send([OriginalFrame.syncComplete])
     }
 
-    // MARK: What the seed says goes wrong
+    // MARK: What the case study says goes wrong
 
     /// One stream of each catch-up that begins within `duration` waits for the end of it.
     func stall(for duration: Duration) {

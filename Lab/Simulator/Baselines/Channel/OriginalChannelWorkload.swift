@@ -1,12 +1,12 @@
 import RepriseWire
 
-/// One channel, one publisher that never fails, and devices with seed 001's client on a network
-/// that does.
+/// One channel, one publisher that never fails, and devices with `case-catch-up`'s client on a
+/// network that does.
 package struct OriginalChannelWorkload: Workload {
     package let version: OriginalChannelClient.Version
 
     package var name: String { "seed-001-\(version == .first ? "first" : "repaired")" }
-    package var summary: String { "seed 001: a set in catch-up, the highest sequence when live" }
+    package var summary: String { "a set in catch-up, the highest sequence when live" }
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(
@@ -74,7 +74,7 @@ package struct OriginalChannelWorkload: Workload {
 /// The same with the shipping coverage.
 package struct CoverageControlWorkload: Workload {
     package let name = "control-001"
-    package let summary = "the shipping coverage, tried as seed 001 is"
+    package let summary = "the shipping coverage, tried as seed-001 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         OriginalChannelWorkload(version: .first).schedule(seed: seed)

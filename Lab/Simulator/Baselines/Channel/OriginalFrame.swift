@@ -1,4 +1,5 @@
-/// Seed 001's frames as text, as far as the seed shows them; the rest is spelt like them.
+/// `case-catch-up`'s frames as text, as far as the case study shows them; the rest is spelt like
+/// them.
 package enum OriginalFrame {
     /// The original's own (157).
     static let channel = "giridih_id"

@@ -1,5 +1,5 @@
-/// Seed 001's `ChannelSyncState`: a set while it catches up, a comparison with the highest when
-/// live.
+/// `case-catch-up`'s `ChannelSyncState`: a set while it catches up, a comparison with the highest
+/// when live.
 ///
 /// Line numbers are those of `seeds/001`. "No changes needed - already correct" (223): both
 /// versions use it.

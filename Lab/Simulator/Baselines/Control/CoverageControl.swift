@@ -1,7 +1,7 @@
 import RepriseWire
 
-/// What is tried beside the baselines of seed 001: the shipping coverage, under the same workload,
-/// on the original's own server.
+/// What is tried beside the baselines of `case-catch-up`: the shipping coverage, under the same
+/// workload, on the original's own server.
 ///
 /// That server takes a number where ours takes coverage, and its completion names no target: so
 /// this one asks from its watermark on, and connects anew while it has a hole or has not been told

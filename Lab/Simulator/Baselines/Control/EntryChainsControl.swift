@@ -1,14 +1,14 @@
 import RepriseCore
 import RepriseJournal
 
-/// The workload of seed 003 with the shipping hand-over: a task is an entry.
+/// The workload of `case-task-chain` with the shipping dispatch: a task is an entry.
 ///
 /// The tasks of a step are recorded together. The last of them to succeed records those of the next
 /// step together with its own end. There is nothing on the medium to go bad: the store is the
 /// model.
 package struct EntryChainsControl: Workload {
     package let name = "control-003"
-    package let summary = "the shipping dispatch, tried as seed 003 is"
+    package let summary = "the shipping dispatch, tried as seed-003 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         SingleValueChainsWorkload(version: .first).schedule(seed: seed)

@@ -1,8 +1,8 @@
 import RepriseCore
 import RepriseJournal
 
-/// What is tried beside the baselines of seeds 000 and 002: the shipping hand-over, under the same
-/// workload.
+/// What is tried beside the baselines of `case-push-form` and `case-reminder-routing`: the shipping
+/// dispatch, under the same workload.
 ///
 /// What happens is recorded, waits for its gate, and is acknowledged after its effect; the app
 /// keeps the ids of what it has done with its effects, so that nothing takes effect twice.

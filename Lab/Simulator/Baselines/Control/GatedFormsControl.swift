@@ -1,9 +1,9 @@
 import RepriseCore
 
-/// The workload of seed 000 with the shipping hand-over, gated on what the page signals.
+/// The workload of `case-push-form` with the shipping dispatch, gated on what the page signals.
 package struct GatedFormsControl: Workload {
     package let name = "control-000"
-    package let summary = "the shipping dispatch, tried as seed 000 is"
+    package let summary = "the shipping dispatch, tried as seed-000 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         BufferedFormsWorkload(version: .first).schedule(seed: seed)

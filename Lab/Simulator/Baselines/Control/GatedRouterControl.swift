@@ -1,9 +1,9 @@
 import RepriseCore
 
-/// The workload of seed 002 with the shipping hand-over, gated on the store.
+/// The workload of `case-reminder-routing` with the shipping dispatch, gated on the store.
 package struct GatedRouterControl: Workload {
     package let name = "control-002"
-    package let summary = "the shipping dispatch, tried as seed 002 is"
+    package let summary = "the shipping dispatch, tried as seed-002 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         SleepingRouterWorkload(version: .first).schedule(seed: seed)

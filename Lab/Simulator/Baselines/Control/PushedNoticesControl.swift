@@ -2,14 +2,14 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-/// The workload of seed 004 with a server that is told what arrived, and pushes the rest as the
-/// shipping `PushMachine` decides.
+/// The workload of `case-badge-banner` with a server that is told what arrived, and pushes the rest
+/// as the shipping `PushMachine` decides.
 ///
 /// The push service is the kindest: what it takes reaches the phone, which shows it whatever the
 /// app does.
 package struct PushedNoticesControl: Workload {
     package let name = "control-004"
-    package let summary = "the shipping decisions of push, tried as seed 004 is"
+    package let summary = "the shipping decisions of push, tried as seed-004 is"
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         SocketNoticesWorkload().schedule(seed: seed)
@@ -41,8 +41,8 @@ package struct PushedNoticesControl: Workload {
         private var random: SeededRandom
         /// What each device has said to have.
         private var arrived: [Set<Int>]
-        /// How far the channel was walked.
-        private var walked = 0
+        /// How far the channel was scanned.
+        private var scanned = 0
         private var queue: [Int64: Push] = [:]
         private var number: Int64 = 0
         private var alarm: Duration?
@@ -103,15 +103,15 @@ package struct PushedNoticesControl: Workload {
 
         private func scan(through: Int) {
             var added = 0
-            for message in walked..<max(through, walked) {
+            for message in scanned..<max(through, scanned) {
                 for device in devices.indices where !arrived[device].contains(message) {
                     number += 1
                     queue[number] = Push(device: device, message: message, due: now)
                     added += 1
                 }
             }
-            walked = max(through, walked)
-            machine.walked(Self.channel, added: added, through: Int64(through))
+            scanned = max(through, scanned)
+            machine.scanned(Self.channel, added: added, through: Int64(through))
         }
 
         private func load(_ limit: Int) {

@@ -1,5 +1,5 @@
-/// Seed 000 transcribed: events for a web view that is not ready wait in memory and are replayed at
-/// last after 3 s.
+/// `case-push-form` transcribed: events for a web view that is not ready wait in memory and are
+/// replayed at last after 3 s.
 ///
 /// Line numbers are those of `seeds/000`. Nothing here reaches a disk: the original's two arrays
 /// are all that it keeps.

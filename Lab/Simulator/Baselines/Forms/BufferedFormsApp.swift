@@ -1,6 +1,7 @@
 import RepriseCore
 
-/// What an app in the workload of seed 000 is: the original's own, or the control beside it.
+/// What an app in the workload of `case-push-form` is: the original's own, or the control beside
+/// it.
 protocol FormsTrialApp: AnyObject {
     /// The app's own event, or a tap.
     func eventHappens(_ event: Int)
@@ -8,7 +9,7 @@ protocol FormsTrialApp: AnyObject {
     func slowFormsData(by delay: Duration)
 }
 
-/// An app with seed 000's buffer, its web view and the page in it, in virtual time.
+/// An app with `case-push-form`'s buffer, its web view and the page in it, in virtual time.
 final class BufferedFormsApp: FormsTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess
@@ -122,7 +123,7 @@ package struct BufferedFormsWorkload: Workload {
     package let version: BufferedForms.Version
 
     package var name: String { "seed-000-\(version.label)" }
-    package var summary: String { "seed 000: events for a web view that is not ready" }
+    package var summary: String { "events for a web view that is not ready" }
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(seed: seed, kinds: [(.killDevice, 3), (.suspend, 2), (.handlerLate, 3)])

@@ -1,9 +1,10 @@
-/// Seed 004 transcribed: a message that comes over the socket triggers a local notification.
+/// `case-badge-banner` transcribed: a message that comes over the socket triggers a local
+/// notification.
 ///
-/// Line numbers are those of `seeds/004`. Kinder than the seed, which says nothing of it: a message
-/// is stored before it is shown, and the catch-up is exact, so that no message is lost and none
-/// shown twice. What the seed stands for is that the person is *told*. (Its "before" column,
-/// 186–192, is no algorithm: there were no notices.)
+/// Line numbers are those of `seeds/004`. Kinder than the case study, which says nothing of it: a
+/// message is stored before it is shown, and the catch-up is exact, so that no message is lost and
+/// none shown twice. What the case study stands for is that the person is *told*. (Its "before"
+/// column, 186–192, is no algorithm: there were no notices.)
 package struct SocketNotices {
     package enum Action: Hashable, Sendable {
         case store(message: Int)

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// A device with seed 004's notices, in virtual time.
+/// A device with `case-badge-banner`'s notices, in virtual time.
 final class SocketNoticesDevice {
     private let simulation: Simulation
     private let network: SimulatedNetwork
@@ -69,7 +69,7 @@ final class SocketNoticesDevice {
             self.socket = nil
             simulation.after(.seconds(1), on: process) { [self] in dial() }
         }
-        // An exact catch-up, which the seed does not describe: from the first message that is
+        // An exact catch-up, which the case study does not describe: from the first message that is
         // missing.
         let next = (0...stored.count).first { !stored.contains($0) } ?? 0
         socket.send([OriginalNoticeServer.request(from: next)])

@@ -1,7 +1,7 @@
 /// Messages for an app in the foreground, in the background, suspended and killed (48–77).
 package struct SocketNoticesWorkload: Workload {
     package var name: String { "seed-004" }
-    package var summary: String { "seed 004: local notifications over a socket" }
+    package var summary: String { "local notifications over a socket" }
 
     /// Within how long the person is told while their phone has a network.
     ///
@@ -55,8 +55,8 @@ package struct SocketNoticesWorkload: Workload {
 
     /// Looks whether the person has been told in time.
     ///
-    /// What comes while the app is terminated is not held against the seed, which says itself that
-    /// it needs APNs (32–44).
+    /// What comes while the app is terminated is not held against the case study, which says itself
+    /// that it needs APNs (32–44).
     private static func watch(
         _ message: Int, _ device: SocketNoticesDevice, _ simulation: Simulation,
         published: @escaping () -> Int

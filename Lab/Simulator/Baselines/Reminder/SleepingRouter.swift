@@ -1,7 +1,8 @@
-/// Seed 002 transcribed: a tap is routed at once, or after the sleeps of its phase 4.
+/// `case-reminder-routing` transcribed: a tap is routed at once, or after the sleeps of its phase
+/// 4.
 ///
-/// Line numbers are those of `seeds/002`. Kinder than the seed: its view is on screen from the
-/// first instant, so that no route is missed by `onReceive`, and the route of one tap does not
+/// Line numbers are those of `seeds/002`. Kinder than the case study: its view is on screen from
+/// the first instant, so that no route is missed by `onReceive`, and the route of one tap does not
 /// overwrite that of another.
 package struct SleepingRouter {
     package enum Version: Hashable, CaseIterable, Sendable {

@@ -1,13 +1,15 @@
 import RepriseCore
 
-/// What an app in the workload of seed 002 is: the original's own, or the control beside it.
+/// What an app in the workload of `case-reminder-routing` is: the original's own, or the control
+/// beside it.
 protocol ReminderTrialApp: AnyObject {
     func tapHappens(_ tap: Int)
     func slowNextLoad(by delay: Duration)
     func keepStoreBusy(for duration: Duration)
 }
 
-/// An app with seed 002's router and a store of goals that takes its time, in virtual time.
+/// An app with `case-reminder-routing`'s router and a store of goals that takes its time, in
+/// virtual time.
 final class SleepingRouterApp: ReminderTrialApp {
     private let simulation: Simulation
     private let process: SimulatedProcess
@@ -58,7 +60,7 @@ final class SleepingRouterApp: ReminderTrialApp {
     private func launch() {
         machine = SleepingRouter(version)
         isStoreLoaded = false
-        // The seed trusts in 100 ms: without a fault that is enough (280–281).
+        // The case study trusts in 100 ms: without a fault that is enough (280–281).
         var loading = random.duration(.milliseconds(10), .milliseconds(90))
         if extraLoading > .zero {
             simulation.met(.handlerLate)
@@ -137,7 +139,7 @@ package struct SleepingRouterWorkload: Workload {
     package let version: SleepingRouter.Version
 
     package var name: String { "seed-002-\(version == .first ? "first" : "repaired")" }
-    package var summary: String { "seed 002: taps on reminders whose goals are not loaded yet" }
+    package var summary: String { "taps on reminders whose goals are not loaded yet" }
 
     package func schedule(seed: UInt64) -> FaultSchedule {
         .draw(

@@ -41,7 +41,7 @@ struct RemindersSession: PhoneSession {
             do {
                 try await expectReport("did", name)
                 return
-            } catch let stuck as PhoneDisappointment {
+            } catch let stuck as PhoneUnmetExpectation {
                 let now = try await activity()
                 guard now != seen else { throw stuck }
                 seen = now

@@ -1,5 +1,5 @@
 /// The invariants that a run can violate: the guarantees of the README, and what follows from them.
-package enum Promise: String, CaseIterable, Hashable, Sendable {
+package enum Invariant: String, CaseIterable, Hashable, Sendable {
     /// What was accepted survives.
     case recorded
     /// Released by a signal: nothing is dispatched while its gate is closed.
@@ -29,9 +29,9 @@ package enum Promise: String, CaseIterable, Hashable, Sendable {
 
 /// An invariant that was violated, and how.
 package struct Violation: Error, Hashable, Sendable, CustomStringConvertible {
-    package var promise: Promise
+    package var invariant: Invariant
     package var what: String
     package var at: Duration
 
-    package var description: String { "\(promise.rawValue): \(what)" }
+    package var description: String { "\(invariant.rawValue): \(what)" }
 }

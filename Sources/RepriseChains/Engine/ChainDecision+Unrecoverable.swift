@@ -7,7 +7,7 @@ import RepriseJournal
 /// `cancel` leaves its effects.
 extension ChainDecision {
     /// - Returns: nil if that is not the question.
-    static func strand(
+    static func suspendUnrecoverable(
         _ command: ChainCommand, _ chain: LiveChain, _ facts: ChainFacts
     ) -> ChainDecision? {
         guard chain.isUnrecoverable, [.running, .paused, .suspended].contains(chain.machine.state)
@@ -17,17 +17,17 @@ extension ChainDecision {
         switch command.command {
         case .cancel:
             return chain.machine.state == .suspended && chain.machine.isToTakeBack
-                ? leave(chain, facts) : strand(chain, facts, isLate: false)
+                ? leave(chain, facts) : suspendUnrecoverable(chain, facts, isLate: false)
         case .late where command.task == nil:
             return chain.machine.isToTakeBack
-                ? park(chain, facts) : strand(chain, facts, isLate: true)
+                ? suspend(chain, facts) : suspendUnrecoverable(chain, facts, isLate: true)
         case .late, .pause, .resume, .retry, .begin, .look, .release, .delete, .clear,
             .unschedule, .scheduled:
             return nil
         }
     }
 
-    private static func strand(
+    private static func suspendUnrecoverable(
         _ chain: LiveChain, _ facts: ChainFacts, isLate: Bool
     ) -> ChainDecision {
         var decision = ChainDecision(chain, .applied, facts)

@@ -6,7 +6,7 @@ import RepriseServer
 import Synchronization
 
 /// Opens what a writer has left behind, and says what is in it and whether it is sound.
-enum StoredPromises {
+enum StoredAcknowledgements {
     static func read(_ folder: URL, _ faults: inout [String]) async -> [String: Set<String>] {
         var stored: [String: Set<String>] = [:]
         do {
