@@ -28,6 +28,11 @@ struct KnownIDs: Sendable {
     /// The most ids of a run forgotten in one transaction.
     private static let forgetBatch = 4_096
 
+    /// The rows of a statement that writes many: half the time of as many statements.
+    private static let rowsAtOnce = 32
+    private static let writesOne = writing(rows: 1)
+    private static let writesMany = writing(rows: rowsAtOnce)
+
     private struct Run: Sendable {
         let number: Int64
         let filter: IDFilter
@@ -35,7 +40,7 @@ struct KnownIDs: Sendable {
 
     private struct Sealing: Sendable {
         let number: Int64
-        /// The ids not yet written.
+        /// The written ones have left.
         var ids: GatheredIDs
     }
 
@@ -88,18 +93,14 @@ struct KnownIDs: Sendable {
         var ids = GatheredIDs(in: table, expecting: runLength)
         let last = try String.fetchOne(
             db, sql: "SELECT max(id) FROM ids WHERE run = ?", arguments: [run])
-        let written = last.map { EntryID(unchecked: $0) }
         var rows = try FastStatement(
             db, "SELECT n, id, channel, seq, owner FROM \(table.rawValue) ORDER BY n")
         defer { rows.reset() }
         while try rows.step() {
             lastRow = max(lastRow, rows.integer(0))
             let id = EntryID(unchecked: rows.text(1))
-            if let written, !GatheredIDs.isOrdered(written, before: id) {
-                ids.insertGone(id)
-            } else {
-                ids.insert(id, Self.known(rows, at: 2))
-            }
+            let isWritten = last.map { id.text <= $0 } ?? false
+            ids.insert(id, Self.known(rows, at: 2), hasLeft: isWritten)
         }
         return ids
     }
@@ -114,13 +115,8 @@ struct KnownIDs: Sendable {
     /// The channel, sequence and owner of the message with this id; nil if none was stored.
     func known(_ id: EntryID, _ db: Database) throws -> Known? {
         if let known = recent[id] ?? sealing?.ids[id] { return known }
-        guard sealing != nil || !runs.isEmpty else { return nil }
+        guard !runs.isEmpty else { return nil }
         let hash = IDFilter.hash(id)
-        if let sealing, sealing.ids.filter.mayContain(hash),
-            let known = try Self.known(id, in: sealing.number, db)
-        {
-            return known
-        }
         for run in runs where run.filter.mayContain(hash) {
             if let known = try Self.known(id, in: run.number, db) { return known }
         }
@@ -185,17 +181,27 @@ struct KnownIDs: Sendable {
     }
 
     private mutating func writeSlice(of run: Int64, count: Int, _ db: Database) throws {
-        var row = try FastStatement(
-            db, "INSERT INTO ids (run, id, channel, seq, owner) VALUES (?, ?, ?, ?, ?)")
-        for _ in 0..<count {
-            guard let (id, known) = sealing?.ids.removeFirst() else { return }
-            try row.bind(run)
-            try row.bind(id.text)
-            try row.bind(known.position.channel)
-            try row.bind(known.position.seq)
-            try row.bind(known.owner)
-            try row.run()
+        var left = min(count, sealing?.ids.count ?? 0)
+        for rows in [Self.rowsAtOnce, 1] where left >= rows {
+            var insertion = try FastStatement(db, rows == 1 ? Self.writesOne : Self.writesMany)
+            while left >= rows {
+                for _ in 0..<rows {
+                    guard let (id, known) = sealing?.ids.removeFirst() else { return }
+                    try insertion.bind(run)
+                    try insertion.bind(id.text)
+                    try insertion.bind(known.position.channel)
+                    try insertion.bind(known.position.seq)
+                    try insertion.bind(known.owner)
+                }
+                try insertion.run()
+                left -= rows
+            }
         }
+    }
+
+    private static func writing(rows: Int) -> String {
+        let values = Array(repeating: "(?, ?, ?, ?, ?)", count: rows).joined(separator: ", ")
+        return "INSERT INTO ids (run, id, channel, seq, owner) VALUES \(values)"
     }
 
     private func register(_ sealed: Sealing, _ newest: WallTime, _ db: Database) throws {
