@@ -31,7 +31,9 @@ struct GatheredIDs: Sendable {
 
     let table: Table
     /// Over all ids ever inserted here.
-    private(set) var filter = IDFilter()
+    private(set) var filter = IDFilter(wordCount: IDFilter.wordCount)
+    /// The same; see ``IDFilter/secondWordCount``.
+    private(set) var secondFilter = IDFilter(wordCount: IDFilter.secondWordCount)
     /// The number of ids that have not left.
     private(set) var count = 0
     /// All ids, in order of arrival: also those that have left are found until the run is sealed.
@@ -53,7 +55,9 @@ struct GatheredIDs: Sendable {
 
     /// `hasLeft` is for an id that left before the log was opened.
     mutating func insert(_ id: EntryID, _ known: Known, hasLeft: Bool = false) {
-        filter.insert(IDFilter.hash(id))
+        let hash = IDFilter.hash(id)
+        filter.insert(hash)
+        secondFilter.insert(IDFilter.secondHash(hash))
         places[id] = ids.count
         if !hasLeft {
             unsorted.append(Key(id, at: ids.count))

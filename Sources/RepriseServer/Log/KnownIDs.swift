@@ -8,7 +8,8 @@ import RepriseWire
 /// Random ids in one large B-tree cost a written page of 4 KiB per message (measured: 40,000
 /// messages/s at a million ids, and falling). So this is a log-structured merge tree: the newest
 /// ids are in memory and, in order of arrival, in a table; ``runLength`` of them are sealed, i.e.
-/// written to `ids` as one sorted run. A filter per run saves look-ups.
+/// written to `ids` as one sorted run. Two filters per run save look-ups, which cost more than all
+/// else once the tree is larger than the page cache.
 ///
 /// Sealing goes in slices, one per commit that stores something, while the next ids collect in a
 /// second table. The commit of a run's last slice adds its row in `id_runs` and empties its table.
@@ -33,11 +34,6 @@ struct KnownIDs: Sendable {
     private static let writesOne = writing(rows: 1)
     private static let writesMany = writing(rows: rowsAtOnce)
 
-    private struct Run: Sendable {
-        let number: Int64
-        let filter: IDFilter
-    }
-
     private struct Sealing: Sendable {
         let number: Int64
         /// The written ones have left.
@@ -49,7 +45,7 @@ struct KnownIDs: Sendable {
     private var lastRow: Int64 = 0
     /// The number of inserts since the last slice.
     private var insertedCount = 0
-    private var runs: [Run] = []
+    private var runs = RunFilters()
     private let runLength: Int
 
     /// Reads the ids and filters from the database.
@@ -59,7 +55,7 @@ struct KnownIDs: Sendable {
         try readRuns(db)
         let older = try Self.olderTable(db)
         let number = try Int64.fetchOne(db, sql: "SELECT max(run) FROM ids") ?? 0
-        if number > runs.first?.number ?? 0 {
+        if number > runs.newest {
             sealing = Sealing(number: number, ids: try read(older, writtenTo: number, db))
             recent = try read(older.other, writtenTo: nil, db)
         } else {
@@ -68,13 +64,16 @@ struct KnownIDs: Sendable {
     }
 
     private mutating func readRuns(_ db: Database) throws {
-        var stored = try FastStatement(db, "SELECT run, filter FROM id_runs ORDER BY run DESC")
+        var stored = try FastStatement(
+            db, "SELECT run, filter, filter2 FROM id_runs ORDER BY run")
         defer { stored.reset() }
         while try stored.step() {
-            guard let filter = IDFilter(stored.bytes(1)) else {
-                throw RepriseError(.corrupt, "A filter of the log's ids is damaged.")
+            let first = try IDFilter(wordCount: IDFilter.wordCount, stored.bytes(1))
+            var second: IDFilter?
+            if !stored.isNull(2) {
+                second = try IDFilter(wordCount: IDFilter.secondWordCount, stored.bytes(2))
             }
-            runs.append(Run(number: stored.integer(0), filter: filter))
+            runs.insert(stored.integer(0), first, second)
         }
     }
 
@@ -116,11 +115,7 @@ struct KnownIDs: Sendable {
     func known(_ id: EntryID, _ db: Database) throws -> Known? {
         if let known = recent[id] ?? sealing?.ids[id] { return known }
         guard !runs.isEmpty else { return nil }
-        let hash = IDFilter.hash(id)
-        for run in runs where run.filter.mayContain(hash) {
-            if let known = try Self.known(id, in: run.number, db) { return known }
-        }
-        return nil
+        return try runs.firstResult(for: IDFilter.hash(id)) { try Self.known(id, in: $0, db) }
     }
 
     private static func known(
@@ -167,7 +162,7 @@ struct KnownIDs: Sendable {
         guard inserted > 0 else { return }
         if sealing == nil, recent.count >= runLength {
             let next = GatheredIDs(in: recent.table.other, expecting: runLength)
-            sealing = Sealing(number: (runs.first?.number ?? 0) + 1, ids: recent)
+            sealing = Sealing(number: runs.newest + 1, ids: recent)
             recent = next
         }
         guard let number = sealing?.number else { return }
@@ -175,7 +170,7 @@ struct KnownIDs: Sendable {
         if let sealed = sealing, sealed.ids.count == 0 {
             try register(sealed, newest, db)
             try db.execute(sql: "DELETE FROM \(sealed.ids.table.rawValue)")
-            runs.insert(Run(number: number, filter: sealed.ids.filter), at: 0)
+            runs.insert(number, sealed.ids.filter, sealed.ids.secondFilter)
             sealing = nil
         }
     }
@@ -206,10 +201,11 @@ struct KnownIDs: Sendable {
 
     private func register(_ sealed: Sealing, _ newest: WallTime, _ db: Database) throws {
         var row = try FastStatement(
-            db, "INSERT INTO id_runs (run, newest, filter) VALUES (?, ?, ?)")
+            db, "INSERT INTO id_runs (run, newest, filter, filter2) VALUES (?, ?, ?, ?)")
         try row.bind(sealed.number)
         try row.bind(newest.milliseconds)
         try row.bind(sealed.ids.filter.bytes)
+        try row.bind(sealed.ids.secondFilter.bytes)
         try row.run()
     }
 
@@ -218,7 +214,7 @@ struct KnownIDs: Sendable {
     ///
     /// - Returns: whether more of it remains.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
-        guard runs.contains(where: { $0.number == run }) else { return false }
+        guard runs.contains(run) else { return false }
         let last = try String.fetchOne(
             db, sql: "SELECT id FROM ids WHERE run = ? ORDER BY id LIMIT 1 OFFSET ?",
             arguments: [run, Self.forgetBatch])
@@ -229,7 +225,7 @@ struct KnownIDs: Sendable {
         }
         try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
         try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
-        runs.removeAll { $0.number == run }
+        runs.remove(run)
         return false
     }
 

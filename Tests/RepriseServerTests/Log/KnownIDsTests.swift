@@ -108,6 +108,32 @@ struct KnownIDsTests {
         await store.remove()
     }
 
+    @Test(
+        "are known in more runs than are tested at once, also of a former version; a damaged filter is refused"
+    )
+    func manyRuns() async throws {
+        let store = try SQLiteStore { $0.idsPerRun = 8 }
+        try await store.reopen()
+        let room = try ChannelName("room")
+        var ids: [EntryID] = []
+        for _ in 0..<200 {
+            ids.append(.random())
+            _ = try await store.append([message(room, id: ids[ids.count - 1])])
+        }
+        try await expectKnown(ids, every: 1, in: store, room)
+        await store.close()
+        try store.change("UPDATE id_runs SET filter2 = NULL WHERE run % 3 = 0")
+        try await store.reopen()
+        try await expectKnown(ids, every: 1, in: store, room)
+        await store.close()
+        try store.change("UPDATE id_runs SET filter2 = zeroblob(7) WHERE run = 20")
+        try await store.reopen()
+        await #expect(throws: RepriseError.self) {
+            _ = try await store.append([message(room, id: .random())])
+        }
+        await store.remove()
+    }
+
     /// Each batch is a commit.
     private func append(
         _ ids: ArraySlice<EntryID>, to store: SQLiteStore, _ room: ChannelName
