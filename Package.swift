@@ -167,7 +167,6 @@ let package = Package(
             name: "RepriseServer",
             dependencies: [
                 "RepriseCore", "RepriseNIO", "RepriseWire", grdb, sqlite, logging, crypto, deque,
-                heap,
             ] + nio + httpClient + hummingbird + jwt + lifecycle + metrics + tls + httpTypes,
             resources: [.embedInCode("HTTP/openapi.json")],  // a link to docs/openapi.json
             swiftSettings: strict),

@@ -204,7 +204,7 @@ extension LimitTable {
             Limit(
                 "log.ids", "remembered ids",
                 "those of \(logConfiguration.idLife), and of stored messages",
-                "forgotten. Each takes 2 bytes of memory"),
+                "forgotten. Each takes 3 bytes of memory"),
             Limit(
                 "log.idRuns", "ids that one commit writes into its run",
                 "\(KnownIDs.runLength / KnownIDs.slices), or as many as its messages",

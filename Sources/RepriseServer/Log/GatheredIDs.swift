@@ -1,4 +1,3 @@
-import HeapModule
 import RepriseCore
 
 /// Ids that collect into a run, and then leave sorted by their bytes.
@@ -14,56 +13,88 @@ struct GatheredIDs: Sendable {
         var other: Table { self == .first ? .second : .first }
     }
 
-    /// Sorted as `ids` is, by the bytes; the first eight nearly always decide.
-    private struct Key: Comparable {
-        private let prefix: UInt64
-        let id: EntryID
+    /// An id's place, and the first eight bytes of the id, which nearly always decide.
+    private struct Key {
+        let prefix: UInt64
+        let place: Int
 
-        init(_ id: EntryID) {
+        init(_ id: EntryID, at place: Int) {
             var prefix: UInt64 = 0
             for byte in id.text.utf8.prefix(8) { prefix = prefix << 8 | UInt64(byte) }
             self.prefix = prefix << (8 * UInt64(8 - min(id.text.utf8.count, 8)))
-            self.id = id
-        }
-
-        static func < (one: Key, two: Key) -> Bool {
-            one.prefix == two.prefix ? one.id.text < two.id.text : one.prefix < two.prefix
+            self.place = place
         }
     }
+
+    /// The keys sorted at once: a commit of a few messages sorts no more, and few parts are merged.
+    private static let partLength = 4_096
 
     let table: Table
     /// Over all ids ever inserted here.
-    private(set) var filter = IDFilter()
-    private var known: [EntryID: Known] = [:]
-    /// A heap, so that neither insertion nor removal costs a sort.
-    private var order = Heap<Key>()
+    private(set) var filter = IDFilter(wordCount: IDFilter.wordCount)
+    /// The same; see ``IDFilter/secondWordCount``.
+    private(set) var secondFilter = IDFilter(wordCount: IDFilter.secondWordCount)
+    /// The number of ids that have not left.
+    private(set) var count = 0
+    /// All ids, in order of arrival: also those that have left are found until the run is sealed.
+    private var ids: [(id: EntryID, known: Known)] = []
+    private var places: [EntryID: Int] = [:]
+    private var unsorted: [Key] = []
+    /// The first key of each sorted part.
+    private var firsts: [Key] = []
+    /// The others, the last one first.
+    private var rests: [[Key]] = []
 
     init(in table: Table, expecting count: Int) {
         self.table = table
-        known.reserveCapacity(count)
+        ids.reserveCapacity(count)
+        places.reserveCapacity(count)
     }
 
-    /// The number of remaining ids.
-    var count: Int { known.count }
+    subscript(id: EntryID) -> Known? { places[id].map { ids[$0].known } }
 
-    subscript(id: EntryID) -> Known? { known[id] }
-
-    mutating func insert(_ id: EntryID, _ value: Known) {
-        known[id] = value
-        order.insert(Key(id))
-        filter.insert(IDFilter.hash(id))
-    }
-
-    /// An id that was inserted and removed when the log was last open.
-    mutating func insertGone(_ id: EntryID) { filter.insert(IDFilter.hash(id)) }
-
-    /// Removes the first in order; nil once empty.
-    mutating func removeFirst() -> (id: EntryID, known: Known)? {
-        guard let id = order.popMin()?.id, let value = known.removeValue(forKey: id) else {
-            return nil
+    /// `hasLeft` is for an id that left before the log was opened.
+    mutating func insert(_ id: EntryID, _ known: Known, hasLeft: Bool = false) {
+        let hash = IDFilter.hash(id)
+        filter.insert(hash)
+        secondFilter.insert(IDFilter.secondHash(hash))
+        places[id] = ids.count
+        if !hasLeft {
+            unsorted.append(Key(id, at: ids.count))
+            count += 1
         }
-        return (id, value)
+        ids.append((id, known))
+        if unsorted.count == Self.partLength { sort() }
     }
 
-    static func isOrdered(_ one: EntryID, before two: EntryID) -> Bool { Key(one) < Key(two) }
+    private mutating func sort() {
+        var part = unsorted.sorted { isOrdered($1, before: $0) }
+        unsorted.removeAll(keepingCapacity: true)
+        guard let first = part.popLast() else { return }
+        firsts.append(first)
+        rests.append(part)
+    }
+
+    /// The first in order leaves; nil once all have left.
+    mutating func removeFirst() -> (id: EntryID, known: Known)? {
+        if !unsorted.isEmpty { sort() }
+        guard var least = firsts.indices.first else { return nil }
+        for part in firsts.indices where isOrdered(firsts[part], before: firsts[least]) {
+            least = part
+        }
+        let place = firsts[least].place
+        if let next = rests[least].popLast() {
+            firsts[least] = next
+        } else {
+            firsts.remove(at: least)
+            rests.remove(at: least)
+        }
+        count -= 1
+        return ids[place]
+    }
+
+    private func isOrdered(_ one: Key, before two: Key) -> Bool {
+        one.prefix == two.prefix
+            ? ids[one.place].id.text < ids[two.place].id.text : one.prefix < two.prefix
+    }
 }

@@ -4,21 +4,26 @@ import RepriseCore
 ///
 /// It is stored, so the hash must be the same in every process. Forged ids that hit all filters
 /// slow down only their own publishes.
-struct IDFilter: Hashable, Sendable {
+package struct IDFilter: Sendable {
     /// 16 bits per id of a full run: about four false positives in a thousand.
-    private static let wordCount = KnownIDs.runLength / 4
+    package static let wordCount = KnownIDs.runLength / 4
+    /// 8 bits, for the ids that the first filter lets through: about one in thirty.
+    package static let secondWordCount = KnownIDs.runLength / 8
 
-    private var words: [UInt64]
+    private(set) var words: [UInt64]
 
-    init() { words = [UInt64](repeating: 0, count: Self.wordCount) }
+    /// - Parameter wordCount: a power of two.
+    package init(wordCount: Int) { words = [UInt64](repeating: 0, count: wordCount) }
 
     /// Reads the result of ``bytes``.
     ///
-    /// - Returns: nil if the bytes are not a filter's.
-    init?(_ bytes: [UInt8]) {
-        guard bytes.count == Self.wordCount * 8 else { return nil }
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if the bytes are not such a filter's.
+    init(wordCount: Int, _ bytes: [UInt8]) throws(RepriseError) {
+        guard bytes.count == wordCount * 8 else {
+            throw RepriseError(.corrupt, "A filter of the log's ids is damaged.")
+        }
         words = bytes.withUnsafeBytes { bytes in
-            (0..<Self.wordCount).map {
+            (0..<wordCount).map {
                 UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt64.self))
             }
         }
@@ -36,17 +41,28 @@ struct IDFilter: Hashable, Sendable {
         return hash ^ hash >> 31
     }
 
-    mutating func insert(_ hash: UInt64) { words[Self.word(hash)] |= Self.mask(hash) }
+    /// For the second filter, so that its word and bits do not follow from those of the first.
+    package static func secondHash(_ hash: UInt64) -> UInt64 {
+        let product = hash &* 0x9e37_79b9_7f4a_7c15
+        return product ^ product >> 32
+    }
+
+    package mutating func insert(_ hash: UInt64) {
+        words[Self.word(hash, of: words.count)] |= Self.mask(hash)
+    }
 
     func mayContain(_ hash: UInt64) -> Bool {
         let mask = Self.mask(hash)
-        return words[Self.word(hash)] & mask == mask
+        return words[Self.word(hash, of: words.count)] & mask == mask
     }
 
-    private static func word(_ hash: UInt64) -> Int { Int(hash % UInt64(wordCount)) }
+    /// The index of an id's word.
+    static func word(_ hash: UInt64, of wordCount: Int) -> Int {
+        Int(truncatingIfNeeded: hash) & (wordCount - 1)
+    }
 
     /// Five of the word's bits, from the 30 high bits of the hash.
-    private static func mask(_ hash: UInt64) -> UInt64 {
+    static func mask(_ hash: UInt64) -> UInt64 {
         1 << (hash >> 34 & 63) | 1 << (hash >> 40 & 63) | 1 << (hash >> 46 & 63)
             | 1 << (hash >> 52 & 63) | 1 << (hash >> 58)
     }

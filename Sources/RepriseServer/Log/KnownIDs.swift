@@ -8,7 +8,8 @@ import RepriseWire
 /// Random ids in one large B-tree cost a written page of 4 KiB per message (measured: 40,000
 /// messages/s at a million ids, and falling). So this is a log-structured merge tree: the newest
 /// ids are in memory and, in order of arrival, in a table; ``runLength`` of them are sealed, i.e.
-/// written to `ids` as one sorted run. A filter per run saves look-ups.
+/// written to `ids` as one sorted run. Two filters per run save look-ups, which cost more than all
+/// else once the tree is larger than the page cache.
 ///
 /// Sealing goes in slices, one per commit that stores something, while the next ids collect in a
 /// second table. The commit of a run's last slice adds its row in `id_runs` and empties its table.
@@ -28,14 +29,14 @@ struct KnownIDs: Sendable {
     /// The most ids of a run forgotten in one transaction.
     private static let forgetBatch = 4_096
 
-    private struct Run: Sendable {
-        let number: Int64
-        let filter: IDFilter
-    }
+    /// The rows of a statement that writes many: half the time of as many statements.
+    private static let rowsAtOnce = 32
+    private static let writesOne = writing(rows: 1)
+    private static let writesMany = writing(rows: rowsAtOnce)
 
     private struct Sealing: Sendable {
         let number: Int64
-        /// The ids not yet written.
+        /// The written ones have left.
         var ids: GatheredIDs
     }
 
@@ -44,7 +45,7 @@ struct KnownIDs: Sendable {
     private var lastRow: Int64 = 0
     /// The number of inserts since the last slice.
     private var insertedCount = 0
-    private var runs: [Run] = []
+    private var runs = RunFilters()
     private let runLength: Int
 
     /// Reads the ids and filters from the database.
@@ -54,7 +55,7 @@ struct KnownIDs: Sendable {
         try readRuns(db)
         let older = try Self.olderTable(db)
         let number = try Int64.fetchOne(db, sql: "SELECT max(run) FROM ids") ?? 0
-        if number > runs.first?.number ?? 0 {
+        if number > runs.newest {
             sealing = Sealing(number: number, ids: try read(older, writtenTo: number, db))
             recent = try read(older.other, writtenTo: nil, db)
         } else {
@@ -63,13 +64,16 @@ struct KnownIDs: Sendable {
     }
 
     private mutating func readRuns(_ db: Database) throws {
-        var stored = try FastStatement(db, "SELECT run, filter FROM id_runs ORDER BY run DESC")
+        var stored = try FastStatement(
+            db, "SELECT run, filter, filter2 FROM id_runs ORDER BY run")
         defer { stored.reset() }
         while try stored.step() {
-            guard let filter = IDFilter(stored.bytes(1)) else {
-                throw RepriseError(.corrupt, "A filter of the log's ids is damaged.")
+            let first = try IDFilter(wordCount: IDFilter.wordCount, stored.bytes(1))
+            var second: IDFilter?
+            if !stored.isNull(2) {
+                second = try IDFilter(wordCount: IDFilter.secondWordCount, stored.bytes(2))
             }
-            runs.append(Run(number: stored.integer(0), filter: filter))
+            runs.insert(stored.integer(0), first, second)
         }
     }
 
@@ -88,18 +92,14 @@ struct KnownIDs: Sendable {
         var ids = GatheredIDs(in: table, expecting: runLength)
         let last = try String.fetchOne(
             db, sql: "SELECT max(id) FROM ids WHERE run = ?", arguments: [run])
-        let written = last.map { EntryID(unchecked: $0) }
         var rows = try FastStatement(
             db, "SELECT n, id, channel, seq, owner FROM \(table.rawValue) ORDER BY n")
         defer { rows.reset() }
         while try rows.step() {
             lastRow = max(lastRow, rows.integer(0))
             let id = EntryID(unchecked: rows.text(1))
-            if let written, !GatheredIDs.isOrdered(written, before: id) {
-                ids.insertGone(id)
-            } else {
-                ids.insert(id, Self.known(rows, at: 2))
-            }
+            let isWritten = last.map { id.text <= $0 } ?? false
+            ids.insert(id, Self.known(rows, at: 2), hasLeft: isWritten)
         }
         return ids
     }
@@ -114,17 +114,8 @@ struct KnownIDs: Sendable {
     /// The channel, sequence and owner of the message with this id; nil if none was stored.
     func known(_ id: EntryID, _ db: Database) throws -> Known? {
         if let known = recent[id] ?? sealing?.ids[id] { return known }
-        guard sealing != nil || !runs.isEmpty else { return nil }
-        let hash = IDFilter.hash(id)
-        if let sealing, sealing.ids.filter.mayContain(hash),
-            let known = try Self.known(id, in: sealing.number, db)
-        {
-            return known
-        }
-        for run in runs where run.filter.mayContain(hash) {
-            if let known = try Self.known(id, in: run.number, db) { return known }
-        }
-        return nil
+        guard !runs.isEmpty else { return nil }
+        return try runs.firstResult(for: IDFilter.hash(id)) { try Self.known(id, in: $0, db) }
     }
 
     private static func known(
@@ -171,7 +162,7 @@ struct KnownIDs: Sendable {
         guard inserted > 0 else { return }
         if sealing == nil, recent.count >= runLength {
             let next = GatheredIDs(in: recent.table.other, expecting: runLength)
-            sealing = Sealing(number: (runs.first?.number ?? 0) + 1, ids: recent)
+            sealing = Sealing(number: runs.newest + 1, ids: recent)
             recent = next
         }
         guard let number = sealing?.number else { return }
@@ -179,31 +170,42 @@ struct KnownIDs: Sendable {
         if let sealed = sealing, sealed.ids.count == 0 {
             try register(sealed, newest, db)
             try db.execute(sql: "DELETE FROM \(sealed.ids.table.rawValue)")
-            runs.insert(Run(number: number, filter: sealed.ids.filter), at: 0)
+            runs.insert(number, sealed.ids.filter, sealed.ids.secondFilter)
             sealing = nil
         }
     }
 
     private mutating func writeSlice(of run: Int64, count: Int, _ db: Database) throws {
-        var row = try FastStatement(
-            db, "INSERT INTO ids (run, id, channel, seq, owner) VALUES (?, ?, ?, ?, ?)")
-        for _ in 0..<count {
-            guard let (id, known) = sealing?.ids.removeFirst() else { return }
-            try row.bind(run)
-            try row.bind(id.text)
-            try row.bind(known.position.channel)
-            try row.bind(known.position.seq)
-            try row.bind(known.owner)
-            try row.run()
+        var left = min(count, sealing?.ids.count ?? 0)
+        for rows in [Self.rowsAtOnce, 1] where left >= rows {
+            var insertion = try FastStatement(db, rows == 1 ? Self.writesOne : Self.writesMany)
+            while left >= rows {
+                for _ in 0..<rows {
+                    guard let (id, known) = sealing?.ids.removeFirst() else { return }
+                    try insertion.bind(run)
+                    try insertion.bind(id.text)
+                    try insertion.bind(known.position.channel)
+                    try insertion.bind(known.position.seq)
+                    try insertion.bind(known.owner)
+                }
+                try insertion.run()
+                left -= rows
+            }
         }
+    }
+
+    private static func writing(rows: Int) -> String {
+        let values = Array(repeating: "(?, ?, ?, ?, ?)", count: rows).joined(separator: ", ")
+        return "INSERT INTO ids (run, id, channel, seq, owner) VALUES \(values)"
     }
 
     private func register(_ sealed: Sealing, _ newest: WallTime, _ db: Database) throws {
         var row = try FastStatement(
-            db, "INSERT INTO id_runs (run, newest, filter) VALUES (?, ?, ?)")
+            db, "INSERT INTO id_runs (run, newest, filter, filter2) VALUES (?, ?, ?, ?)")
         try row.bind(sealed.number)
         try row.bind(newest.milliseconds)
         try row.bind(sealed.ids.filter.bytes)
+        try row.bind(sealed.ids.secondFilter.bytes)
         try row.run()
     }
 
@@ -212,7 +214,7 @@ struct KnownIDs: Sendable {
     ///
     /// - Returns: whether more of it remains.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
-        guard runs.contains(where: { $0.number == run }) else { return false }
+        guard runs.contains(run) else { return false }
         let last = try String.fetchOne(
             db, sql: "SELECT id FROM ids WHERE run = ? ORDER BY id LIMIT 1 OFFSET ?",
             arguments: [run, Self.forgetBatch])
@@ -223,7 +225,7 @@ struct KnownIDs: Sendable {
         }
         try db.execute(sql: "DELETE FROM ids WHERE run = ?", arguments: [run])
         try db.execute(sql: "DELETE FROM id_runs WHERE run = ?", arguments: [run])
-        runs.removeAll { $0.number == run }
+        runs.remove(run)
         return false
     }
 

@@ -77,6 +77,10 @@ enum LogSchema {
                     CREATE INDEX mentions_by_seq ON mentions (channel, seq);
                     """)
         }
+        // Runs that a former version has sealed have none.
+        migrator.registerMigration("9 second filters of ids") { db in
+            try db.execute(sql: "ALTER TABLE id_runs ADD COLUMN filter2 BLOB")
+        }
     }
 
     @Sendable

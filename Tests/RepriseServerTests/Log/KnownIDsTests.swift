@@ -23,10 +23,7 @@ struct KnownIDsTests {
         try await store.reopen()
         let room = try ChannelName("room")
         let ids = (0..<Self.count).map { _ in EntryID.random() }
-        for start in stride(from: 0, to: Self.count, by: 2_000) {
-            let batch = ids[start..<min(start + 2_000, Self.count)]
-            _ = try await store.append(batch.map { message(room, id: $0) })
-        }
+        try await append(ids[...], to: store, room)
         try await expectKnown(ids, in: store, room)
         try await store.reopen()
         try await expectKnown(ids, in: store, room)
@@ -47,6 +44,37 @@ struct KnownIDsTests {
         await store.remove()
     }
 
+    @Test("are written in the order of their bytes, so that none is left out if that is cut short")
+    func order() async throws {
+        let store = try SQLiteStore { $0.idsPerRun = Self.perRun }
+        try await store.reopen()
+        let room = try ChannelName("room")
+        // Short ones, and those whose first eight bytes are the same.
+        let ids = try (0..<Self.count).map { index in
+            switch index % 5 {
+            case 0: try EntryID("\(index)")
+            case 1, 2: try EntryID("the-same-\(EntryID.random())")
+            default: EntryID.random()
+            }
+        }
+        // All that have collected with the commit that reaches a run's length.
+        let run = ids.prefix(18_000).map(\.text).sorted()
+        var stored = 0
+        for count in [22_000, 4_000, 4_000] {
+            try await append(ids[stored..<stored + count], to: store, room)
+            stored += count
+            let written = try await Self.ids(ofRun: 1, in: store)
+            #expect(written == Array(run.prefix(stored - 16_000)))
+            try await expectKnown(Array(ids.prefix(stored)), in: store, room)
+            try await store.reopen()
+            try await expectKnown(Array(ids.prefix(stored)), in: store, room)
+        }
+        try await append(ids[stored...], to: store, room)
+        #expect(try await Self.ids(ofRun: 1, in: store) == run)
+        try await expectKnown(ids, every: 31, in: store, room)
+        await store.remove()
+    }
+
     @Test(
         "are sealed a few a commit, and each is known between any two, also when the log is opened there",
         .limit("log.idRuns")
@@ -58,10 +86,7 @@ struct KnownIDsTests {
         let room = try ChannelName("room")
         var ids = (0..<perRun - 1).map { _ in EntryID.random() }
         _ = try await store.append(ids.map { message(room, id: $0) })
-        var reading = Configuration()
-        reading.readonly = true
-        let file = try DatabaseQueue(
-            path: store.folder.path + "/messages.sqlite", configuration: reading)
+        let file = try Self.file(of: store)
         var (sealed, commits) = (0, 0)
         while sealed < perRun + 4, commits < 4 * perRun {
             let new = (0..<1 + commits % 6).map { _ in EntryID.random() }
@@ -81,6 +106,58 @@ struct KnownIDsTests {
         let run = lines.filter { $0.hasPrefix("id 1 ") }.map { $0.split(separator: " ")[2] }
         #expect(run == ids.prefix(perRun).map(\.text).sorted().map { $0[...] })
         await store.remove()
+    }
+
+    @Test(
+        "are known in more runs than are tested at once, also of a former version; a damaged filter is refused"
+    )
+    func manyRuns() async throws {
+        let store = try SQLiteStore { $0.idsPerRun = 8 }
+        try await store.reopen()
+        let room = try ChannelName("room")
+        var ids: [EntryID] = []
+        for _ in 0..<200 {
+            ids.append(.random())
+            _ = try await store.append([message(room, id: ids[ids.count - 1])])
+        }
+        try await expectKnown(ids, every: 1, in: store, room)
+        await store.close()
+        try store.change("UPDATE id_runs SET filter2 = NULL WHERE run % 3 = 0")
+        try await store.reopen()
+        try await expectKnown(ids, every: 1, in: store, room)
+        await store.close()
+        try store.change("UPDATE id_runs SET filter2 = zeroblob(7) WHERE run = 20")
+        try await store.reopen()
+        await #expect(throws: RepriseError.self) {
+            _ = try await store.append([message(room, id: .random())])
+        }
+        await store.remove()
+    }
+
+    /// Each batch is a commit.
+    private func append(
+        _ ids: ArraySlice<EntryID>, to store: SQLiteStore, _ room: ChannelName
+    ) async throws {
+        for start in stride(from: ids.startIndex, to: ids.endIndex, by: 2_000) {
+            let batch = ids[start..<min(start + 2_000, ids.endIndex)]
+            _ = try await store.append(batch.map { message(room, id: $0) })
+        }
+    }
+
+    private static func file(of store: SQLiteStore) throws -> DatabaseQueue {
+        var reading = Configuration()
+        reading.readonly = true
+        return try DatabaseQueue(
+            path: store.folder.path + "/messages.sqlite", configuration: reading)
+    }
+
+    private static func ids(ofRun run: Int, in store: SQLiteStore) async throws -> [String] {
+        let file = try file(of: store)
+        defer { try? file.close() }
+        return try await file.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT id FROM ids WHERE run = ? ORDER BY id", arguments: [run])
+        }
     }
 
     private func expectKnown(
