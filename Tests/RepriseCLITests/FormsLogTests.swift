@@ -90,7 +90,7 @@ struct FormsLogTests {
         let events = (1...21).map {
             Self.event("e\($0)", "n\($0)", state: 10, reason: nil, at: Int64($0))
         }
-        let journal = try await Self.journal(folder, events.joined())
+        let journal = try await folder.leftJournal(events.joined())
         func names(_ options: String...) async throws -> [String] {
             let log = try await Tool.run(
                 ["forms", "log", "--journal", journal, "--json"] + options)
