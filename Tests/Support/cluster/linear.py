@@ -387,7 +387,7 @@ def core(model, operations, limit=100, seconds=8):
     finish = time.monotonic() + seconds
     ends = sorted(one.returned for one in operations if one.is_known)
     low, high = 0, len(ends) - 1
-    while low < high:
+    while low < high and time.monotonic() < finish:
         middle = (low + high) // 2
         if is_violated(prefix(operations, ends[middle])):
             high = middle
@@ -401,6 +401,8 @@ def core(model, operations, limit=100, seconds=8):
             for start in range(0, len(kept), size):
                 fewer = [one.replacing(answer=UNKNOWN) if start <= index < start + size and one.kind in kinds else one
                          for index, one in enumerate(kept)]
+                if time.monotonic() > finish:
+                    break
                 if any(one.is_known != other.is_known for one, other in zip(kept, fewer)) and is_violated(fewer):
                     kept = fewer
             size //= 2
