@@ -321,6 +321,12 @@ def peer_faults(what, former, wanted, peers, answer):
     return faults + ([] if peers == wanted else [f"{what}: the journal is on {sorted(map(str, peers))}"])
 
 
+def result_faults(compared, problems):
+    """Of `reprise cluster check`: it finds results and pasts that differ."""
+    faults = [problem["message"] for problem in problems if problem["code"] == "corrupt"]
+    return faults + ([] if compared else ["no two gateways have compared results"])
+
+
 def base_faults(what, before, after, begun):
     faults = [] if after > before else [f"{what}: no entries went: the journal begins at {after}"]
     return faults + ([] if begun else [f"{what}: the gateway without a view did not begin with a base"])
