@@ -226,6 +226,52 @@ struct NatsJournalTests {
         store.server.kill()
     }
 
+    @Test("What the node that leads has lost is not passed over: the gateway waits, and names it")
+    func hole() async throws {
+        try await withServer { server, folder in
+            let epoch = Epoch.random()
+            func change(_ request: String, deniesDelete: Bool) async throws {
+                let stream = """
+                    {"name": "RP_tests_JOURNAL", "subjects": ["rp.tests.j"], "discard": "new",
+                     "retention": "limits", "storage": "file", "num_replicas": 1,
+                     "allow_direct": true, "deny_delete": \(deniesDelete), "max_bytes": 1000000,
+                     "republish": {"src": "rp.tests.j", "dest": "rp.tests.live"},
+                     "metadata": {"reprise_epoch": "\(epoch)", "reprise_implicit_channels": "true"}}
+                    """
+                let answer = try await NatsPeer.request(
+                    server, "$JS.API.STREAM.\(request).RP_tests_JOURNAL", stream)
+                #expect(!answer.contains(#""error""#), "\(answer)")
+            }
+            try await change("CREATE", deniesDelete: false)
+            for number in 1...6 {
+                _ = try await NatsPeer.request(server, "rp.tests.j", "\(number)")
+            }
+            let deleted = try await NatsPeer.request(
+                server, "$JS.API.STREAM.MSG.DELETE.RP_tests_JOURNAL", #"{"seq": 4}"#)
+            #expect(deleted.contains(#""success":true"#), "\(deleted)")
+            try await change("UPDATE", deniesDelete: true)
+            let journal = try await open(NatsConfiguration(server.url))
+            #expect(try await journal.read(after: 0).entries.map(\.sequence) == [1, 2, 3])
+            let behind = try await journal.read(after: 3)
+            #expect(behind.entries.map(\.sequence) == [5, 6] && behind.last == 6)
+            let member = try await ClusterMember.join(
+                journal, at: folder.path("view"), implicitChannels: true, logger: Self.logger)
+            let running = Task { try await member.replica.run() }
+            try await eventually("it is named") {
+                member.problem?.hasPrefix("Entry 4 of the journal is missing") == true
+            }
+            #expect(member.view.position.sequence == 3)
+            let (reads, began) = (member.replica.figures.reads, ContinuousClock.now)
+            try await eventually("it is asked for again") {
+                member.replica.figures.reads >= reads + 4
+            }
+            #expect(began.duration(to: .now) > .milliseconds(400), "each time after a silence")
+            running.cancel()
+            _ = await running.result
+            await member.close()
+        }
+    }
+
     @Test("A server that takes only small messages is told of, not met later")
     func smallMessages() async throws {
         try await withServer("max_payload: 64KB") { server, _ in
