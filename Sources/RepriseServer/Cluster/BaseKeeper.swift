@@ -118,12 +118,12 @@ package actor BaseKeeper {
             unreadable.withLock { $0 = nil }
             return hash
         } catch {
-            let error = ServerDatabase.view.typed(error)
-            if !Task.isCancelled, [.corrupt, .diskFailed].contains(error.code) {
-                let text = "This gateway cannot read its view: \(error.message)"
-                unreadable.withLock { $0 = "\(text) \(error.remedy ?? "")" }
+            let reason = ServerDatabase.view.typed(error)
+            if !Task.isCancelled, [.corrupt, .diskFailed].contains(reason.code) {
+                let text = "This gateway cannot read its view: \(reason.message)"
+                unreadable.withLock { $0 = "\(text) \(reason.remedy ?? "")" }
             }
-            throw error
+            throw reason
         }
     }
 
