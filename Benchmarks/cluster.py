@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measures a cluster beside raw JetStream with as many tails that write the same rows to SQLite.
 
-    Benchmarks/cluster.py [store | arrivals | catch-up | rebuild | leader | growth] [--messages N] [--rates N,N] [--rounds N] [--bytes N] [--lines N]
-                          [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
+    Benchmarks/cluster.py [store | arrivals | overload | catch-up | rebuild | leader | growth] [--messages N] [--rates N,N]
+                          [--rounds N] [--bytes N] [--lines N] [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
                           [--nats-server FILE]
 
 store     durable messages/s: NDJSON of --lines lines a request, --requests at a time at each gateway; until all gateways have all
 arrivals  acknowledgements of messages that arrive at --rates a second for --seconds, by WebSocket; queueing counts
+overload  twice what the gateways can for --seconds: all that was acknowledged is there, and then they are as fast as before
 catch-up  a new device's catch-up of --messages through a gateway, and from a single server
 rebuild   a gateway without its view over a journal of --messages, from its start until /readyz
 leader    the longest time without an acknowledgement when the journal's leader is killed
@@ -19,6 +20,7 @@ every process: load, nodes and gateways share the machine. Build `reprise` with 
 here (a C compiler, nats.c, SQLite's header). Linux. Exit status: 0 all targets are met; 1 one is missed; 2 it could not be measured.
 """
 import argparse
+import collections
 import http.client
 import importlib.machinery
 import importlib.util
@@ -181,6 +183,32 @@ def arrivals(bench):
         bench.target(f"{rate:,}/s: acknowledgement's p99 ≤ 2 × raw's: {ratio:.2f}", ratio <= 2)
 
 
+def overload(bench):
+    """The capacity is what is acknowledged of messages that all come at once."""
+    call, ports, stored = bench.call, bench.cluster.ports, collections.Counter()
+    bench.start()
+
+    def arrive(name, rate, count):
+        load = Arrivals(client, ports, rate, count, call.bytes, 4, name)
+        load.run()
+        stored.update(n % len(ports) for n in load.waits)
+        taken = load.times[-1][0] - load.began
+        half, most = spread(load.waits.values(), 0.5, 0.99)
+        print(f"{name}: {count:,} messages at {rate:,.0f}/s: {len(load.waits):,} acknowledged within {taken:.1f} s, {load.refused:,} refused;"
+              f" after {half * 1e3:.1f} ms (median), {most * 1e3:.1f} (p99)", flush=True)
+        return taken, half
+
+    capacity = 20_000 / arrive("atOnce", 1e6, 20_000)[0]
+    _, before = arrive("before", capacity / 4, int(capacity * 2.5))
+    arrive("twice", 2 * capacity, int(2 * capacity * call.seconds))
+    _, after = arrive("after", capacity / 4, int(capacity * 2.5))
+    for port in ports:
+        for index in range(len(ports)):
+            expect(port, f"c{index}", stored[index])
+    print("each gateway has what was acknowledged, and no more")
+    bench.target(f"then as before: the median is {after / before:.2f} of it", after <= 2 * before)
+
+
 def caught_up(bench):
     call, rates, costs = bench.call, {"single": [], "gateways": []}, {"single": 0, "gateways": 0}
     bench.start(alone=True)
@@ -297,7 +325,7 @@ def growth(bench):
 
 
 WHAT = {"store": (store, 200_000, 0), "arrivals": (arrivals, 0, 10), "catch-up": (caught_up, 200_000, 0), "rebuild": (rebuild, 500_000, 0),
-        "leader": (leader, 0, 30), "growth": (growth, 10_000_000, 0)}
+        "overload": (overload, 0, 60), "leader": (leader, 0, 30), "growth": (growth, 10_000_000, 0)}
 
 
 def main():

@@ -332,17 +332,20 @@ package final class NatsJournal: ClusterJournal {
                 "max_bytes": Int64(Self.pageBytes),
             ],
             within: Self.readTimeout, isLast: { $0.status != nil })
-        let entries = answers.compactMap(\.entry)
-        if let last = entries.last {
-            let pending = answers.last?.pending ?? 0
-            return (entries, last.sequence + pending)
+        let found = answers.compactMap(\.entry)
+        // A damaged copy of the stream has holes.
+        let entries = zip(found, (found.first?.sequence ?? 0)...).prefix { $0.sequence == $1 }
+            .map { $0.0 }
+        if let last = found.last, found.first?.sequence == sequence + 1 {
+            return (entries, last.sequence + (answers.last?.pending ?? 0))
         }
-        // Who answered may be behind the others: the leader says how long the journal is.
+        // Who answered may lack what the others have: the leader says how long the journal is.
         let last = try await Self.info(stream, connection)?.state?.lastSequence
         guard let last, last > sequence else { return ([], last ?? 0) }
         let answer = try await connection.ask(
             "$JS.API.STREAM.MSG.GET.\(stream.name)", ["seq": sequence + 1])
-        return ([try Self.stored(answer)].compactMap(\.self), last)
+        guard let entry = try Self.stored(answer) else { return (entries, last) }
+        return ([entry], last)
     }
 
     package func status() async throws -> JournalStatus {

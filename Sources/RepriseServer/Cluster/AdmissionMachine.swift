@@ -96,7 +96,8 @@ package struct AdmissionMachine: Sendable {
     package private(set) var position: JournalPosition
     /// The journal's time.
     package private(set) var time: WallTime
-    /// Whether time stands still, since the journal's clock and its writers' differ.
+    /// Whether time stands still: the journal's clock is far ahead of its writers', or far behind
+    /// what it was.
     package private(set) var isTimeHeld = false
     package private(set) var sessions: [Int64: Session]
     /// The newest entries, up to ``position``.
@@ -210,8 +211,9 @@ package struct AdmissionMachine: Sendable {
         let isConfirmed =
             clock >= stamp.advanced(by: .zero - difference)
             && clock <= stamp.advanced(by: difference)
-        isTimeHeld = isFar && !isConfirmed
-        return isTimeHeld ? time : max(time, stamp)
+        let isUnconfirmed = isFar && !isConfirmed
+        isTimeHeld = isUnconfirmed || stamp < time.advanced(by: .zero - ClusterLimits.timeStep)
+        return isUnconfirmed ? time : max(time, stamp)
     }
 
     // MARK: Sessions

@@ -35,6 +35,7 @@ package actor BaseKeeper {
     /// write-ahead log grows.
     private var kept: ViewMark?
     private let difference = Mutex<String?>(nil)
+    private let unreadable = Mutex<String?>(nil)
 
     init(
         view: ClusterView, store: any BaseStore, leases: ClusterLeases, health: ClusterHealth,
@@ -52,8 +53,11 @@ package actor BaseKeeper {
         self.logger = logger
     }
 
-    /// What differs between the views of gateways; nil while nothing does.
-    package nonisolated var problem: String? { difference.withLock { $0 } }
+    /// Why this view could not be read at the newest mark, or what differs between the views of
+    /// gateways; nil while neither is known.
+    package nonisolated var problem: String? {
+        unreadable.withLock { $0 } ?? difference.withLock { $0 }
+    }
 
     /// For how long this gateway has not said what its view held at the newest mark: see
     /// ``BaseAgreement/owing(now:)``.
@@ -96,8 +100,7 @@ package actor BaseKeeper {
 
     private func look(at mark: ViewMark) async {
         do {
-            let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
-            let own = ViewHash(mark: mark.position.sequence, hash: hash)
+            let own = ViewHash(mark: mark.position.sequence, hash: try await hash(at: mark))
             agreement.withLock { $0.looked(own) }
             kept = leases.grant(of: .base) == mark.grant ? mark : nil
             try await tell(own)
@@ -105,6 +108,22 @@ package actor BaseKeeper {
             guard !Task.isCancelled else { return }
             logger.warning(
                 "what this view holds could not be told", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// What cannot be read here cannot be served either.
+    private func hash(at mark: ViewMark) async throws -> [UInt8] {
+        do {
+            let hash = try await mark.snapshot.read { try ViewContent.hash($0) }
+            unreadable.withLock { $0 = nil }
+            return hash
+        } catch {
+            let reason = ServerDatabase.view.typed(error)
+            if !Task.isCancelled, [.corrupt, .diskFailed].contains(reason.code) {
+                let text = "This gateway cannot read its view: \(reason.message)"
+                unreadable.withLock { $0 = "\(text) \(reason.remedy ?? "")" }
+            }
+            throw reason
         }
     }
 

@@ -17,7 +17,8 @@ package protocol ClusterJournal: Sendable {
     func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void)
 
     /// The entries behind a sequence, in order and without holes, and the last sequence that is
-    /// stored. There may be more than are returned; 32 are, if there are so many.
+    /// stored. There may be more than are returned; 32 are, if there are so many. They begin later
+    /// if those before them are not there.
     ///
     /// - Throws: if nobody can be asked.
     func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64)

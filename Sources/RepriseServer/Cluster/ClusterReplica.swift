@@ -58,8 +58,8 @@ package actor ClusterReplica {
 
     package nonisolated var figures: Figures { counted.withLock { $0 } }
 
-    /// Why nothing is applied, while it waits for an operator to have an entry skipped, or to
-    /// upgrade this gateway.
+    /// Why nothing is applied, while it waits for an operator to have an entry skipped, to upgrade
+    /// this gateway, or to let a node lead that has the next entry.
     package nonisolated var problem: RepriseError? { stuckError.withLock { $0 } }
 
     /// Makes a replica; it does nothing before ``run(_:onLeftBehind:)``.
@@ -259,11 +259,29 @@ package actor ClusterReplica {
             }
         }
         try heard(entries, isRead: true)
-        // What is not confirmed is read again after a silence.
+        let isMissing = first != nil && noteMissing(before: entries.first)
+        // What is not confirmed, or not there, is read again after a silence.
         try follow(
             tail.read(
-                last: isConfirmed ? last : nil, applied: view.position.sequence,
+                last: isConfirmed && !isMissing ? last : nil, applied: view.position.sequence,
                 now: clock.uptime()))
+    }
+
+    /// - Returns: whether the next entry is not there, though the journal has begun and later ones
+    ///   are.
+    private func noteMissing(before found: StoredEntry?) -> Bool {
+        let next = view.position.sequence + 1
+        let isMissing = stuck == nil && found.map { $0.sequence > next } ?? false
+        if isMissing { stuckError.withLock { $0 = Self.missing(next) } }
+        return isMissing
+    }
+
+    private static func missing(_ sequence: Int64) -> RepriseError {
+        RepriseError(
+            .unavailable,
+            "Entry \(sequence) of the journal is missing on the node that leads, and later ones "
+                + "are not.",
+            remedy: "Its copy of the stream is damaged: let another node lead.")
     }
 
     /// Applies the next entries, in order.
@@ -279,6 +297,7 @@ package actor ClusterReplica {
                 onApplied(entry, isOwn)
                 settle(entry)
             }
+            if !applied.isEmpty { stuckError.withLock { $0 = nil } }
             try apply(Array(entries.dropFirst(applied.count)))
         } catch let fault as AdmissionMachine.Fault {
             switch fault {

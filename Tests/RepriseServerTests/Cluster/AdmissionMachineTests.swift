@@ -194,20 +194,24 @@ struct AdmissionMachineTests {
         let session = try journal.open()
         let start = journal.machine.time
         #expect(start == journal.wall)
-        journal.wall = start.advanced(by: .seconds(-90))
+        journal.wall = start.advanced(by: .seconds(-60))
         try journal.admit(session: session, n: 1)
-        #expect(journal.machine.time == start)
+        #expect(journal.machine.time == start && !journal.machine.isTimeHeld)
+        journal.wall = start.advanced(by: .seconds(-90))
+        try journal.admit(session: session, n: 2)
+        #expect(journal.machine.time == start && journal.machine.isTimeHeld)
         journal.wall = start.advanced(by: .seconds(60))
-        try journal.admit(session: session, n: 2, clock: start)
+        try journal.admit(session: session, n: 3, clock: start)
         #expect(journal.machine.time == journal.wall, "a step needs no other clock")
+        #expect(!journal.machine.isTimeHeld)
 
         // The leader's clock is a day off.
         journal.wall = start.advanced(by: .seconds(86_400))
-        try journal.admit(session: session, n: 3, clock: start.advanced(by: .seconds(61)))
+        try journal.admit(session: session, n: 4, clock: start.advanced(by: .seconds(61)))
         #expect(journal.machine.time == start.advanced(by: .seconds(60)))
         #expect(journal.machine.isTimeHeld)
         // It was right: the cluster was off for a day.
-        try journal.admit(session: session, n: 4, clock: journal.wall.advanced(by: .seconds(300)))
+        try journal.admit(session: session, n: 5, clock: journal.wall.advanced(by: .seconds(300)))
         #expect(journal.machine.time == journal.wall && !journal.machine.isTimeHeld)
     }
 

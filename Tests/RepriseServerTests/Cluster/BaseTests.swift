@@ -234,6 +234,56 @@ struct BaseTests {
         try view.close()
     }
 
+    @Test("A gateway that cannot read its view is not ready, and says what to do")
+    func unreadable() async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 8, readers: 1)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let store = try #require(shared.bases)
+        let one = try await Self.start(shared, at: folder.path("one"), every: .seconds(3_600))
+        let body = Array(#"{"text":"\#(String(repeating: "x", count: 60_000))"}"#.utf8)
+        _ = try await one.member.log.append([
+            NewMessage(channel: try ChannelName("general"), id: .random(), body: body)
+        ])
+        await one.stop()
+        try Self.breakPages(folder.path("one"))
+        let bad = try await Self.start(
+            shared, at: folder.path("one"), hashWithin: .milliseconds(1_500))
+        try await eventually("it says so") {
+            bad.member.problem?.hasPrefix("This gateway cannot read its view: ") == true
+        }
+        #expect(bad.member.problem?.contains("Remove it") == true)
+        let owing = try #require(bad.member.bases).owing
+        #expect(owing > .zero, "the metric grows")
+        #expect(try await Self.manifest(store) == nil)
+        await bad.stop()
+        try FileManager.default.removeItem(atPath: folder.path("one"))
+        let again = try await Self.start(
+            shared, at: folder.path("one"), hashWithin: .milliseconds(1_500))
+        try await eventually("a base is made") { try await Self.manifest(store) != nil }
+        #expect(again.member.problem == nil)
+        await again.stop()
+    }
+
+    /// A disk has lost where the parts of a long text go on.
+    private static func breakPages(_ path: String) throws {
+        let view = try DatabaseQueue(path: path + "/view.sqlite")
+        try view.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        try view.close()
+        let file = URL(fileURLWithPath: path + "/view.sqlite")
+        var bytes = Array(try Data(contentsOf: file))
+        // https://www.sqlite.org/fileformat2.html#the_database_header, and #ovflpgs
+        let page = Int(bytes[16]) << 8 | Int(bytes[17])
+        var broken = 0
+        for start in stride(from: 0, to: bytes.count, by: page)
+        where bytes[(start + 4)..<(start + page)].allSatisfy({ $0 == UInt8(ascii: "x") }) {
+            bytes.replaceSubrange(start..<(start + 4), with: [0xff, 0xff, 0xff, 0xff])
+            broken += 1
+        }
+        try #require(broken > 0)
+        try Data(bytes).write(to: file)
+    }
+
     /// What a gateway says of its view comes into the journal when it says it again.
     private final class LateHashes: ClusterJournal {
         private let shared: SharedJournal

@@ -185,6 +185,57 @@ struct ClusterMemberTests {
         for member in members { await member.close() }
     }
 
+    @Test(
+        "While the leader's clock is a day off messages are stored, time stands still, and it is said",
+        arguments: [Duration.seconds(86_400), .seconds(-86_400)])
+    func leaderClock(off: Duration) async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let (stamps, right) = (ManualClock(), ManualClock())
+        let journal = MemoryJournal(seed: 1, readers: 2, stamps: stamps, faults: .none)
+        defer { journal.close() }
+        var (members, running) = ([ClusterMember](), [Task<Void, any Error>]())
+        for name in ["stays", "ends"] {
+            let member = try await ClusterMember.join(
+                SharedJournal(journal: journal), at: folder.path(name), name: name,
+                implicitChannels: true, clock: WallOf(right), logger: RunningServer.logger)
+            running.append(
+                Task { try await member.replica.run { member.applied($0, isOwn: $1) } })
+            try await member.barrier.pass()
+            members.append(member)
+        }
+        let stays = members[0]
+        func publish() async throws -> WallTime {
+            let message = NewMessage(
+                channel: try ChannelName("general"), id: .random(), body: [49])
+            return try #require(try await stays.log.append([message]).first?.event).time
+        }
+        func problem() async throws -> String? {
+            stays.health.heard(try await journal.status())
+            return stays.problem
+        }
+        func writers() -> Int {
+            stays.view.writers(within: ConnectedElsewhere.Settings().writtenWithin).count
+        }
+        let before = try await publish()
+        #expect(try await problem() == nil && writers() == 2)
+        running[1].cancel()
+        _ = await running[1].result
+        // Another node leads.
+        stamps.jumpWall(by: off)
+        for clock in [stamps, right] { clock.advance(by: .seconds(45)) }
+        #expect(try await publish() == before)
+        #expect(try await problem()?.hasPrefix("The clocks of NATS and of the gateways") == true)
+        #expect(writers() == 2, "nobody is taken for gone")
+        // One with a right clock does again.
+        stamps.jumpWall(by: .zero - off)
+        #expect(try await publish() == right.now)
+        #expect(try await problem() == nil && writers() == 1)
+        running[0].cancel()
+        _ = await running[0].result
+        for member in members { await member.close() }
+    }
+
     @Test("Beyond so many hellos that wait, one is refused", .limit("cluster.hellos"))
     func hellos() async throws {
         #expect(ClusterLimits.waitingHellos == 16_384)

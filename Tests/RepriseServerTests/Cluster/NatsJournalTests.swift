@@ -226,6 +226,100 @@ struct NatsJournalTests {
         store.server.kill()
     }
 
+    /// Makes a journal's stream, or changes it, by hand.
+    private func change(
+        _ server: NatsServer, _ request: String, _ epoch: Epoch, deniesDelete: Bool = true,
+        maxBytes: Int = 1_000_000
+    ) async throws {
+        let stream = """
+            {"name": "RP_tests_JOURNAL", "subjects": ["rp.tests.j"], "discard": "new",
+             "retention": "limits", "storage": "file", "num_replicas": 1, "allow_direct": true,
+             "deny_delete": \(deniesDelete), "max_bytes": \(maxBytes),
+             "republish": {"src": "rp.tests.j", "dest": "rp.tests.live"},
+             "metadata": {"reprise_epoch": "\(epoch)", "reprise_implicit_channels": "true"}}
+            """
+        let answer = try await NatsPeer.request(
+            server, "$JS.API.STREAM.\(request).RP_tests_JOURNAL", stream)
+        #expect(!answer.contains(#""error""#), "\(answer)")
+    }
+
+    @Test("A full journal stores nothing; with more room what waits is stored, and all goes on")
+    func full() async throws {
+        try await withServer { server, folder in
+            let epoch = Epoch.random()
+            try await change(server, "CREATE", epoch, maxBytes: 200_000)
+            let journal = try await open(NatsConfiguration(server.url))
+            let member = try await ClusterMember.join(
+                journal, at: folder.path("view"), implicitChannels: true, logger: Self.logger)
+            let running = Task {
+                try await member.replica.run { entry, _ in
+                    member.health.applied(entry.sequence, bytes: entry.bytes)
+                }
+            }
+            let body = Array(#"{"text":"\#(String(repeating: "x", count: 5_000))"}"#.utf8)
+            func publish() async throws {
+                let message = NewMessage(
+                    channel: try ChannelName("general"), id: .random(), body: body)
+                _ = try await member.log.append([message])
+            }
+            member.health.heard(try await journal.status())
+            await expectError(.full) { for _ in 0..<60 { try await publish() } }
+            // Somebody else fills what is kept free.
+            for size in [16_384, 8_192, 4_096, 2_048, 1_024, 512, 256, 128, 64] {
+                for _ in 0..<4 {
+                    let answer = try await NatsPeer.request(
+                        server, "rp.tests.j", String(repeating: "x", count: size))
+                    if answer.contains(#""error""#) { break }
+                }
+            }
+            let (last, sent) = (try await journal.status().last, member.replica.figures.sent)
+            let waiting = Task { try await member.barrier.pass() }
+            try await eventually("it was sent again") { member.replica.figures.sent >= sent + 2 }
+            #expect(try await journal.status().last == last)
+            try await change(server, "UPDATE", epoch)
+            try await waiting.value
+            member.health.heard(try await journal.status())
+            try await publish()
+            running.cancel()
+            _ = await running.result
+            await member.close()
+        }
+    }
+
+    @Test("What the node that leads has lost is not passed over: the gateway waits, and names it")
+    func hole() async throws {
+        try await withServer { server, folder in
+            let epoch = Epoch.random()
+            try await change(server, "CREATE", epoch, deniesDelete: false)
+            for number in 1...6 {
+                _ = try await NatsPeer.request(server, "rp.tests.j", "\(number)")
+            }
+            let deleted = try await NatsPeer.request(
+                server, "$JS.API.STREAM.MSG.DELETE.RP_tests_JOURNAL", #"{"seq": 4}"#)
+            #expect(deleted.contains(#""success":true"#), "\(deleted)")
+            try await change(server, "UPDATE", epoch)
+            let journal = try await open(NatsConfiguration(server.url))
+            #expect(try await journal.read(after: 0).entries.map(\.sequence) == [1, 2, 3])
+            let behind = try await journal.read(after: 3)
+            #expect(behind.entries.map(\.sequence) == [5, 6] && behind.last == 6)
+            let member = try await ClusterMember.join(
+                journal, at: folder.path("view"), implicitChannels: true, logger: Self.logger)
+            let running = Task { try await member.replica.run() }
+            try await eventually("it is named") {
+                member.problem?.hasPrefix("Entry 4 of the journal is missing") == true
+            }
+            #expect(member.view.position.sequence == 3)
+            let (reads, began) = (member.replica.figures.reads, ContinuousClock.now)
+            try await eventually("it is asked for again") {
+                member.replica.figures.reads >= reads + 4
+            }
+            #expect(began.duration(to: .now) > .milliseconds(400), "each time after a silence")
+            running.cancel()
+            _ = await running.result
+            await member.close()
+        }
+    }
+
     @Test("A server that takes only small messages is told of, not met later")
     func smallMessages() async throws {
         try await withServer("max_payload: 64KB") { server, _ in

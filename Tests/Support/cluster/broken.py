@@ -57,6 +57,9 @@ KINDS = [
     (faults.peer_faults, ("replace", "a", {"b", "c"}, {"b", "c"}, '"success":true'),
      [("replace", "a", {"b", "c"}, {"b", "c"}, ""), ("replace", "a", {"b", "c"}, {"b", "a"}, '"success":true'),
       ("replace", "a", {"b", "c"}, {"b", None}, '"success":true')]),
+    (faults.damage_faults, ("damage", 9, True), [("damage", 0, True), ("damage", 9, False)]),
+    (faults.result_faults, (3, [{"code": "badConfiguration", "message": "few servers"}]),
+     [(0, []), (3, [{"code": "corrupt", "message": "results differ"}])]),
     (faults.base_faults, ("base", 1, 9, 1), [("base", 1, 1, 1), ("base", 1, 9, 0)]),
 ]
 

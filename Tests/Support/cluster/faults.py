@@ -8,7 +8,7 @@ import time
 # What stands here more often is played more often. "Hears nothing": packets to it are lost; "is not heard": those from it.
 HERE = ["kill gateway", "kill gateway", "remove view", "stop gateway", "kill node", "kill leader", "kill leader", "stop node",
         "stop leader", "kill leader and gateway", "kill all nodes", "remove disk", "stop gateway beyond its leases", "restart gateway",
-        "restart all nodes", "replace node", "make base"]
+        "restart all nodes", "replace node", "make base", "damage node"]
 PARTITIONS = ["leader without nodes", "leader alone", "leader hears nothing", "leader is not heard",
               "gateway alone", "gateway hears nothing", "gateway is not heard"]
 # Packets are late and overtake each other, or a share is lost on the way to a part, or from it, or between two parts.
@@ -26,10 +26,10 @@ POWER = ["power of nodes", "power of all"]
 DISKS = ["full node", "full leader", "full gateway"]
 EVERY = list(dict.fromkeys(HERE + PARTITIONS + list(RELAYS) + POWER + DISKS))
 # These wait until all is ready before them and after them.
-ALONE = ["remove disk", "stop gateway beyond its leases", "restart gateway", "restart all nodes", "replace node", "make base"]
+ALONE = ["remove disk", "stop gateway beyond its leases", "restart gateway", "restart all nodes", "replace node", "make base", "damage node"]
 OVERLAPPING = [what for what in HERE + PARTITIONS + list(RELAYS) if what not in ALONE]
 # Left out of runs of less than a minute.
-LONG = ["stop gateway beyond its leases", "replace node", "make base"]
+LONG = ["stop gateway beyond its leases", "replace node", "make base", "damage node"]
 # Housekeeping and bases.
 LEASES = 2
 WAYS = {"hears nothing": ["in"], "is not heard": ["out"]}
@@ -58,7 +58,7 @@ class Faults:
                 self.left_out[what] += 1
             elif what in LONG and self.call.seconds < 60 and not self.call.is_one_by_one:
                 continue
-            elif what in ("remove disk", "replace node") and len(self.cluster.nodes) < 3:
+            elif what in ("remove disk", "replace node", "damage node") and len(self.cluster.nodes) < 3:
                 return "kill node"
             elif what == "stop gateway beyond its leases" and len(self.cluster.gateways) < 2:
                 return "stop gateway"
@@ -101,6 +101,8 @@ class Faults:
             self.replace(what, node)
         elif what == "make base":
             self.make_base(what, gateway, index)
+        elif what == "damage node":
+            self.damage(what, node, gateway, index)
         else:
             self.hit(what, node, gateway, index)
             time.sleep(seconds)
@@ -216,6 +218,22 @@ class Faults:
         say(f"        the journal is on {', '.join(sorted(map(str, peers)))}")
         self.faults += peer_faults(what, former, wanted, peers, answer)
 
+    def damage(self, what, node, gateway, index):
+        """Bits of a node's copy of the journal have flipped while it was off; then it leads, and a gateway without a view reads it all."""
+        node.kill()
+        flipped = flip(os.path.join(self.cluster.folder, node.name), self.pick)
+        node.start()
+        self.wait(what)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.cluster.leader() is not node:
+            self.cluster.let_lead(node)
+            time.sleep(1)
+        leads = self.cluster.leader() is node
+        gateway.kill()
+        self.cluster.remove_view(index)
+        say(f"        {flipped} bits were flipped; {node.name} {'leads' if leads else 'does not lead'}")
+        self.faults += damage_faults(what, flipped, leads)
+
     def make_base(self, what, gateway, index):
         """The newest base goes, so one is due; then a gateway without a view begins with it."""
         before = self.cluster.first_entry()
@@ -289,6 +307,24 @@ class Faults:
             print(f"{what:24} {times:5} left out: {self.call.missing}")
 
 
+def flip(folder, pick):
+    """How many bits were flipped in the blocks of a node's copy of the journal: one in each 4 KiB, on average."""
+    flipped = 0
+    for path, _, names in os.walk(folder):
+        for name in names if "_JOURNAL" in path else []:
+            if name.endswith(".blk"):
+                with open(os.path.join(path, name), "r+b") as block:
+                    size = block.seek(0, os.SEEK_END)
+                    for _ in range(size // 4096 + bool(size)):
+                        place = pick.randrange(size)
+                        block.seek(place)
+                        byte = block.read(1)[0]
+                        block.seek(place)
+                        block.write(bytes([byte ^ 1 << pick.randrange(8)]))
+                        flipped += 1
+    return flipped
+
+
 # What each kind of fault must have done. --self-test shows that each can fail.
 
 def cut_faults(what, dropped):
@@ -319,6 +355,16 @@ def end_faults(what, name, status):
 def peer_faults(what, former, wanted, peers, answer):
     faults = [] if '"success":true' in answer else [f"{what}: {former} is not removed: {answer or 'no answer'}"]
     return faults + ([] if peers == wanted else [f"{what}: the journal is on {sorted(map(str, peers))}"])
+
+
+def damage_faults(what, flipped, leads):
+    return [f"{what}: no bits were flipped"] * (not flipped) + [f"{what}: the node does not lead"] * (not leads)
+
+
+def result_faults(compared, problems):
+    """Of `reprise cluster check`: it finds results and pasts that differ."""
+    faults = [problem["message"] for problem in problems if problem["code"] == "corrupt"]
+    return faults + ([] if compared else ["no two gateways have compared results"])
 
 
 def base_faults(what, before, after, begun):
