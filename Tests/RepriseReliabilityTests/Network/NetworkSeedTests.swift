@@ -19,7 +19,8 @@ struct NetworkSeedTests {
 
     @Test(
         "the same for REPRISE_NETWORK_MINUTES, from a seed on: `make network`",
-        .enabled(if: environment["REPRISE_NETWORK_MINUTES"] != nil))
+        .enabled(
+            if: environment["REPRISE_NETWORK_MINUTES"] != nil, "It has a command of its own."))
     func long() async throws {
         let minutes = Self.environment["REPRISE_NETWORK_MINUTES"].flatMap(Double.init) ?? 10
         let first = Self.environment["REPRISE_NETWORK_SEED"].flatMap(UInt64.init) ?? 1_000

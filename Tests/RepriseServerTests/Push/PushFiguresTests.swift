@@ -10,7 +10,9 @@ import Testing
 /// `REPRISE_FIGURES=1 swift test --traits Lab -c release --filter PushFigures`.
 @Suite(
     "Figures of push", .serialized,
-    .enabled(if: ProcessInfo.processInfo.environment["REPRISE_FIGURES"] != nil))
+    .enabled(
+        if: ProcessInfo.processInfo.environment["REPRISE_FIGURES"] != nil,
+        "It has a command of its own."))
 struct PushFiguresTests {
     /// Bytes of memory that this process has now, and has had at most.
     private static func memory() -> (now: Int, most: Int) {
