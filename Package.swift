@@ -196,7 +196,9 @@ let package = Package(
         // tests of apps import.
         .target(
             name: "ReprisePhone",
-            dependencies: ["RepriseApple", "RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
+            dependencies: [
+                "RepriseApple", "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseTesting",
+            ] + nio,
             swiftSettings: strict),
         // An app's own store, for reminders: an example, the demo's and the tests'.
         .target(
