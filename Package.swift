@@ -275,11 +275,14 @@ let package = Package(
             name: "hello", dependencies: ["Reprise", "RepriseNIO"],
             path: "Examples/Hello", swiftSettings: strict),
         .executableTarget(
-            name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
+            name: "JournalWriter",
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseTesting", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
             name: "ChainRunner",
-            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", grdb],
+            dependencies: [
+                "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseTesting", grdb,
+            ],
             path: "Tests/Support/ChainRunner", swiftSettings: strict),
         .executableTarget(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],
