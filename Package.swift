@@ -239,7 +239,7 @@ let package = Package(
                 "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine",
                 "RepriseCore", "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO",
                 "RepriseNotices", "ReprisePhone", "RepriseReminders", "RepriseSimulator",
-                "RepriseWire", grdb,
+                "RepriseTesting", "RepriseWire", grdb,
             ] + nio + arguments,
             path: "Lab/Tool", swiftSettings: strict),
         .executableTarget(
