@@ -196,7 +196,9 @@ let package = Package(
         // tests of apps import.
         .target(
             name: "ReprisePhone",
-            dependencies: ["RepriseApple", "RepriseCore", "RepriseJournal", "RepriseNIO"] + nio,
+            dependencies: [
+                "RepriseApple", "RepriseCore", "RepriseJournal", "RepriseNIO", "RepriseTesting",
+            ] + nio,
             swiftSettings: strict),
         // An app's own store, for reminders: an example, the demo's and the tests'.
         .target(
@@ -237,7 +239,7 @@ let package = Package(
                 "Goals", "Reprise", "RepriseChains", "RepriseChannels", "RepriseCommandLine",
                 "RepriseCore", "RepriseFakes", "RepriseForms", "RepriseJournal", "RepriseNIO",
                 "RepriseNotices", "ReprisePhone", "RepriseReminders", "RepriseSimulator",
-                "RepriseWire", grdb,
+                "RepriseTesting", "RepriseWire", grdb,
             ] + nio + arguments,
             path: "Lab/Tool", swiftSettings: strict),
         .executableTarget(
@@ -273,11 +275,14 @@ let package = Package(
             name: "hello", dependencies: ["Reprise", "RepriseNIO"],
             path: "Examples/Hello", swiftSettings: strict),
         .executableTarget(
-            name: "JournalWriter", dependencies: ["RepriseCore", "RepriseJournal", grdb],
+            name: "JournalWriter",
+            dependencies: ["RepriseCore", "RepriseJournal", "RepriseTesting", grdb],
             path: "Tests/Support/JournalWriter", swiftSettings: strict),
         .executableTarget(
             name: "ChainRunner",
-            dependencies: ["RepriseChains", "RepriseCore", "RepriseJournal", grdb],
+            dependencies: [
+                "RepriseChains", "RepriseCore", "RepriseJournal", "RepriseTesting", grdb,
+            ],
             path: "Tests/Support/ChainRunner", swiftSettings: strict),
         .executableTarget(
             name: "PhoneProbe", dependencies: ["RepriseCore", "RepriseJournal", "ReprisePhone"],

@@ -4,6 +4,7 @@ import Reprise
 import RepriseCore
 import RepriseJournal
 import RepriseNIO
+import RepriseTesting
 
 /// Compares, once everything is calm, what was promised with what has come of it on one device.
 struct Audit {

@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 
 /// A journal and a log, each as their owner closed them and as a killed owner leaves them; with a

@@ -4,6 +4,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseJournal
 import RepriseNIO
+import RepriseTesting
 import RepriseWire
 import Synchronization
 

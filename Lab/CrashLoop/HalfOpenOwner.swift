@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTesting
 
 /// `crash-loop opening`: stays for 300 ms where an owner is for a moment, between locking the index
 /// of its log and filling it.

@@ -1,6 +1,7 @@
 import Logging
 import RepriseCore
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 import ServiceLifecycle
 import Synchronization

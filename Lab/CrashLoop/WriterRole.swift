@@ -3,6 +3,7 @@ import GRDB
 import RepriseCore
 import RepriseJournal
 import RepriseServer
+import RepriseTesting
 import RepriseWire
 
 /// `crash-loop write`: a process that stores as fast as it can and says, line by line, what it was

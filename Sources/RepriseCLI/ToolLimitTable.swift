@@ -55,10 +55,10 @@ extension LimitTable {
                 "the newest"),
             Limit(
                 "tool.routes", "routes that `reprise routes` prints",
-                "\(verbatim: "20"), `--limit` up to \(RoutesCommand.most)", "the newest"),
+                "\(verbatim: "20"), `--limit` up to \(RecentOptions.most)", "the newest"),
             Limit(
                 "tool.formsLog", "events that `reprise forms log` prints",
-                "\(verbatim: "20"), `--limit` up to \(FormsLogCommand.most)", "the newest"),
+                "\(verbatim: "20"), `--limit` up to \(RecentOptions.most)", "the newest"),
             Limit(
                 "tool.trace",
                 "messages of a channel among which `trace` looks for an id at the server",

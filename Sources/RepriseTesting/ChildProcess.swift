@@ -55,15 +55,19 @@ public final class ChildProcess: Sendable {
         }
         // Another child that is started concurrently must not inherit these descriptors.
         for end in toChild + fromChild { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let result = Self.spawn(program.path, arguments, input: toChild[0], output: fromChild[1])
-        close(toChild[0])
-        close(fromChild[1])
-        guard case .success(let id) = result else {
+        defer {
+            close(toChild[0])
+            close(fromChild[1])
+        }
+        do {
+            id = try ProcessSpawn.start(
+                [program.path] + arguments, input: .file(toChild[0]), output: .file(fromChild[1]),
+                errors: .inherited)
+        } catch {
             close(toChild[1])
             close(fromChild[0])
-            throw StartFailure(description: "\(program.path): \(result)")
+            throw StartFailure(description: "\(program.path): \(error)")
         }
-        self.id = id
         output = fromChild[0]
         state = Mutex(State(input: toChild[1]))
     }
@@ -73,39 +77,6 @@ public final class ChildProcess: Sendable {
         let input = state.withLock { $0.input }
         if input >= 0 { close(input) }
         close(output)
-    }
-
-    private static func spawn(_ path: String, _ arguments: [String], input: Int32, output: Int32)
-        -> Result<pid_t, StartFailure>
-    {
-        #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #else
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #endif
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, 0)
-        posix_spawn_file_actions_adddup2(&actions, output, 1)
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // A thread of Swift's pool blocks all signals; a child that inherited that would ignore
-        // SIGTERM.
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-        var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) }
-        words.append(nil)
-        defer { for word in words { free(word) } }
-        var id: pid_t = 0
-        let code = posix_spawn(&id, path, &actions, &attributes, words, environ)
-        guard code == 0 else {
-            return .failure(StartFailure(description: String(cString: strerror(code))))
-        }
-        return .success(id)
     }
 
     /// Waits for a line of its standard output.

@@ -17,11 +17,7 @@ import RepriseCore
 public func waitUntil(
     _ what: String, within limit: Duration = .seconds(20), _ condition: () async throws -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + limit
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else {
-            throw RepriseError(.timedOut, "Within \(limit) it did not happen that \(what).")
-        }
-        try await Task.sleep(for: .milliseconds(2))
+    guard try await Waiting.isTrue(within: limit, every: .milliseconds(2), condition) else {
+        throw RepriseError(.timedOut, "Within \(limit) it did not happen that \(what).")
     }
 }

@@ -8,9 +8,7 @@ import Testing
 /// Tests/Support/protocol/client.py knows docs/protocol.md, and none of our code.
 @Suite("A client in another language, from the documents alone", .timeLimit(.minutes(2)))
 struct ProtocolClientTests {
-    private static let client = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Support/protocol/client.py")
+    private static let client = Command.root.appending(path: "Tests/Support/protocol/client.py")
 
     /// What the client prints of each message that is new.
     private struct Message: Decodable, Hashable {

@@ -1,15 +1,14 @@
 import Foundation
 import RepriseChannels
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
 /// Runs the vectors of docs/protocol/vectors, which a client in any language can run.
 @Suite("Conformance")
 struct ConformanceTests {
-    static let folder = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "docs/protocol/vectors")
+    static let folder = Command.root.appending(path: "docs/protocol/vectors")
 
     static func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path)

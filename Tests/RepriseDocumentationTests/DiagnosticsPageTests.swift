@@ -1,15 +1,13 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 /// Compares the events of docs/diagnostics.md with those of the code.
 @Suite("The page on diagnostics")
 struct DiagnosticsPageTests {
-    private static let home = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static func sources() throws -> [String] {
         let all = FileManager.default.enumerator(
-            at: home.appending(path: "Sources"), includingPropertiesForKeys: nil)
+            at: Command.root.appending(path: "Sources"), includingPropertiesForKeys: nil)
         return try (all?.allObjects as? [URL] ?? []).filter { $0.pathExtension == "swift" }
             .map { try String(contentsOf: $0, encoding: .utf8) }
     }
@@ -17,7 +15,7 @@ struct DiagnosticsPageTests {
     /// The rows of the table of events: the event, and the keys of the last column.
     private static func rows() throws -> [(event: String, keys: [String])] {
         let page = try String(
-            contentsOf: home.appending(path: "docs/diagnostics.md"), encoding: .utf8)
+            contentsOf: Command.root.appending(path: "docs/diagnostics.md"), encoding: .utf8)
         return page.split(separator: "\n").compactMap { line in
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             guard cells.count == 3, cells[0].hasPrefix("`"), cells[0].hasSuffix(".`") else {

@@ -1,11 +1,9 @@
 import Foundation
+import RepriseTestSupport
 import Testing
 
 @Suite("Documentation")
 struct DocumentationTests {
-    private static let home = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     /// Apple's frameworks, its macros, or a program's entry: these are compiled elsewhere, or not.
     private static let elsewhere = ["@mainenumMailExtension", "@ModelfinalclassGoal{"]
 
@@ -22,14 +20,14 @@ struct DocumentationTests {
 
     @Test("every example in Swift stands word for word in what is compiled, here or by check-apple")
     func examples() throws {
-        let played = Self.played.map { Self.home.appending(path: $0) }
+        let played = Self.played.map { Command.root.appending(path: $0) }
         let sources = try (Self.files(in: "Tests/RepriseDocumentationTests", of: "swift") + played)
             .map {
                 Self.normal(
                     try String(contentsOf: $0, encoding: .utf8).components(separatedBy: "\n"))
             }
         let pages =
-            [Self.home.appending(path: "README.md")]
+            [Command.root.appending(path: "README.md")]
             + (try Self.files(in: "docs", of: "md"))
         var count = 0
         for page in pages {
@@ -48,9 +46,9 @@ struct DocumentationTests {
     /// How many lines it has, scripts/check-courier says.
     @Test("the page on screens begins with a whole app's glue word for word")
     func courier() throws {
-        let page = Self.home.appending(path: "docs/ui.md")
+        let page = Command.root.appending(path: "docs/ui.md")
         let app = try String(
-            contentsOf: Self.home.appending(path: "Examples/Courier/App/CourierApp.swift"),
+            contentsOf: Command.root.appending(path: "Examples/Courier/App/CourierApp.swift"),
             encoding: .utf8)
         let fenced = try String(contentsOf: page, encoding: .utf8)
             .components(separatedBy: "```swift\n").dropFirst().first?
@@ -87,7 +85,7 @@ struct DocumentationTests {
 
     private static func files(in folder: String, of type: String) throws -> [URL] {
         let all = FileManager.default.enumerator(
-            at: home.appending(path: folder), includingPropertiesForKeys: nil)
+            at: Command.root.appending(path: folder), includingPropertiesForKeys: nil)
         return (all?.allObjects as? [URL] ?? []).filter { $0.pathExtension == type }
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import RepriseCore
 import RepriseForms
 import ReprisePhone
+import RepriseTestSupport
 import Synchronization
 import Testing
 
@@ -185,8 +186,7 @@ final class PageFixture: Sendable {
 /// The files that the page and the Swift validator are both held by.
 enum Vectors {
     static func read(_ name: String) throws -> [DevToolsValue] {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../docs/forms/vectors/\(name).json").standardized
+        let file = Command.root.appending(path: "docs/forms/vectors/\(name).json")
         return try JSONDecoder().decode([DevToolsValue].self, from: Data(contentsOf: file))
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import ReprisePhone
+import RepriseTestSupport
 import Testing
 
 @Suite("Phone rules")
@@ -58,8 +59,7 @@ struct PhoneRulesTests {
 
     @Test("every rule has its row in the documentation, with all its values")
     func documented() throws {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../docs/phone.md")
+        let page = Command.root.appending(path: "docs/phone.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         for rule in PhoneRules.all {
             #expect(text.contains("`\(rule.id)`"))

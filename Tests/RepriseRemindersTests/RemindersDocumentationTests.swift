@@ -65,10 +65,8 @@ struct RemindersDocumentationTests {
     @Test("The example of the documentation is the one that is compiled here")
     func isTheSame() throws {
         let here = URL(fileURLWithPath: #filePath)
-        let root = here.deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let page = try String(
-            contentsOf: root.appendingPathComponent("docs/reminders.md"), encoding: .utf8)
+            contentsOf: Command.root.appending(path: "docs/reminders.md"), encoding: .utf8)
         let source = try String(contentsOf: here, encoding: .utf8)
         let example = try #require(source.between("// The example.\n", "        // The end of"))
         let lines = example.split(separator: "\n", omittingEmptySubsequences: false)

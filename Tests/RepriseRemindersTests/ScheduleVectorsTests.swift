@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTestSupport
 import Testing
 
 /// What `scripts/make-schedule-vectors` made with dateutil and zoneinfo, which know nothing of this
@@ -88,8 +89,8 @@ struct ScheduleVectorsTests {
     @Test(
         "every schedule rings when dateutil and zoneinfo say, on nights when the clock is set too")
     func vectors() throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Vectors/schedules.json")
+        let file = Command.root.appending(
+            path: "Tests/RepriseRemindersTests/Vectors/schedules.json")
         let vectors = try JSONDecoder().decode([Vector].self, from: Data(contentsOf: file))
         #expect(vectors.count > 1_500)
         var count = 0

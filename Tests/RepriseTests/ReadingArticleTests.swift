@@ -1,5 +1,6 @@
 import Foundation
 import Reprise
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -61,8 +62,7 @@ struct ReadingArticleTests {
     @Test("Every line of code in the article is compiled here")
     func compiled() throws {
         let file = URL(fileURLWithPath: #filePath)
-        let article = file.deletingLastPathComponent().appending(
-            path: "../../docs/Reprise.docc/Reading.md")
+        let article = Command.root.appending(path: "docs/Reprise.docc/Reading.md")
         let here = Set(lines(try String(contentsOf: file, encoding: .utf8)))
         let blocks = try String(contentsOf: article, encoding: .utf8)
             .components(separatedBy: "```swift\n").dropFirst()

@@ -16,8 +16,7 @@ struct FormsCatalogueTests {
     }
 
     static let vectors: [Vector] = {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "docs/forms/vectors/catalogues.json")
+        let file = Command.root.appending(path: "docs/forms/vectors/catalogues.json")
         guard let data = try? Data(contentsOf: file),
             let list = try? JSONSerialization.jsonObject(with: data) as? [[String: Any]]
         else { return [] }

@@ -60,8 +60,7 @@ struct FormsConditionsTests {
     }
 
     static let vectors: [Vector] = {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "docs/forms/vectors/conditions.json")
+        let file = Command.root.appending(path: "docs/forms/vectors/conditions.json")
         guard let data = try? Data(contentsOf: file) else { return [] }
         return (try? JSONDecoder().decode([Vector].self, from: data)) ?? []
     }()
@@ -96,8 +95,7 @@ struct FormsConditionsTests {
 
     @Test("a predicate is true of the same properties in the host as in the page")
     func predicates() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "docs/forms/vectors/predicates.json")
+        let file = Command.root.appending(path: "docs/forms/vectors/predicates.json")
         let vectors = try JSONDecoder().decode(
             [CatalogueValue].self, from: Data(contentsOf: file))
         #expect(vectors.count > 90)

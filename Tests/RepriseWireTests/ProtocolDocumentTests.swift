@@ -9,9 +9,7 @@ import Testing
 struct ProtocolDocumentTests {
     /// The examples of one direction: a line each.
     static func examples(under heading: String) throws -> [String] {
-        let file = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "docs/protocol.md")
+        let file = Command.root.appending(path: "docs/protocol.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         let section = try #require(text.components(separatedBy: "\n## \(heading)\n").last)
         let end = section.range(of: "\n## ")?.lowerBound ?? section.endIndex

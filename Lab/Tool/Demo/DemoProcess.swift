@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCommandLine
 import RepriseCore
+import RepriseTesting
 
 /// A process of a demo.
 ///

@@ -50,9 +50,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
     var monitor: String?
     @Flag(help: "Print one JSON object.") var json = false
 
-    func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
-    }
+    func validate() throws { try place.requireLog() }
 
     func run() async throws {
         #if Cluster

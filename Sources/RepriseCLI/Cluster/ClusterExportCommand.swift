@@ -53,9 +53,7 @@ struct ClusterExportCommand: AsyncParsableCommand {
     @Flag(help: "End the cluster: seal its journal, and keep the epoch.") var move = false
     @Flag(help: "Print one JSON object.") var json = false
 
-    func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
-    }
+    func validate() throws { try place.requireLog() }
 
     func run() async throws {
         #if Cluster

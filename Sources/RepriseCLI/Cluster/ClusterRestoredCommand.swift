@@ -40,30 +40,24 @@ struct ClusterRestoredCommand: AsyncParsableCommand {
               78 there is no such journal. All: reprise --help
             """)
 
-    @OptionGroup var place: ClusterPlaceOptions
-    @Flag(help: "Do it.") var yes = false
-    @Flag(help: "Print one JSON object.") var json = false
-
-    func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
-    }
+    @OptionGroup var change: ClusterChangeOptions
 
     func run() async throws {
         #if Cluster
-            let epoch = try await place.withJournal { journal in
-                yes ? try await journal.restored() : journal.epoch
+            let epoch = try await change.place.withJournal { journal in
+                change.yes ? try await journal.restored() : journal.epoch
             }
-            if json {
-                try StandardOutput.write(json: Answer(epoch: epoch.text, isNew: yes))
+            if change.json {
+                try StandardOutput.write(json: Answer(epoch: epoch.text, isNew: change.yes))
             } else {
                 try StandardOutput.write(
-                    yes
+                    change.yes
                         ? "The journal's epoch is \(epoch) now. Remove the --data of each gateway "
                             + "before it starts."
                         : "Nothing is changed: with --yes the journal, now of epoch \(epoch), gets "
                             + "a new one.")
             }
-            if !yes { throw ExitCode(1) }
+            if !change.yes { throw ExitCode(1) }
         #else
             throw ClusterToolCommand.isMissing
         #endif

@@ -54,9 +54,7 @@ struct ClusterSeedCommand: AsyncParsableCommand {
     var journalBytes: Int?
     @Flag(help: "Print one JSON object.") var json = false
 
-    func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
-    }
+    func validate() throws { try place.requireLog() }
 
     func run() async throws {
         #if Cluster

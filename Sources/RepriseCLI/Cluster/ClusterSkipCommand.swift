@@ -43,19 +43,16 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             """)
 
     @Argument(help: ArgumentHelp("The entry's number.", valueName: "seq")) var sequence: Int64
-    @OptionGroup var place: ClusterPlaceOptions
-    @Flag(help: "Do it.") var yes = false
-    @Flag(help: "Print one JSON object.") var json = false
+    @OptionGroup var change: ClusterChangeOptions
     @Option(help: .hidden) var trial: String?
 
     func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
         guard sequence > 0 else { throw ValidationError("Entries are numbered from 1.") }
     }
 
     func run() async throws {
         #if Cluster
-            try await place.withJournal { journal in
+            try await change.place.withJournal { journal in
                 if let trial {
                     try await apply(journal, in: trial)
                 } else {
@@ -78,20 +75,21 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             }
             // One that can do more may have begun meanwhile.
             _ = try await journal.unapplied(sequence)
-            if yes { try await journal.skip(entry) }
-            if json {
+            if change.yes { try await journal.skip(entry) }
+            if change.json {
                 try StandardOutput.write(
                     json: Answer(
-                        entry: sequence, bytes: entry.bytes.count, reason: reason, isSkipped: yes))
+                        entry: sequence, bytes: entry.bytes.count, reason: reason,
+                        isSkipped: change.yes))
             } else {
                 try StandardOutput.write(reason)
                 try StandardOutput.write(
-                    yes
+                    change.yes
                         ? "Entry \(sequence) is skipped: what it asked for is refused."
                         : "Nothing is changed: with --yes entry \(sequence) is skipped, and what "
                             + "it asks for refused.")
             }
-            if !yes { throw ExitCode(1) }
+            if !change.yes { throw ExitCode(1) }
         }
 
         /// Why it cannot be applied; nil if it can.

@@ -47,17 +47,11 @@ struct ClusterUpgradeCommand: AsyncParsableCommand {
               All: reprise --help
             """)
 
-    @OptionGroup var place: ClusterPlaceOptions
-    @Flag(help: "Do it.") var yes = false
-    @Flag(help: "Print one JSON object.") var json = false
-
-    func validate() throws {
-        guard place.log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
-    }
+    @OptionGroup var change: ClusterChangeOptions
 
     func run() async throws {
         #if Cluster
-            let former = try await place.withJournal { journal in
+            let former = try await change.place.withJournal { journal in
                 let former = journal.rules
                 guard former <= ClusterRules.newest else {
                     throw RepriseError(
@@ -66,11 +60,11 @@ struct ClusterUpgradeCommand: AsyncParsableCommand {
                             + "\(ClusterRules.newest).",
                         remedy: "Use the version that raised them.")
                 }
-                if yes, former < ClusterRules.newest { try await journal.raiseRules() }
+                if change.yes, former < ClusterRules.newest { try await journal.raiseRules() }
                 return former
             }
-            let isNewest = yes || former == ClusterRules.newest
-            if json {
+            let isNewest = change.yes || former == ClusterRules.newest
+            if change.json {
                 try StandardOutput.write(
                     json: Answer(
                         former: former, rules: isNewest ? ClusterRules.newest : former,
@@ -79,7 +73,7 @@ struct ClusterUpgradeCommand: AsyncParsableCommand {
                 try StandardOutput.write("The cluster's rules are \(former), as this version's.")
             } else {
                 try StandardOutput.write(
-                    yes
+                    change.yes
                         ? "The cluster's rules are raised from \(former) to "
                             + "\(ClusterRules.newest): gateways follow within seconds."
                         : "Nothing is changed: with --yes the cluster's rules, now \(former), are "

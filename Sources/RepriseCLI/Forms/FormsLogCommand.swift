@@ -27,22 +27,12 @@ struct FormsLogCommand: AsyncParsableCommand {
               0 done; 65 no journal there. All: reprise --help
             """)
 
-    static let most = 1_000
-
-    @OptionGroup var journal: JournalOption
-    @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
-    @Flag(help: "Print an object a line.") var json = false
-
-    func validate() throws {
-        guard (1...Self.most).contains(limit) else {
-            throw ValidationError("--limit is 1 to 1,000.")
-        }
-    }
+    @OptionGroup var recent: RecentOptions
 
     func run() async throws {
         let events = try FormsLogReading.read(
-            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
-        if json {
+            at: recent.journal.url, schemas: AccountClient.featureSchemas, limit: recent.limit)
+        if recent.json {
             for event in events {
                 try StandardOutput.write(HTTPMembers.line(Self.object(event)))
             }

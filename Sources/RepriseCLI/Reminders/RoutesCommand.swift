@@ -24,27 +24,17 @@ struct RoutesCommand: AsyncParsableCommand {
               0 done; 65 no journal there. All: reprise --help
             """)
 
-    static let most = 1_000
-
-    @OptionGroup var journal: JournalOption
-    @Option(help: ArgumentHelp("How many, 1 to 1,000.", valueName: "n")) var limit = 20
-    @Flag(help: "Print an object a line.") var json = false
-
-    func validate() throws {
-        guard (1...Self.most).contains(limit) else {
-            throw ValidationError("--limit is 1 to 1,000.")
-        }
-    }
+    @OptionGroup var recent: RecentOptions
 
     func run() async throws {
         let routes = try ReminderRouteReading.read(
-            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
-        if routes.isEmpty, !json {
+            at: recent.journal.url, schemas: AccountClient.featureSchemas, limit: recent.limit)
+        if routes.isEmpty, !recent.json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }
         for route in routes {
             try StandardOutput.write(
-                json
+                recent.json
                     ? RemindersJSON.object(route)
                     : RouteText(route).lines(.output).joined(separator: "\n"))
         }

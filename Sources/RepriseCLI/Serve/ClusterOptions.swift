@@ -28,6 +28,11 @@ struct ClusterPlaceOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The key of that certificate, in PEM.", valueName: "file"))
     var logCertKey: String?
 
+    /// Refuses a command line without `--log`, for commands that need a cluster.
+    func requireLog() throws {
+        guard log != nil else { throw ValidationError("Give --log nats://HOST:PORT.") }
+    }
+
     var flags: ClusterFlags {
         var flags = ClusterFlags()
         flags.log = log

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseTesting
 import Synchronization
 
 /// The browser's processes, which end with ours even if that is killed.
@@ -29,20 +30,21 @@ final class ChromiumProcess: Sendable {
 
     init(profile: String, command: [String]) throws {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw Self.failure(errno) }
+        guard pipe(&ends) == 0 else {
+            throw Self.failure(String(cString: strerror(errno)))
+        }
         // Processes started meanwhile must not inherit our end.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let words = ["/bin/sh", "-c", Self.guardian, profile] + command
-        let result = Self.spawn(words, input: ends[0])
-        close(ends[0])
-        switch result {
-        case .success(let id):
-            self.id = id
-            state = Mutex(State(pipe: ends[1]))
-        case .failure(let error):
+        defer { close(ends[0]) }
+        do {
+            id = try ProcessSpawn.start(
+                ["/bin/sh", "-c", Self.guardian, profile] + command, input: .file(ends[0]),
+                output: .null, errors: .null, isIsolated: true)
+        } catch {
             close(ends[1])
-            throw error
+            throw Self.failure("\(error)")
         }
+        state = Mutex(State(pipe: ends[1]))
     }
 
     deinit {
@@ -83,54 +85,7 @@ final class ChromiumProcess: Sendable {
         if pipe >= 0 { close(pipe) }
     }
 
-    private static func spawn(
-        _ command: [String], input: Int32
-    ) -> Result<pid_t, RepriseError> {
-        #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #else
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #endif
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        posix_spawn_file_actions_adddup2(&actions, input, 0)
-        for output in [Int32(1), 2] {
-            posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
-        }
-        var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-        // Closes all inherited descriptors: an inherited socket's peer would never see its end.
-        #if canImport(Darwin)
-            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
-        #else
-            let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-            // One that is closed by then is no error.
-            for file in (open ?? []).compactMap({ Int32($0) }) where file > 2 {
-                posix_spawn_file_actions_addclose(&actions, file)
-            }
-        #endif
-        posix_spawnattr_setpgroup(&attributes, 0)
-        // A thread of Swift's pool has all signals blocked, a child inherits that, and a shell
-        // without SIGCHLD waits for ever.
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, numericCast(flags))
-        var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) }
-        words.append(nil)
-        defer { for word in words { free(word) } }
-        var id: pid_t = 0
-        let code = posix_spawn(&id, command[0], &actions, &attributes, words, environ)
-        return code == 0 ? .success(id) : .failure(failure(code))
-    }
-
-    private static func failure(_ code: Int32) -> RepriseError {
-        RepriseError(
-            .unavailable, "Chromium could not be started: \(String(cString: strerror(code))).")
+    private static func failure(_ reason: String) -> RepriseError {
+        RepriseError(.unavailable, "Chromium could not be started: \(reason).")
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTesting
 import Synchronization
 
 /// A process started by the phone: can be stopped, continued, killed, and awaited.
@@ -31,16 +32,23 @@ package final class PhoneProcess: Sendable {
     ) throws {
         let (reading, writing) = try Self.pipe()
         let (theirInput, ourInput) = holdsInput ? try Self.pipe() : (-1, -1)
-        let result = Self.spawn(words, environment, input: theirInput, output: writing)
-        close(writing)
-        if holdsInput { close(theirInput) }
-        guard case .success(let id) = result else {
+        defer {
+            close(writing)
+            if holdsInput { close(theirInput) }
+        }
+        do {
+            // Isolated: a terminal's signals to the phone must not reach the apps.
+            let id = try ProcessSpawn.start(
+                words, environment: environment, input: holdsInput ? .file(theirInput) : .null,
+                output: .file(writing), errors: .file(writing), isIsolated: true,
+                resetsSignals: true)
+            identity = ProcessIdentity(id: id, started: Self.startTime(id) ?? "")
+        } catch {
             close(reading)
             if holdsInput { close(ourInput) }
-            throw result.failure ?? Failure(description: "it was not started")
+            throw Failure(description: "\(error)")
         }
         input = ourInput
-        identity = ProcessIdentity(id: id, started: Self.startTime(id) ?? "")
         Self.drain(reading, to: output)
         let thread = Thread { [self] in ended(awaitEnd()) }
         thread.stackSize = 262_144
@@ -81,75 +89,11 @@ package final class PhoneProcess: Sendable {
     /// Both ends: for reading, for writing.
     private static func pipe() throws -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
-        guard Foundation.pipe(&ends) == 0 else { throw failure("no pipe", errno) }
+        guard Foundation.pipe(&ends) == 0 else {
+            throw Failure(description: "no pipe: \(String(cString: strerror(errno)))")
+        }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
-    }
-
-    private static func spawn(
-        _ words: [String], _ environment: [String: String], input: Int32, output: Int32
-    ) -> Result<pid_t, Failure> {
-        #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
-        #else
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
-        #endif
-        posix_spawn_file_actions_init(&actions)
-        posix_spawnattr_init(&attributes)
-        defer {
-            posix_spawn_file_actions_destroy(&actions)
-            posix_spawnattr_destroy(&attributes)
-        }
-        if input >= 0 {
-            posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
-        posix_spawn_file_actions_adddup2(&actions, output, 1)
-        posix_spawn_file_actions_adddup2(&actions, output, 2)
-        var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-        #if canImport(Darwin)
-            flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
-        #else
-            keepOwnFiles()
-        #endif
-        // Its own process group: a terminal's signals to the phone must not reach the apps. And it
-        // resets the phone's signal mask.
-        var (all, none) = (sigset_t(), sigset_t())
-        sigfillset(&all)
-        sigemptyset(&none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(&attributes, Int16(flags))
-        let path = words[0]
-        return withWords(words) { words in
-            withWords(environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }) {
-                environment in
-                var id: pid_t = 0
-                let code = posix_spawn(&id, path, &actions, &attributes, words, environment)
-                return code == 0 ? .success(id) : .failure(failure(nil, code))
-            }
-        }
-    }
-
-    /// Closes the phone's descriptors in apps: an inherited socket would stay open after the
-    /// phone's end.
-    private static func keepOwnFiles() {
-        for file in 3..<Int32(4_096) {
-            let flags = fcntl(file, F_GETFD)
-            if flags >= 0 { _ = fcntl(file, F_SETFD, flags | FD_CLOEXEC) }
-        }
-    }
-
-    private static func withWords<T>(
-        _ words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> T
-    ) -> T {
-        let copies = words.map { strdup($0) }
-        defer { for copy in copies { free(copy) } }
-        return body(copies + [nil])
     }
 
     /// Keeps the beginning of its output, and discards the rest so that it never blocks.
@@ -170,12 +114,6 @@ package final class PhoneProcess: Sendable {
         }
         thread.stackSize = 262_144
         thread.start()
-    }
-
-    private static func failure(_ what: String?, _ code: Int32) -> Failure {
-        Failure(
-            description: [what, String(cString: strerror(code))].compactMap(\.self).joined(
-                separator: ": "))
     }
 }
 
@@ -211,11 +149,5 @@ extension PhoneProcess {
             let started = information.kp_proc.p_starttime
             return "\(started.tv_sec).\(started.tv_usec)"
         #endif
-    }
-}
-
-extension Result {
-    fileprivate var failure: Failure? {
-        if case .failure(let failure) = self { failure } else { nil }
     }
 }

@@ -14,7 +14,7 @@ final class AccountsDatabase: Sendable {
     /// Nil in a view.
     private let folder: LogFolder?
     /// Nil in a view, but for what is the gateway's own.
-    private let writer: GroupedWriter?
+    private let writer: AccountsWriter?
 
     /// Opens the database in a data folder, or creates it.
     static func open(at path: String) throws -> AccountsDatabase {
@@ -39,7 +39,7 @@ final class AccountsDatabase: Sendable {
         folder.begin()
         try pool.writeWithoutTransaction { try ServerDatabase.accounts.makeDurable($0) }
         self.folder = folder
-        writer = GroupedWriter(pool)
+        writer = AccountsWriter(pool)
     }
 
     /// The accounts of a view.
@@ -51,7 +51,7 @@ final class AccountsDatabase: Sendable {
     /// What a gateway notes in its view for itself: the pushes that wait.
     init(pushesOf pool: DatabasePool) {
         self.pool = pool
-        (folder, writer) = (nil, GroupedWriter(pool))
+        (folder, writer) = (nil, AccountsWriter(pool))
     }
 
     /// See `Accounts/belong(to:isRestored:)`.
@@ -112,7 +112,7 @@ final class AccountsDatabase: Sendable {
     }
 
     /// Writes durably, in one transaction with other writes: see
-    /// `GroupedWriter/write(committed:_:)`.
+    /// `AccountsWriter/write(committed:_:)`.
     func write<Value: Sendable>(
         committed: @escaping @Sendable (Value) -> Void = { _ in },
         _ body: @escaping @Sendable (Database) throws -> Value

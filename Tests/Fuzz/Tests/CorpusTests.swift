@@ -1,4 +1,5 @@
 import Foundation
+import RepriseTestSupport
 import RepriseTesting
 import Testing
 
@@ -10,8 +11,7 @@ struct CorpusTests {
             FuzzTarget(name: "settings", maximumBytes: 2_048, check: SettingsProperties.check)
         ]
 
-    static let corpora = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Corpora")
+    static let corpora = Command.root.appending(path: "Tests/Fuzz/Corpora")
 
     @Test(
         "A parser keeps its properties on its corpus and on mutations of it",

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseNotices
+import RepriseTestSupport
 import Testing
 
 @Suite("Availability")
@@ -17,8 +18,7 @@ struct AvailabilityTests {
 
     @Test("docs/notices/availability.md has the table of the code, row by row")
     func documented() throws {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../../docs/notices/availability.md")
+        let page = Command.root.appending(path: "docs/notices/availability.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let rows = text.split(separator: "\n").filter { $0.hasPrefix("|") }.map(String.init)
         #expect(

@@ -127,7 +127,7 @@ struct AccountBoundTests {
             atPath: folder.path, withIntermediateDirectories: true)
         let pool = try DatabasePool(path: folder.path + "/waiting.sqlite")
         try await pool.write { try $0.execute(sql: "CREATE TABLE change (number INTEGER)") }
-        let writer = GroupedWriter(pool)
+        let writer = AccountsWriter(pool)
         let answers = Answers()
         let (isHeld, mayGoOn) = (Gate(), Gate())
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -12,9 +12,7 @@ import Testing
 /// Tests/Support/openapi/check.py.
 @Suite("The OpenAPI document")
 struct OpenAPITests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    private static let document = root.appending(path: "docs/openapi.json")
+    private static let document = Command.root.appending(path: "docs/openapi.json")
 
     @Test(
         "has every route and each of its answers, and the server answers nothing else",
@@ -62,14 +60,14 @@ struct OpenAPITests {
     }
 
     private static func check(_ recorded: URL) async throws -> (status: Int32, words: String) {
-        let python = root.appending(path: ".build/python/bin/python")
+        let python = Command.python
         guard FileManager.default.isExecutableFile(atPath: python.path) else {
             return (1, "scripts/setup has not prepared \(python.path)")
         }
         return try await Command.run(
             python.path,
             [
-                root.appending(path: "Tests/Support/openapi/check.py").path, document.path,
+                Command.root.appending(path: "Tests/Support/openapi/check.py").path, document.path,
                 recorded.path,
             ])
     }

@@ -272,9 +272,7 @@ struct WebPushSealTests {
 
     @Test("an implementation that is not ours opens what we seal: PyPI's http-ece")
     func independent() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let python = root.appending(path: ".build/python/bin/python")
+        let python = Command.python
         try #require(
             FileManager.default.isExecutableFile(atPath: python.path),
             "scripts/setup has not prepared \(python.path)")
@@ -287,7 +285,8 @@ struct WebPushSealTests {
             let (status, words) = try await Command.run(
                 python.path,
                 [
-                    root.appending(path: "Tests/Support/push/open.py").path, RFC8291.receiverKey,
+                    Command.root.appending(path: "Tests/Support/push/open.py").path,
+                    RFC8291.receiverKey,
                     RFC8291.secret, Data(sealed).base64EncodedString(),
                 ])
             #expect(status == 0)

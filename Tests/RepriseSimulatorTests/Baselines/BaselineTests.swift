@@ -1,5 +1,6 @@
 import Foundation
 import RepriseSimulator
+import RepriseTestSupport
 import Testing
 
 /// The seeds' own algorithms before the observer.
@@ -75,8 +76,7 @@ struct BaselineTests {
     /// ``Baseline/detect(seeds:by:choosingFrom:)``.
     @Test("Every command of docs/reliability/baselines.md shows a violated invariant")
     func documented() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../../docs/reliability/baselines.md").standardizedFileURL
+        let page = Command.root.appending(path: "docs/reliability/baselines.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let commands = text.matches(of: /--workload (seed-[0-9a-z-]+) (--trace [^`|]*)`/)
         #expect(commands.count >= 15)

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseTestSupport
 import RepriseWire
 import Testing
 
@@ -13,10 +14,8 @@ struct NoticeDecisionTests {
     }
 
     private static func rows() throws -> [Row] {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(
-            contentsOf: root.appendingPathComponent("docs/notices/decision.md"), encoding: .utf8)
+            contentsOf: Command.root.appending(path: "docs/notices/decision.md"), encoding: .utf8)
         return page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
             let cells = line.split(separator: "|").map {
                 $0.trimmingCharacters(in: .whitespaces)

@@ -2,11 +2,9 @@ import Foundation
 import RepriseChains
 import RepriseCore
 import RepriseJournal
+import RepriseTesting
 
-/// Effects outside of the journal: a line in a file opened with O_APPEND, by one system call.
-///
-/// All lines have one length, a part of a page's: a write that crosses the end of a page can be
-/// seen, or be left by a kill, with its first half alone.
+/// Effects outside of the journal: a line in a file.
 struct Append: Worker {
     struct Input: Codable, Sendable {
         var line: String
@@ -16,21 +14,13 @@ struct Append: Worker {
     }
 
     static let identifier = "append"
-    /// In bytes.
-    static let length = 128
-    let file: Int32
+    let file: LineFile
 
-    init(_ path: String) {
-        file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard file >= 0 else { exit(74) }
-    }
+    init(_ path: String) throws { file = try LineFile(path, length: 128) }
 
     func run(_ input: Input, _ work: WorkContext) async throws -> String {
         if input.milliseconds > 0 { try await Task.sleep(for: .milliseconds(input.milliseconds)) }
-        let text = Array("\(work.key) \(work.attempt) \(input.line)".utf8)
-        guard text.count < Self.length else { exit(74) }
-        let bytes = text + Array(repeating: UInt8(ascii: " "), count: Self.length - 1 - text.count)
-        guard write(file, bytes + Array("\n".utf8), Self.length) == Self.length else { exit(74) }
+        file.append("\(work.key) \(work.attempt) \(input.line)")
         if input.hangs, work.attempt == 1 { try await Task.sleep(for: .seconds(600)) }
         return input.line
     }

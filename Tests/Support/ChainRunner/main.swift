@@ -25,7 +25,7 @@ else {
 let input = RunnerInput(count: count, milliseconds: milliseconds)
 var configuration = Chains.Configuration()
 configuration.chains = [steps, parallel, deciding, hanging, waiting, ticking]
-configuration.workers = [Append(arguments[2])]
+configuration.workers = [try Append(arguments[2])]
 configuration.jitter = { 0 }
 var settings = Journal.Configuration()
 settings.takeOver = arguments.contains("takeover")

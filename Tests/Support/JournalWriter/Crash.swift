@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTesting
 import Synchronization
 
 /// The kinds that a crash test opens its journal with; the parent opens it with the same.
@@ -23,47 +24,14 @@ enum CrashKinds {
         ])
 }
 
-/// A file of lines, each appended by one system call: the effects outside the journal.
-///
-/// All have one length, a part of a page's: of a write that crosses the end of a page a kill may
-/// leave the first half alone.
-final class Lines: Sendable {
-    /// Of a line in a file, in bytes, with its end.
-    static let length = 64
-
-    private let file: Int32
-    private let isFile: Bool
-
-    init(descriptor: Int32) {
-        file = descriptor
-        isFile = false
-    }
-
-    init(_ path: String) {
-        isFile = true
-        file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        guard file >= 0 else { exit(74) }
-    }
-
-    func append(_ text: String) {
-        var bytes = Array(text.utf8)
-        if isFile {
-            guard bytes.count < Self.length else { exit(74) }
-            bytes += Array(repeating: UInt8(ascii: " "), count: Self.length - 1 - bytes.count)
-        }
-        bytes.append(UInt8(ascii: "\n"))
-        guard write(file, bytes, bytes.count) == bytes.count else { exit(74) }
-    }
-}
-
 /// Records and handles until it is killed.
 ///
 /// Prints `accepted ID` or `duplicate ID` after each promise.
 func crash(at folder: URL, arguments: [String]) async throws {
-    let sink = Lines(arguments[3])
+    let sink = try LineFile(arguments[3])
     let journal = try await Journal.open(
         at: folder, kinds: CrashKinds.all, schemas: [CrashKinds.sink])
-    let promises = Lines(descriptor: 1)
+    let promises = LineFile.output
     await journal.handle("transaction") { db, entry in
         try db.execute(
             sql: "INSERT INTO sinkEffect VALUES (?, 1)", arguments: [entry.id.text])
@@ -85,7 +53,7 @@ func crash(at folder: URL, arguments: [String]) async throws {
     }
 }
 
-private func handleEffects(_ journal: Journal, sink: Lines, applied: String) async {
+private func handleEffects(_ journal: Journal, sink: LineFile, applied: String) async {
     await journal.handle("effect") { entry in sink.append("effect \(entry.id) \(entry.attempt)") }
     await journal.handle("never") { entry in sink.append("never \(entry.id) \(entry.attempt)") }
     await journal.handle("lane") { entry in
@@ -102,9 +70,7 @@ private func handleEffects(_ journal: Journal, sink: Lines, applied: String) asy
 }
 
 private func ids(of kind: String, in path: String) -> Set<String> {
-    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-    let lines = text.split(separator: "\n").map { $0.split(separator: " ") }
-    return Set(lines.filter { $0.count > 1 && $0[0] == kind }.map { String($0[1]) })
+    Set(LineFile.read(path).filter { $0.count > 1 && $0[0] == kind }.map { String($0[1]) })
 }
 
 private func batch(_ task: Int) -> [NewEntry] {
@@ -120,7 +86,7 @@ private func batch(_ task: Int) -> [NewEntry] {
 /// Opens the journal and records one entry, with the id that it reads, for each line.
 func hold(at folder: URL) async throws {
     let journal = try await Journal.open(at: folder, kinds: [EntryKind("held")])
-    let promises = Lines(descriptor: 1)
+    let promises = LineFile.output
     promises.append("open \(journal.incarnation)")
     while let line = readLine() {
         do {
@@ -136,7 +102,7 @@ func hold(at folder: URL) async throws {
 /// Merges the spool again and again until it is killed.
 func merge(at folder: URL) async throws {
     let journal = try await Journal.open(at: folder, kinds: [EntryKind("spooled")])
-    let promises = Lines(descriptor: 1)
+    let promises = LineFile.output
     promises.append("open \(journal.incarnation)")
     while true { try await journal.mergeSpool() }
 }
@@ -145,7 +111,7 @@ func merge(at folder: URL) async throws {
 func lock(_ database: String) throws {
     let queue = try DatabaseQueue(path: database)
     try queue.inTransaction(.immediate) { _ in
-        Lines(descriptor: 1).append("locked")
+        LineFile.output.append("locked")
         while true { sleep(60) }
     }
 }

@@ -9,8 +9,8 @@ import Foundation
 import GRDB
 import RepriseCore
 import RepriseJournal
+import RepriseTesting
 
-let answers = Lines(descriptor: 1)
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { exit(64) }
 let folder = URL(fileURLWithPath: arguments[2])
@@ -24,6 +24,6 @@ do {
     default: exit(64)
     }
 } catch let error as RepriseError {
-    answers.append("error \(error.code)")
+    LineFile.output.append("error \(error.code)")
     exit(1)
 }

@@ -1,3 +1,4 @@
+import RepriseTesting
 package import Testing
 
 /// Waits until a condition holds; fails the test at a deadline that only a defect reaches.
@@ -15,12 +16,8 @@ package func eventually(
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {
-    let deadline = ContinuousClock.now + limit
-    while try await !condition() {
-        try #require(
-            ContinuousClock.now < deadline, "\(what().description)", sourceLocation: sourceLocation)
-        try await Task.sleep(for: pause)
-    }
+    let isTrue = try await Waiting.isTrue(within: limit, every: pause, condition)
+    try #require(isTrue, "\(what().description)", sourceLocation: sourceLocation)
 }
 
 /// Waits for a value; says what there was instead at a deadline that only a defect reaches.

@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCommandLine
 import RepriseCore
+import RepriseTesting
 import RepriseWire
 
 /// Devices that listen to the same channels, are killed at the same moments, and leave what they

@@ -3,6 +3,7 @@ import RepriseCommandLine
 import RepriseCore
 import RepriseFakes
 import ReprisePhone
+import RepriseTesting
 import RepriseWire
 
 extension NoticesDemo {

@@ -5,6 +5,7 @@ import RepriseCore
 import RepriseNIO
 import RepriseNotices
 import ReprisePhone
+import RepriseTesting
 import RepriseWire
 
 /// One of the apps with messages in one scenario, with a person and conversations of its own.

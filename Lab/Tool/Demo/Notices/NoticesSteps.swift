@@ -5,6 +5,7 @@ import RepriseCore
 import RepriseNIO
 import ReprisePhone
 import RepriseSimulator
+import RepriseTesting
 import RepriseWire
 
 extension Step<NoticesSession> {

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseTesting
 
 /// The terminal of a person without a phone: the real `reprise chat`, line by line.
 struct NoticesTerminal: Sendable {

@@ -3,6 +3,7 @@ import Reprise
 import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
+import RepriseTesting
 
 /// One app on a phone: what all demos do with it, and how they wait.
 protocol PhoneSession: ScenarioSession {

@@ -4,11 +4,11 @@ package import GRDB
 import RepriseCore
 import Synchronization
 
-/// Group commit: writes submitted while a commit runs share the next one.
+/// Group commit for the accounts: writes submitted while a commit runs share the next one.
 ///
 /// `Committer` does it for the log, where it also keeps submissions together and notifies
 /// subscribers. Here each write is independent.
-package final class GroupedWriter: Sendable {
+package final class AccountsWriter: Sendable {
     /// Writes, and returns a closure that runs once the write is durable, or has failed.
     private typealias Write = @Sendable (Database) throws -> @Sendable (RepriseError?) -> Void
 
