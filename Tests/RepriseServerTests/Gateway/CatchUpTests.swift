@@ -307,7 +307,7 @@ struct CatchUpTests {
     }
 
     @Test(
-        "a heartbeat tells the heads that changed, after the events that they count, and no others")
+        "a heartbeat has the heads that changed, after the events that they count, and no others")
     func heartbeat() async throws {
         var limits = ServerLimits()
         limits.heartbeat = .milliseconds(100)
