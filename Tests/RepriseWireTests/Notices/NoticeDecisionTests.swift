@@ -164,7 +164,7 @@ struct NoticeDecisionTests {
         #expect(try Self.decide(state).reason == .new)
     }
 
-    @Test("what is switched off in the system's settings is taken away, and nothing else")
+    @Test("presentations switched off in the system's settings are removed, and nothing else")
     func settings() throws {
         let state = Case(
             mine: false, deleted: false, read: false, before: false, onScreen: false,
@@ -181,7 +181,7 @@ struct NoticeDecisionTests {
                 == ["banner", "list", "sound"])
     }
 
-    @Test("a person who need not sign in has published nothing")
+    @Test("a person without an account has published nothing")
     func nobody() throws {
         let notice = Notice(
             id: try EntryID("m"), channel: try ChannelName("general"), seq: 1, sender: nil,
