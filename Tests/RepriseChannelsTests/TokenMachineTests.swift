@@ -190,7 +190,7 @@ struct TokenMachineTests {
         #expect(machine.wanted(at: Self.now + .seconds(1_200)) == [.proceed])
     }
 
-    @Test("another user's token is refused, from the app or in the server's welcome")
+    @Test("a session of another user than the signed-in one is refused")
     func stranger() throws {
         let machine = Self.machine()
         let bob = ServerFrame.Session(user: try UserID("bob"), expires: Self.serverTime)

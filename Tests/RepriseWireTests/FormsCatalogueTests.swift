@@ -162,7 +162,7 @@ struct FormsCatalogueTests {
         #expect(Self.problems(Self.catalogue(more: #","$schema":"catalogue.schema.json""#)) == [])
     }
 
-    @Test("refuses numbers outside a double's range")
+    @Test("refuses a number that is too large or not whole")
     func refusesNumbers() {
         for number in [
             "1e999", "1.5", "1e300", "9007199254740993", String(repeating: "9", count: 500),

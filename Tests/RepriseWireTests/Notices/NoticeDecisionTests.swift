@@ -181,7 +181,7 @@ struct NoticeDecisionTests {
                 == ["banner", "list", "sound"])
     }
 
-    @Test("a person without an account has published nothing")
+    @Test("on a device without a user no message counts as the user's own")
     func nobody() throws {
         let notice = Notice(
             id: try EntryID("m"), channel: try ChannelName("general"), seq: 1, sender: nil,
