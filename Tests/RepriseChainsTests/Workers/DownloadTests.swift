@@ -165,7 +165,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "with a wrong length or checksum are not kept",
+        "with a wrong length, range, encoding or status are not kept",
         arguments: [
             ("200", "Content-Length: 9", "short", RepriseError.Code.malformed),
             ("200", "Content-Encoding: gzip\r\nContent-Length: 2", "ab", .malformed),

@@ -78,7 +78,7 @@ struct RedirectTests {
         #expect(calls.map { $0.headers["X-Token"] } == [token, token, nil, nil])
     }
 
-    @Test("of a request that changes data keep method and body, or are refused")
+    @Test("of a POST keep it with 308, become a GET with 303, and are refused with 301 and 302")
     func keepTheMethod() async throws {
         let body = Data("b".utf8)
         let kept = try await follow(308, ["/n"], method: "POST", body: body)
