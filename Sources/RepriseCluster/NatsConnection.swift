@@ -305,7 +305,7 @@ private final class Watch: Sendable {
         if isConnected {
             logger.notice("connected to NATS")
         } else {
-            logger.warning("no server of NATS is there: dialling on")
+            logger.warning("NATS is not reachable: connecting again")
         }
     }
 

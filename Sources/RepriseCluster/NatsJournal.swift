@@ -101,7 +101,7 @@ package final class NatsJournal: ClusterJournal {
                     let replicas = found.replicas ?? 1
                     if replicas < 3 {
                         logger.warning(
-                            "the journal is not on three servers: it is lost with its disk",
+                            "the journal has fewer than three replicas: a lost disk can lose it",
                             metadata: ["servers": "\(replicas)"])
                     }
                     return try NatsJournal(
@@ -136,7 +136,7 @@ package final class NatsJournal: ClusterJournal {
             {
                 if !isTold {
                     logger.notice(
-                        "no server of NATS is there yet: dialling for a while",
+                        "NATS is not reachable yet: connecting again for a while",
                         metadata: ["servers": "\(configuration.description)"])
                 }
                 isTold = true
@@ -305,7 +305,7 @@ package final class NatsJournal: ClusterJournal {
         }
         if let refusal, isFirst {
             logger.error(
-                "the journal does not store what this gateway sends",
+                "the journal does not store this gateway's entries",
                 metadata: ["error": "\(refusal.text)"])
         }
     }
@@ -317,7 +317,9 @@ package final class NatsJournal: ClusterJournal {
                 if let entry = message.entry { heard(entry) }
             }
         } catch {
-            logger.error("the journal cannot be followed", metadata: ["error": "\(error)"])
+            logger.error(
+                "the live entries of the journal cannot be received",
+                metadata: ["error": "\(error)"])
             heard(nil)
         }
     }
@@ -401,7 +403,9 @@ package final class NatsJournal: ClusterJournal {
                 hearer.yield(message.bytes)
             }
         } catch {
-            logger.warning("other gateways are not heard", metadata: ["error": "\(error)"])
+            logger.warning(
+                "the messages of other gateways cannot be received", metadata: ["error": "\(error)"]
+            )
             hearer.finish()
         }
         return news

@@ -53,7 +53,7 @@ package struct Housekeeping: Sendable {
             try await accounts?.eraseDeleted()
         } catch {
             guard !Task.isCancelled else { return }  // the server ends
-            logger.warning("erasing failed", metadata: ["error": "\(error)"])
+            logger.warning("erasing deleted messages failed", metadata: ["error": "\(error)"])
         }
     }
 
@@ -61,7 +61,7 @@ package struct Housekeeping: Sendable {
     package func pass(_ calendar: inout WallClockGuard) async {
         calendar.observe(clock.clockReading())
         guard calendar.mayExpire else {
-            logger.warning("nothing is trimmed: the calendar has jumped")
+            logger.warning("no messages are trimmed: the calendar has jumped")
             return
         }
         do {

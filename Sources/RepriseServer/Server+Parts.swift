@@ -103,7 +103,7 @@ extension Server {
             do {
                 for move in moves { try await gateway.tell(move) }
             } catch {
-                logger.debug("positions could not be told", metadata: ["error": "\(error)"])
+                logger.debug("positions could not be sent", metadata: ["error": "\(error)"])
             }
         }
     }

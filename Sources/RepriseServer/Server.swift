@@ -329,14 +329,14 @@ public struct Server: Service {
         switch configuration.access {
         case .open:
             logger.warning(
-                "nobody is asked who he is: whoever reaches the server reads and writes",
+                "authentication is off: every client that reaches the server can read and write",
                 metadata: ["host": "\(configuration.host)"])
         case .tokens(.development):
-            logger.warning("for development: tokens are given to whoever asks on this machine")
+            logger.warning("development server: every client on this machine can get a token")
         case .tokens:
             guard configuration.tls == nil, !configuration.isLoopback else { return }
             logger.warning(
-                "tokens and messages come and go unencrypted: leave that to a proxy beside you, or use TLS",
+                "tokens and messages are not encrypted: use TLS, or a TLS proxy beside the server",
                 metadata: ["host": "\(configuration.host)"])
         }
     }
@@ -418,7 +418,7 @@ public struct Server: Service {
                 gateway.quiesce()
                 try? await Task.sleep(for: configuration.limits.shutdown)
                 guard !Task.isCancelled else { return .cancelled }
-                logger.warning("cutting off what has not ended in time")
+                logger.warning("closing the connections that have not ended in time")
                 gateway.cutAll()
                 return .timeUp
             }

@@ -26,7 +26,7 @@ struct AccessCommandTests {
         #expect(await tool.end() == 0)
     }
 
-    @Test("a server for development says so loudly, and gives a token to whoever asks here")
+    @Test("a server for development warns of it, and gives a token to every user of this machine")
     func development() async throws {
         try await Self.withDevelopment { tool, url in
             #expect(tool.error.contains("--dev"))
@@ -46,7 +46,7 @@ struct AccessCommandTests {
         }
     }
 
-    @Test("who brings no token is told so by every way in, and not to try again later")
+    @Test("a command without a token gets an error that says so and does not suggest a later try")
     func asked() async throws {
         try await Self.withDevelopment { _, url in
             for command in [["publish", "general", "hello"], ["channels"]] {
@@ -60,7 +60,9 @@ struct AccessCommandTests {
         }
     }
 
-    @Test("listen without a token ends as the others do, not as if nobody answered")
+    @Test(
+        "listen without a token ends with the same status as the other commands, not as unreachable"
+    )
     func listening() async throws {
         try await Self.withDevelopment { _, url in
             let folder = try TemporaryFolder()
@@ -96,7 +98,7 @@ struct AccessCommandTests {
         }
     }
 
-    @Test("where nothing answers, every command says so at once")
+    @Test("every command reports at once that no server answers")
     func nothingThere() async throws {
         for command in [
             ["token", "--as", "ada"], ["publish", "general", "hello", "--as", "ada"],
@@ -110,7 +112,7 @@ struct AccessCommandTests {
         }
     }
 
-    @Test("a server that is not for development gives none, and one elsewhere is not even asked")
+    @Test("a server that is not for development gives no token, and a remote one is not asked")
     func notForDevelopment() async throws {
         try await withServer { server, _ in
             #expect(try await DevToken.fetch(server: server.url, user: UserID("ada")) == nil)
@@ -124,7 +126,7 @@ struct AccessCommandTests {
         #expect(result.status == 69)
     }
 
-    @Test("a token can be signed with a secret of one's own")
+    @Test("a token can be signed with a secret from a file")
     func signed() async throws {
         let folder = try TemporaryFolder()
         let secret = Data(repeating: 7, count: 32).base64EncodedString()
@@ -145,7 +147,7 @@ struct AccessCommandTests {
     }
 
     @Test(
-        "what is no length of time is refused",
+        "a malformed length of time is refused",
         arguments: ["", "1", "h", "0s", "-1h", "1w", "99999999999999999999d", "1.5h"])
     func lifetimes(text: String) {
         #expect(Lifetime(argument: text) == nil)
@@ -159,7 +161,7 @@ struct AccessCommandTests {
     }
 
     @Test(
-        "what would let strangers in, or cannot be meant, is refused with a remedy",
+        "options that leave the server open or contradict each other are refused with a remedy",
         arguments: [
             (["--host", "0.0.0.0"], "--keys"), (["--host", "0.0.0.0", "--dev"], "--dev"),
             (["--dev", "--keys", "x"], "one place"),
@@ -195,7 +197,7 @@ struct AccessCommandTests {
         #expect(await tool.end() == 0)
     }
 
-    @Test("every way to set who may come in says the same")
+    @Test("every way to set the authentication has the same result")
     func settings() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.write(

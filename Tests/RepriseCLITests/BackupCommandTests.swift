@@ -61,7 +61,7 @@ struct BackupCommandTests {
         _ = await server.tool.end()
     }
 
-    @Test("nothing is overwritten, and what is no backup is not restored")
+    @Test("a backup overwrites nothing, and a folder that is no backup is not restored")
     func refusals() async throws {
         let folder = try TemporaryFolder()
         let nothing = try await Tool.run(

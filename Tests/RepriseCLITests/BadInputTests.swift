@@ -40,7 +40,7 @@ struct BadInputTests {
     }
 
     @Test(
-        "a slip in a command's name is told what was meant, nonsense that it is none",
+        "a misspelled command gets a suggestion, an unknown one an error",
         arguments: [
             ("lisen", "Did you mean 'listen'?"), ("channel", "Did you mean 'channels'?"),
             ("chta", "Did you mean 'chat'?"), ("dance", "There is no command 'dance'."),
@@ -141,7 +141,7 @@ struct BadInputTests {
         try await refused(["ledger", "--journal", folder.path("nowhere")], status: 65)
     }
 
-    @Test("a ledger of what is not SQLite: 65, and nothing is touched")
+    @Test("a ledger of a file that is not SQLite: 65, and nothing is touched")
     func notSQLite() async throws {
         let folder = try TemporaryFolder()
         let text = String(repeating: "not SQLite ", count: 1_000)
@@ -198,7 +198,7 @@ struct BadInputTests {
         try await refused(["serve", "--port", "0", "--data", folder], status: 77)
     }
 
-    @Test("a line that is no message: 65, its number, and what stands before it is stored")
+    @Test("a line that is no message: 65, its number, and the lines before it are stored")
     func badLines() async throws {
         let cases: [(Data, [String], String)] = [
             (

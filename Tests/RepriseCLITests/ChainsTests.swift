@@ -72,7 +72,7 @@ struct ChainsTests {
         #expect(tasks[0]["state"] as? String == "failed" && tasks[0]["attempts"] as? Int == 1)
     }
 
-    @Test("of a task that was taken back both are shown: what it was given, and what its undo was")
+    @Test("a compensated task is shown with its own input and that of its compensation")
     func takenBack() async throws {
         let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["back"])
@@ -89,7 +89,7 @@ struct ChainsTests {
     }
 
     @Test(
-        "an export has everything whole, files included; a damaged file is said, and the rest is there"
+        "an export has all data with files; a damaged file is reported, and the rest is there"
     )
     func export() async throws {
         let folder = try TemporaryFolder()
@@ -138,7 +138,7 @@ struct ChainsTests {
     }
 
     @Test(
-        "what has ended is left to the app to delete or clear; a list has what is asked for, in pages"
+        "deleting and clearing ended chains is left to the app; a list is filtered, and paged"
     )
     func removal() async throws {
         let folder = try TemporaryFolder()
@@ -261,7 +261,7 @@ struct ChainsTests {
     }
 
     @Test(
-        "what is of no use, unknown, not unique or no journal is bad input, in one line, and nothing is left"
+        "useless options, unknown or ambiguous ids and a folder without a journal are bad input, in one line, and leave no file"
     )
     func badInput() async throws {
         let folder = try TemporaryFolder()

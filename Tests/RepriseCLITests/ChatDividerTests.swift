@@ -5,14 +5,16 @@ import Testing
 
 @testable import RepriseCLI
 
-@Suite("chat: the line above what is new")
+@Suite("chat: the line above new messages")
 struct ChatDividerTests {
     private func start(_ count: Int64, after: Int64, isKnown: Bool = true) -> UnreadStart {
         UnreadStart(
             unread: Unread(count: count, head: after + count), after: after, isKnown: isKnown)
     }
 
-    @Test("it stands behind what was read, however many come, and whatever becomes of them")
+    @Test(
+        "the line stays behind the last read message, however many messages come, are edited or deleted"
+    )
     func stays() {
         var divider = ChatDivider()
         #expect(divider.moved(by: start(0, after: 4)) == nil)
@@ -26,7 +28,9 @@ struct ChatDividerTests {
         #expect(divider.moved(by: start(1, after: 8)) == 8)
     }
 
-    @Test("a key reads what is there: what comes then is new; saying something takes the line away")
+    @Test(
+        "a key marks the shown messages as read, later ones are new; sending a message removes the line"
+    )
     func read() {
         var divider = ChatDivider()
         #expect(divider.moved(by: start(3, after: 1)) == 1)
@@ -40,7 +44,7 @@ struct ChatDividerTests {
         #expect(divider.moved(by: start(1, after: 5)) == 5)
     }
 
-    @Test("while the server has not said what was read elsewhere it is not put anywhere")
+    @Test("the line is not shown before the server has sent the read position")
     func unknown() {
         var divider = ChatDivider()
         #expect(divider.moved(by: start(50, after: 0, isKnown: false)) == nil)
@@ -55,7 +59,7 @@ struct ChatDividerTests {
     }
 
     @Test(
-        "in the terminal it stays where it was put when messages come, are deleted, and are read elsewhere"
+        "in the terminal the line stays in place when messages come, are deleted, and are read on another device"
     )
     func terminal() async throws {
         let scene = try await ChatScene()

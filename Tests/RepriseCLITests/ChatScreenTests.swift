@@ -95,7 +95,7 @@ struct ChatScreenTests {
     private let bob = UserID(unchecked: "bob")
 
     @Test(
-        "whatever comes, a picture has its height and no line is wider than the screen",
+        "a screen has its height, and no line is wider than it, for all contents",
         arguments: [1, 2, 3, 10, 40, 80], [1, 2, 5, 24])
     func bounds(width: Int, height: Int) {
         var chat = ChatSnapshot(channel: "general", user: "ada")

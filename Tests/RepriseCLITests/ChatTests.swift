@@ -113,7 +113,7 @@ struct ChatTests {
         #expect(await bob.end() == 0)
     }
 
-    @Test("where the server tells presence, the line of state and /who say who is there")
+    @Test("on a server with presence the status line and /who show the users who are online")
     func presence() async throws {
         let scene = try await ChatScene(options: ["--dev", "--presence"])
         for arguments in [
@@ -139,7 +139,9 @@ struct ChatTests {
         #expect(await ada.end() == 0)
     }
 
-    @Test("what the server refuses is shown with the reason, and can be sent again or withdrawn")
+    @Test(
+        "a message that the server refuses is shown with the reason, and can be sent again or withdrawn"
+    )
     func refused() async throws {
         let scene = try await ChatScene()
         try await scene.makePrivate()
@@ -262,7 +264,7 @@ struct ChatTests {
     }
 
     @Test(
-        "without a server what is said is kept, said so, and sent by the next run",
+        "messages written without a server are kept, shown as waiting, and sent by the next run",
         .limit("tool.patience"))
     func offline() async throws {
         let folder = try TemporaryFolder()
@@ -281,7 +283,9 @@ struct ChatTests {
         #expect(await second.end() == 0)
     }
 
-    @Test("a conversation that begins offline has its members and its title; nobody else reads it")
+    @Test(
+        "a conversation that begins offline has its members and its title; no other user can read it"
+    )
     func begins() async throws {
         let folder = try TemporaryFolder()
         func chat(_ channel: String, _ user: String, _ url: String) -> [String] {
@@ -335,7 +339,7 @@ struct ChatTests {
     }
 
     @Test(
-        "what makes no sense is refused in one line",
+        "invalid arguments are refused in one line",
         arguments: [
             ["chat"], ["chat", "team", "--as", "ada", "--title", "x"],
             ["chat", "team", "--as", "ada", "--with", "a b"],

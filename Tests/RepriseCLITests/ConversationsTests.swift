@@ -228,7 +228,9 @@ struct ConversationsTests {
         "v1/channels/\(ChannelName.directory(of: try UserID("bob")))/messages"
     }
 
-    @Test("In a cluster one gateway tells what came about at any; when it ends another goes on")
+    @Test(
+        "In a cluster one gateway writes the directory entries of all; when it ends another goes on"
+    )
     func cluster() async throws {
         try await NatsServer.run { nats, folder in
             let views = [folder.path("view1"), folder.path("view2")]
@@ -291,7 +293,8 @@ struct ConversationsTests {
     }
 
     @Test(
-        "What is made, written and renamed without a server is there for others when there is one")
+        "Conversations made, renamed and written to without a server reach the others once there is one"
+    )
     func offline() async throws {
         var server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let url = server.url

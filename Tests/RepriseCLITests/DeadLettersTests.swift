@@ -8,7 +8,8 @@ import Testing
 
 @Suite("dead-letters")
 struct DeadLettersTests {
-    @Test("what the server will not have is listed with its reason, and sent once it is retried")
+    @Test(
+        "a message that the server refuses is listed with its reason, and sent once it is retried")
     func retry() async throws {
         let folder = try TemporaryFolder()
         let chat = ["chat", "general", "--as", "ada", "--journal", folder.path("j"), "--server"]

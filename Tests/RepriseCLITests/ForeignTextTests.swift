@@ -79,7 +79,7 @@ struct ForeignTextTests {
         }
     }
 
-    @Test("neither do the words of a server that says what went wrong")
+    @Test("a server's error text reaches no terminal raw either")
     func errors() async throws {
         let body = #"{"error":{"code":"x","message":"no\u001b[2J\u009b1m\u202e\nreprise: fine"}}"#
         let raw = body.replacing(#"\u009b"#, with: "\u{9b}").replacing(#"\u202e"#, with: "\u{202e}")
@@ -93,7 +93,9 @@ struct ForeignTextTests {
         #expect(Self.obeyed(result.error).isEmpty, "\(result.error)")
     }
 
-    @Test("the picture of the chat obeys nobody, and a tab has the width that it is counted with")
+    @Test(
+        "text on the chat's screen has no control characters, and a tab has the width that it is counted with"
+    )
     func chat() async throws {
         let scene = try await ChatScene()
         let published = try await Tool.run(

@@ -7,7 +7,7 @@ import Testing
 @Suite("publish under the server's rate")
 struct PublishRateTests {
     @Test(
-        "what waits for the rate says so once, and for how long; not with --quiet, and with --json in the summary alone"
+        "a publish that waits for its rate reports the wait once; not with --quiet, and with --json in the summary alone"
     )
     func heldBack() async throws {
         let scene = try await ChatScene(options: ["--dev", "--publishes-per-second", "50"])

@@ -47,7 +47,9 @@ struct PublishWindowTests {
         #expect(rest.isEmpty)
     }
 
-    @Test("what is acknowledged leaves, out of order too, and twice counts once")
+    @Test(
+        "an acknowledged message leaves the window, also out of order, and a second acknowledgement does not count"
+    )
     func acknowledges() throws {
         var window = try window(3)
         _ = window.batch()
@@ -133,7 +135,7 @@ struct PublishWindowTests {
         #expect(large.admitted == 18)
     }
 
-    @Test("whatever comes in whatever order, everything is acknowledged exactly once in the end")
+    @Test("every message is acknowledged exactly once in every order of answers")
     func random() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SeededRandom(seed: seed)

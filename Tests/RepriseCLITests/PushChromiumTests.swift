@@ -15,7 +15,7 @@ import Testing
     "Web Push in Chromium", .timeLimit(.minutes(1)), .enabled(if: Chromium.find() != nil))
 struct PushChromiumTests {
     @Test(
-        "what the server seals is opened by the browser's own ciphers in a push handler, and shown as it says"
+        "the browser's own ciphers open a sealed push in a push handler, which shows its text"
     )
     func delivered() async throws {
         let sealed = Mutex<[[UInt8]]>([])

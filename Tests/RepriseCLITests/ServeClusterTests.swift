@@ -15,7 +15,8 @@ struct ServeClusterTests {
         try await Tool.run(["history", "general", "--server", server.url]).output
     }
 
-    @Test("What goes in at one server comes out at the other, also where its view is removed")
+    @Test(
+        "Messages published at one server can be read at the other, also after its view is removed")
     func two() async throws {
         try await NatsServer.run { nats, folder in
             let views = ["1", "2"].map { folder.url.path + "/view" + $0 }
@@ -39,7 +40,7 @@ struct ServeClusterTests {
         }
     }
 
-    @Test("SIGTERM ends it within 5 s, though nobody takes what it has accepted")
+    @Test("SIGTERM ends the server within 5 s, although its accepted messages cannot be stored")
     func ending() async throws {
         try await NatsServer.run { nats, folder in
             let server = try await ToolServer(
@@ -58,7 +59,7 @@ struct ServeClusterTests {
     }
 
     @Test(
-        "What cannot be meant is told before anything is opened",
+        "Contradicting options are refused before a file is opened",
         arguments: [
             (["--log", "n1:4222"], "nats://HOST:PORT"), (["--cluster", "chat"], "Add --log"),
             (["--log", "nats://n1", "--cluster", "A b"], "A cluster's name"),

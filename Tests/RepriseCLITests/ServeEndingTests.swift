@@ -131,7 +131,7 @@ struct ServeEndingTests {
         return [0x81] + length + [0, 0, 0, 0] + bytes
     }
 
-    @Test("no stranger writes a line of the log: what he sends is escaped")
+    @Test("text from a client cannot add a line to the log: it is escaped")
     func log() async throws {
         try await withServer(options: ["--log-level", "debug"]) { server, _ in
             let port = try #require(URL(string: server.url)?.port)
@@ -157,7 +157,7 @@ struct ServeEndingTests {
     }
 
     @Test(
-        "what a log line may not have is written out, and the rest stays as it is",
+        "control characters of a log line are escaped, and the rest stays as it is",
         arguments: [
             ("plain text, (with) {signs}", "plain text, (with) {signs}"),
             ("größer 世界 🙂", "größer 世界 🙂"), ("a\nb\r\tc", #"a\nb\r\tc"#),

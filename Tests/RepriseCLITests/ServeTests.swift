@@ -21,7 +21,7 @@ struct ServeTests {
         #expect(tool.output.contains(try Regex("http://127.0.0.1:[1-9][0-9]*")))
         tool.signal(signal)
         #expect(await tool.end() == 0)
-        #expect(tool.error.contains("nobody is asked"))
+        #expect(tool.error.contains("authentication is off"))
     }
 
     @Test("a flag goes before the environment, the environment before the file")

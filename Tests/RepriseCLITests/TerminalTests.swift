@@ -7,7 +7,7 @@ import Testing
 @Suite("Terminal")
 struct TerminalTests {
     @Test(
-        "what could move a cursor or turn text around is written out",
+        "characters that move a cursor or reverse text are escaped",
         arguments: [
             ("plain ü 漢", "plain ü 漢"), ("a\tb", "a\tb"), ("a\nb", "a\\nb"),
             ("a\r\nb", "a\\u{d}\\nb"),

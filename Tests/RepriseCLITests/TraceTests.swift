@@ -188,7 +188,9 @@ struct TraceTests {
 
     // MARK: The journal alone
 
-    @Test("a message in the outbox: what it waits for, and why it is a dead letter, escaped")
+    @Test(
+        "a message in the outbox is shown with the cause of its wait, or why it is a dead letter, escaped"
+    )
     func outbox() async throws {
         let folder = try TemporaryFolder()
         let (journal, id) = try await Self.waiting(folder)
@@ -250,7 +252,9 @@ struct TraceTests {
             VALUES ('t1', \(now + 9), 'open', 'team', 'm4', 'active');
         """
 
-    @Test("a received message: each reader's place, its notice, its tap, and who has read it")
+    @Test(
+        "a received message is shown with each reader's state, its notice, its tap, and its readers"
+    )
     func received() async throws {
         let folder = try TemporaryFolder()
         let (journal, _) = try await Self.waiting(folder)

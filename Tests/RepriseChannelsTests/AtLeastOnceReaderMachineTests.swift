@@ -54,7 +54,7 @@ struct AtLeastOnceReaderMachineTests {
         }
     }
 
-    @Test("dispatches nothing before the disk says that it may be in flight")
+    @Test("dispatches nothing before its mark as in flight is durable")
     func handingFirst() throws {
         var run = Run(window: 2)
         run.begin(try Self.messages(1...3))
@@ -66,7 +66,7 @@ struct AtLeastOnceReaderMachineTests {
         #expect(run.steps.last == "hand 1")
     }
 
-    @Test("writes while handlers go on, and waits for the disk only when the window is used up")
+    @Test("writes marks while handlers run, and waits for the disk only when the window is used up")
     func beside() throws {
         var run = Run(window: 2)
         run.begin(try Self.messages(1...4))
@@ -105,7 +105,7 @@ struct AtLeastOnceReaderMachineTests {
         #expect(run.steps.suffix(2) == ["await", "finish"])
     }
 
-    @Test("exceptions are with a handler one at a time, each marked before and settled after")
+    @Test("dispatches retried messages one at a time, each marked before and settled after")
     func exceptions() throws {
         var run = Run(window: 8)
         _ = run.next()

@@ -43,7 +43,9 @@ struct CaseStudyFailureTests {
         #expect(device.stored == [200, 180])
     }
 
-    @Test("No events for 30 s: the holes are asked for, silence is not completion")
+    @Test(
+        "No events for 30 s: the device asks for the holes, and does not take silence for completion"
+    )
     func silence() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -55,7 +57,9 @@ struct CaseStudyFailureTests {
         #expect(!device.machine.isLive)
     }
 
-    @Test("Timeout after 60 s: a new connection, not a forced end of the catch-up")
+    @Test(
+        "Timeout after 60 s: the device makes a new connection, and does not force the end of the catch-up"
+    )
     func timeout() throws {
         var device = ModelDevice()
         _ = device.connect()

@@ -120,7 +120,8 @@ struct CaseStudyServerTests {
         try await device.finish()
     }
 
-    @Test("A head that is too great: what never comes is shown as missing, not as complete")
+    @Test(
+        "A head that is too great: sequences that never come are shown as missing, not as complete")
     func headTooGreat() async throws {
         let device = try await device(20) { $0.headOffset = 5 }
         let observer = Observer()
@@ -133,7 +134,7 @@ struct CaseStudyServerTests {
         try await device.finish()
     }
 
-    @Test("A head that is too small: what comes beyond it is applied all the same")
+    @Test("A head that is too small: events beyond it are applied all the same")
     func headTooSmall() async throws {
         let device = try await device(20) { $0.headOffset = -5 }
         let observer = Observer()

@@ -98,7 +98,7 @@ struct ChannelsMachineTests {
         #expect(bed.machine.mayRead)
     }
 
-    @Test("is live only when what led there is durable, though the frames have all come")
+    @Test("is live only when its coverage is durable, though the frames have all come")
     func liveWhenDurable() throws {
         var bed = try Bed.ready()
         let actions = bed.receive([
@@ -109,7 +109,7 @@ struct ChannelsMachineTests {
     }
 
     @Test(
-        "after a failed commit reads nothing, drops what waited, and asks with what the disk has once that is read"
+        "after a failed commit reads no frames, drops the waiting batch, and asks with the coverage of the disk once that is read"
     )
     func failedCommit() throws {
         var bed = try Bed.ready()
@@ -169,7 +169,7 @@ struct ChannelsMachineTests {
         #expect(reloaded.dials == 1 && !bed.machine.isStale)
     }
 
-    @Test("what was read before a connection ended is written before the next one is made")
+    @Test("writes the frames read before a connection ended, and then makes the next one")
     func writesBeforeDial() throws {
         var bed = try Bed.ready()
         _ = bed.receive([try bed.subscribed(head: 9), try bed.event(1)])
@@ -180,7 +180,7 @@ struct ChannelsMachineTests {
         #expect(bed.committed().waits == 1)
     }
 
-    @Test("a channel given up takes its part of the waiting batch along, and cannot make it fail")
+    @Test("an unsubscribed channel's part of the waiting batch is dropped, and cannot make it fail")
     func unsubscribeBehind() throws {
         var bed = try Bed.ready()
         let other = try ChannelName("other")

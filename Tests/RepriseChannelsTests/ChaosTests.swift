@@ -86,10 +86,10 @@ private final class BadServer: Sendable {
     }
 }
 
-@Suite("Channels on a bad day", .timeLimit(.minutes(2)))
+@Suite("Channels under faults", .timeLimit(.minutes(2)))
 struct ChaosTests {
     @Test(
-        "Guarantees 1, 3, 4 and 5: kills, cuts, repetitions and losses, and in the end everything is there, the transactional effect exactly once, and the ledger agrees with the server's own record"
+        "Guarantees 1, 3, 4 and 5: after kills, cuts, repetitions and losses every message is there, the transactional effect exactly once, and the ledger agrees with the server's own record"
     )
     func everything() async throws {
         for _ in 0..<3 {

@@ -40,7 +40,7 @@ struct CommitMachineTests {
         #expect(machine.mayLoad(channels[0]))
     }
 
-    @Test("what waits of a channel that nobody wants any more is dropped, and nothing else")
+    @Test("the waiting segments of an unsubscribed channel are dropped, and nothing else")
     func dropped() {
         var machine = CommitMachine()
         _ = machine.submit(batch())
@@ -53,7 +53,9 @@ struct CommitMachineTests {
         #expect(machine.mayRead, "an empty batch waits for nothing")
     }
 
-    @Test("a failure drops what waits, and each in a row waits longer, until one succeeds")
+    @Test(
+        "a failed commit drops the waiting batch, and each in a row waits longer, until one succeeds"
+    )
     func failures() {
         var machine = CommitMachine()
         let full = RepriseError(.diskFull, "full")

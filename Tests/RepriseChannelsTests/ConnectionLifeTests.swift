@@ -14,7 +14,7 @@ struct ConnectionLifeTests {
     private static func ready() -> Machine { ConnectionMachineTests.ready() }
 
     @Test(
-        "in the background it stays until the time is nearly over, then closes with 1000 and does not dial",
+        "in the background the connection stays until the time is nearly over, then closes with 1000, and none is dialled",
         .limit("channels.background")
     )
     func background() {
@@ -31,7 +31,7 @@ struct ConnectionLifeTests {
         #expect(machine.timerFired(at: end + .seconds(900)) == [.awaitForeground])
     }
 
-    @Test("time in the background that comes after a sleep is used: it dials, and sleeps again")
+    @Test("background time that comes after a sleep is used: the machine dials, and sleeps again")
     func again() {
         var machine = Self.ready()
         let end = Self.start + .seconds(25)
@@ -174,7 +174,9 @@ struct ConnectionLifeTests {
         #expect(machine.timerFired(at: now) == [.dial])
     }
 
-    @Test("a refusal that another token may end is no stop; the next one is, until a person comes")
+    @Test(
+        "a first refusal of a token does not stop the machine; the next one does, until somebody signs in"
+    )
     func forgiven() {
         var machine = Self.ready()
         #expect(
@@ -189,7 +191,7 @@ struct ConnectionLifeTests {
     }
 
     @Test(
-        "whatever happens in whatever order, it dials once at a time and never asleep or without a network"
+        "in every order of events the machine dials once at a time, and never asleep or without a network"
     )
     func anyOrder() {
         for seed in 0..<400 {

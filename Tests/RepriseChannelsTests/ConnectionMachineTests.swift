@@ -83,7 +83,7 @@ struct ConnectionMachineTests {
         #expect(machine.ended(closeCode: code, at: Self.start, jitter: 0.5) == [action])
     }
 
-    @Test("heeds the error frame when the close frame was lost")
+    @Test("obeys the error frame when the close frame was lost")
     func announced() {
         var machine = Self.ready()
         machine.errorReceived(.unauthorized)
@@ -91,7 +91,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(
-        "gives a server up that says nothing for two heartbeats and a little",
+        "closes a connection on which nothing comes for two heartbeats and a little",
         .limit("channels.silence"))
     func silence() {
         var machine = Self.ready()
@@ -105,7 +105,7 @@ struct ConnectionMachineTests {
                 == [.wait(.milliseconds(250))])
     }
 
-    @Test("gives a server up that does not welcome in time")
+    @Test("closes a connection that is not welcomed in time")
     func handshake() {
         var machine = ConnectionMachine()
         _ = machine.started()
@@ -170,7 +170,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(
-        "two that share a device's id end each other ever more seldom, and one that does not is as before",
+        "two devices that share an id end each other's connections ever more seldom, and a single one dials as before",
         .limit("server.connectionsOfDevice")
     )
     func replaced() {
@@ -194,7 +194,7 @@ struct ConnectionMachineTests {
         #expect(end(.replaced, after: .seconds(30)) == .wait(.milliseconds(5_500)))
     }
 
-    @Test("takes a heartbeat of nought for a second, so that no moment is a silence")
+    @Test("takes a heartbeat of 0 for one of a second")
     func noHeartbeat() {
         var machine = ConnectionMachine()
         _ = machine.started()

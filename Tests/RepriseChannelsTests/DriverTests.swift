@@ -11,7 +11,7 @@ import Testing
 @Suite("Channels over a connection", .timeLimit(.minutes(1)))
 struct DriverTests {
     @Test(
-        "Guarantee 1, recorded before handled: what has arrived is on the disk when the channel is live"
+        "Guarantee 1, recorded before handled: every arrived message is on the disk when the channel is live"
     )
     func catchUp() async throws {
         let bench = try await Bench()
@@ -107,7 +107,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("Guarantee 5: what retention took is lost, with its number, and the sum says so")
+    @Test("Guarantee 5: messages that retention removed are counted as lost in the ledger")
     func retention() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -155,7 +155,7 @@ struct DriverTests {
     }
 
     @Test(
-        "memory is never ahead of the disk: after a failed commit the disk's coverage is what is asked with"
+        "memory is never ahead of the disk: after a failed commit the request has the disk's coverage"
     )
     func commitFails() async throws {
         let bench = try await Bench { _, journal in journal.busyTimeout = .milliseconds(20) }
@@ -186,7 +186,7 @@ struct DriverTests {
     }
 
     @Test(
-        "a message whose text looks like a completion completes nothing; garbage and strangers are passed over"
+        "a message whose text looks like a completion completes nothing; malformed frames and those of other channels are skipped"
     )
     func foreignFrames() async throws {
         let bench = try await Bench()
@@ -242,7 +242,7 @@ struct DriverTests {
         try await bench.finish()
     }
 
-    @Test("a server that cannot be reached is dialled again; one that says stop ends the run")
+    @Test("a server that cannot be reached is dialled again; a close code for good ends the run")
     func dialling() async throws {
         let bench = try await Bench()
         bench.dialer.refuse(RepriseError(.unreachable, "Nothing answers."))

@@ -38,7 +38,7 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "Guarantee 4, again: what was in flight comes again with attempt 2, and no more than the window",
+        "Guarantee 4, again: messages in flight are dispatched again with attempt 2, and no more than the window",
         .limit("channels.window", "tool.listen")
     )
     func again() async throws {
@@ -65,7 +65,7 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "Guarantee 4, never: what was in flight is unconfirmed, counted, and not dispatched again")
+        "Guarantee 4, never: messages in flight are unconfirmed, counted, and not dispatched again")
     func never() async throws {
         let options = ReaderOptions(onInterruption: .never)
         let (bench, before) = try await Self.killed(in: 100, options: options)
@@ -85,7 +85,7 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "Guarantee 4: isApplied is asked about what was in flight, and its word makes the effect exactly once"
+        "Guarantee 4: isApplied is asked about messages in flight, and its answer makes the effect exactly once"
     )
     func isApplied() async throws {
         let (bench, before) = try await Self.killed(in: 100)
@@ -105,7 +105,7 @@ struct KilledReaderTests {
     }
 
     @Test(
-        "a message that kills its process again and again is a dead letter in the end, and drags no other along"
+        "a message that kills its process again and again becomes a dead letter, and no other does"
     )
     func poison() async throws {
         var (bench, _) = try await Self.killed(in: 100, options: .init(attemptLimit: 3))
@@ -131,7 +131,7 @@ struct KilledReaderTests {
         try await bench.finish()
     }
 
-    @Test("a stop in good order leaves nothing in doubt")
+    @Test("an orderly stop leaves no message unconfirmed")
     func stop() async throws {
         let bench = try await ReaderTests.stocked(100)
         let before = Observer()

@@ -5,7 +5,7 @@ import Testing
 
 /// What retention took is told late: on another stream than the `sync_complete` of the same answer,
 /// or than the next answer.
-@Suite("Snapshots: what is lost is told late")
+@Suite("Snapshots: a loss that arrives late")
 struct LateGoneTests {
     /// A device that has 3 of 10 messages; 8 have left the server.
     private static func catchingUp() throws -> ModelDevice {

@@ -8,7 +8,7 @@ struct LogCoverageTests {
         LogCoverage(epoch: nil, coverage: Coverage(through: sequence), head: head)
     }
 
-    @Test("an event is stored once; one beyond a hole shows the hole")
+    @Test("an event is stored once; an event beyond a hole shows the hole")
     func events() {
         var log = Self.log(through: 3)
         #expect(log.received(after: 2, seq: 3) == .ignoreDuplicate && log.revision == 0)
@@ -17,7 +17,7 @@ struct LogCoverageTests {
         #expect(log.missing == 1 && log.head == 6 && log.revision == 2)
     }
 
-    @Test("at the bound of ranges a separate event is left to be asked for again")
+    @Test("at the limit of ranges an event that would open another is left to be requested again")
     func bound() {
         var log = Self.log(through: 1)
         for range in 1..<Int64(WireLimits.coverageRanges) {
@@ -28,7 +28,7 @@ struct LogCoverageTests {
         #expect(log.head == beyond && !log.coverage.contains(beyond))
     }
 
-    @Test("of what is gone only the missing part is told, once")
+    @Test("a gone range is reported for its missing part alone, once")
     func gone() throws {
         var log = Self.log(through: 3, head: 9)
         let range = try #require(SequenceRange(after: 1, through: 6))
@@ -36,7 +36,7 @@ struct LogCoverageTests {
         #expect(log.gone(range).isEmpty && log.revision == 1)
     }
 
-    @Test("what is below a floor is given up, and no revision is needed for it alone")
+    @Test("sequences below a floor are given up, without a new revision for that alone")
     func givenUp() {
         var log = Self.log(through: 3, head: 9)
         #expect(log.give(upThrough: 6).map(\.through) == [6])
@@ -45,7 +45,7 @@ struct LogCoverageTests {
         #expect(!log.hasHole && log.revision == 1)
     }
 
-    @Test("a new epoch begins empty, and tells what was missing of the former one")
+    @Test("a new epoch begins empty, and reports what was missing of the former one")
     func epochs() throws {
         var log = Self.log(through: 3, head: 5)
         let (first, second) = (try Epoch("e1"), try Epoch("e2"))
@@ -55,7 +55,7 @@ struct LogCoverageTests {
         #expect(log.epoch == second && log.head == 0 && log.coverage.isEmpty)
     }
 
-    @Test("after a failed commit it is as the disk has it, and nothing waits to be durable")
+    @Test("after a failed commit the coverage is that of the disk, and nothing waits to be durable")
     func restored() {
         var log = Self.log(through: 3)
         _ = log.received(after: 3, seq: 4)

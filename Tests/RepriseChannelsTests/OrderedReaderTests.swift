@@ -17,7 +17,7 @@ struct OrderedReaderTests {
         backoff: Backoff(base: .milliseconds(1), longest: .milliseconds(5)))
 
     @Test(
-        "Whatever the order of arrival, messages come by sequence",
+        "Messages are dispatched by sequence in every order of arrival",
         arguments: CaseStudyServerTests.orders)
     func bySequence(_ order: MemoryServerFaults.Order) async throws {
         let server = MemoryServer()
@@ -48,7 +48,7 @@ struct OrderedReaderTests {
     }
 
     @Test(
-        "A reader in order counts 1,024 epochs of a channel; what comes in a later one stays pending for it alone",
+        "An ordered reader counts 1,024 epochs of a channel; messages of a later one stay pending for it alone",
         .limit("channels.epochs"),
         arguments: [1_023, 1_024])
     func epochs(former: Int) async throws {
@@ -78,7 +78,7 @@ struct OrderedReaderTests {
         try await device.finish()
     }
 
-    @Test("It waits at a hole until that is filled; a reader by arrival does not")
+    @Test("An ordered reader waits at a hole until it is filled; a reader by arrival does not")
     func hole() async throws {
         let bench = try await Bench()
         let (inOrder, byArrival) = (Observer(), Observer())
@@ -105,7 +105,9 @@ struct OrderedReaderTests {
         try await bench.finish()
     }
 
-    @Test("It stops at a message whose handler fails until that is dead, and then goes on")
+    @Test(
+        "An ordered reader stops at a message whose handler fails until it is a dead letter, and then goes on"
+    )
     func failure() async throws {
         let server = MemoryServer()
         try server.fill("general", with: 20)
@@ -142,7 +144,7 @@ struct OrderedReaderTests {
     }
 
     @Test(
-        "Killed with messages in flight: they come again first, in order, and nothing twice without saying so"
+        "After a kill the messages in flight come again first, in order, and none twice without a higher attempt"
     )
     func killed() async throws {
         let server = MemoryServer()

@@ -36,7 +36,7 @@ struct OutboxMachineTests {
         #expect(error?.advice == .notReady)
     }
 
-    @Test("an answer ends the message that it names, and no other")
+    @Test("an answer settles the message that it names, and no other")
     func answers() throws {
         var machine = Self.connected()
         let (a, b) = (try Self.entry("a"), try Self.entry("b"))
@@ -50,7 +50,7 @@ struct OutboxMachineTests {
         #expect(error != nil)
     }
 
-    @Test("the first answer counts; one for a message that is not in flight is nobody's")
+    @Test("the first answer counts; an answer for a message that is not in flight is ignored")
     func late() throws {
         var machine = Self.connected()
         let a = try Self.entry("a")
@@ -98,7 +98,9 @@ struct OutboxMachineTests {
         }
     }
 
-    @Test("each names the one before it that has not ended, and waits for it if the server says so")
+    @Test(
+        "each message names the one before it that has not ended, and waits for it if the server says so"
+    )
     func predecessor() throws {
         var machine = Self.connected()
         let (a, b) = (try Self.entry("a"), try Self.entry("b", after: "a"))
@@ -121,7 +123,7 @@ struct OutboxMachineTests {
         #expect(throws: DispatchFailure.self) { _ = try machine.ended(a, jitter: 0) }
     }
 
-    @Test("what is not answered in time is nobody's answer: the first sent is late first")
+    @Test("a message without an answer in time is returned as late, the first sent first")
     func timeout() throws {
         var machine = Self.connected()
         #expect(machine.due == nil)

@@ -13,7 +13,7 @@ struct OutboxTests {
     }
 
     @Test(
-        "Guarantee 1: what was published without a connection survives a kill and is sent in order")
+        "Guarantee 1: messages published without a connection survive a kill and are sent in order")
     func offline() async throws {
         let before = try await Bench()
         for index in 1...5 { try await before.general.publish("\(index)") }
@@ -31,7 +31,7 @@ struct OutboxTests {
         try await bench.finish()
     }
 
-    @Test("what was not answered is sent again with the same id, and nothing overtakes it")
+    @Test("an unanswered message is sent again with the same id, and no other overtakes it")
     func unanswered() async throws {
         let bench = try await Bench()
         let id = try await bench.general.publish(#""first""#)
@@ -98,7 +98,7 @@ struct OutboxTests {
         try await after.finish()
     }
 
-    @Test("what the server would refuse for its form is refused at once")
+    @Test("a message that the server would refuse for its form is refused at once")
     func badInput() async throws {
         let bench = try await Bench()
         await expectError(.malformed) {

@@ -124,7 +124,7 @@ struct PipelineTests {
         try await bench.finish()
     }
 
-    @Test("what is refused for good is a dead letter, and those behind it go on in order")
+    @Test("a message that is refused for good is a dead letter, and those behind it go on in order")
     func permanent() async throws {
         let bench = try await Bench()
         let server = StoringServer { publish, _ in
@@ -141,7 +141,7 @@ struct PipelineTests {
         try await bench.finish()
     }
 
-    @Test("kills with many in flight lose nothing, double nothing and change no order")
+    @Test("kills with many messages in flight lose none, repeat none and change no order")
     func kills() async throws {
         let server = StoringServer { publish, times in
             publish.body.last == UInt8(ascii: "3") && times < 2 ? .rateLimited : nil
@@ -232,7 +232,9 @@ struct PipelineTests {
         try await bench.finish()
     }
 
-    @Test("what was never sent is withdrawn at once; of what was sent a deletion is published")
+    @Test(
+        "a message that was never sent is withdrawn at once; for a sent one a deletion is published"
+    )
     func withdraw() async throws {
         let bench = try await Bench()
         let first = try await bench.general.publish("1")
@@ -272,7 +274,7 @@ struct PipelineTests {
     }
 
     @Test(
-        "one's own message is pending, then sent until its event comes, and never in between nowhere"
+        "a user's own message is pending, then sent until its event comes, and never missing in between"
     )
     func standing() async throws {
         let bench = try await Bench()

@@ -30,7 +30,7 @@ struct PresenceMachineTests {
         machine.received(.init(channel: channel, users: users))
     }
 
-    @Test("asks for what is looked at, all of it, and for nothing once nobody looks")
+    @Test("watches every channel and user that is observed, and nothing once none is")
     func asks() {
         var machine = connected()
         #expect(
@@ -49,7 +49,7 @@ struct PresenceMachineTests {
         #expect(machine.ended(other, [ben]) == [.send(.watch([]))])
     }
 
-    @Test("what is known begins with the answer, follows changes, and ends with the connection")
+    @Test("known presence begins with the answer, follows changes, and ends with the connection")
     func known() {
         var machine = connected()
         _ = machine.began(team, nil)
@@ -75,7 +75,7 @@ struct PresenceMachineTests {
         #expect(machine.presence(of: team, nil) == .unknown)
     }
 
-    @Test("a server that does not tell presence is asked for nothing, and told nothing")
+    @Test("a server without presence is asked for nothing, and sent nothing")
     func notOffered() {
         var machine = PresenceMachine()
         #expect(machine.began(team, nil) == [])
@@ -121,7 +121,7 @@ struct PresenceMachineTests {
         #expect(machine.connected(isOffered: true) == [.send(.presence(.idle))])
     }
 
-    @Test("where all are too many, those who are looked at by name are asked for")
+    @Test("in a channel with too many members the users observed by name are asked for")
     func tooMany() {
         var machine = connected()
         _ = machine.began(team, nil)
@@ -140,7 +140,7 @@ struct PresenceMachineTests {
     }
 
     @Test(
-        "beyond fifty channels those that come first by name are asked for, the others say why not",
+        "beyond fifty channels the first by name are asked for, and the others show why they are not",
         .limit("channels.presence"))
     func tooManyChannels() throws {
         var machine = connected()
@@ -156,7 +156,7 @@ struct PresenceMachineTests {
         #expect(machine.presence(of: last, nil) == .unknown)
     }
 
-    @Test("of more than a hundred names the first are asked for")
+    @Test("of more than a hundred users the first by name are asked for")
     func tooManyNames() {
         var machine = connected()
         let names = Set((100...300).map { UserID(unchecked: "u\($0)") })

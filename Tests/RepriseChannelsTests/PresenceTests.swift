@@ -57,7 +57,9 @@ struct PresenceTests {
         return nil
     }
 
-    @Test("what is durable is told as delivered, what is read as read, and unread follows at once")
+    @Test(
+        "durable messages are sent as delivered and read ones as read, and the unread count follows at once"
+    )
     func receipts() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -80,7 +82,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("what could not be written down is written later, on the same connection")
+    @Test("positions that could not be written are written later, on the same connection")
     func writtenLater() async throws {
         let bench = try await Bench()
         let failures = Mutex(0)
@@ -110,7 +112,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("what was read without a connection survives a kill and is sent with the next one")
+    @Test("a read position from without a connection survives a kill and is sent with the next one")
     func killed() async throws {
         let before = try await Bench()
         try await before.general.subscribe()
@@ -129,7 +131,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("a new epoch makes all positions void")
+    @Test("a new epoch voids all positions")
     func epoch() async throws {
         let before = try await Bench()
         try await before.general.subscribe()
@@ -145,7 +147,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("the journal knows whose it is as soon as the server has welcomed, without a channel")
+    @Test("the journal stores its user as soon as the server has welcomed, without a channel")
     func welcomed() async throws {
         let bench = try await Bench()
         try await bench.general.publish(#""mine""#)
@@ -158,7 +160,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("where nobody has a name, one's own messages are one's own, also after a restart")
+    @Test("on an open server a device recognises its own messages, also after a restart")
     func nameless() async throws {
         let before = try await Bench()
         try await before.general.subscribe()
@@ -187,7 +189,8 @@ struct PresenceTests {
     }
 
     @Test(
-        "a message of one's own is pending, sent, delivered and read, and there once all the time")
+        "a user's own message is pending, sent, delivered and read, and in the list once all the time"
+    )
     func status() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -219,7 +222,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "who types is shown until ten seconds have passed or the connection ends; one's own typing is told"
+        "a typing user is shown until ten seconds have passed or the connection ends; the device's own typing is sent"
     )
     func typing() async throws {
         let bench = try await Bench()
@@ -247,7 +250,7 @@ struct PresenceTests {
         try await bench.finish()
     }
 
-    @Test("a server that asks nobody who he is gets no receipts and no typing")
+    @Test("an open server is sent no receipts and no typing")
     func nobody() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()

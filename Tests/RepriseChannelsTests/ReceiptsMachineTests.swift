@@ -19,7 +19,7 @@ struct ReceiptsMachineTests {
         [.init(channel: general, read: read, delivered: delivered)]
     }
 
-    @Test("nothing is sent before the server has told where everybody stands")
+    @Test("no receipt is sent before the server has sent the positions")
     func closed() {
         var machine = ReceiptsMachine()
         machine.readMoved(general, to: 5)
@@ -29,7 +29,7 @@ struct ReceiptsMachineTests {
         #expect(machine.receipts(at: .zero) == receipt(read: 5))
     }
 
-    @Test("what was read is sent at once and until its echo, and never goes back")
+    @Test("a read position is sent at once and until its echo, and never goes back")
     func read() {
         var machine = open()
         machine.readMoved(general, to: 5)
@@ -46,7 +46,7 @@ struct ReceiptsMachineTests {
         #expect(machine.due(at: .seconds(30)) == nil)
     }
 
-    @Test("what was read elsewhere is read here")
+    @Test("a message that was read on another device is read here")
     func elsewhere() {
         var machine = open()
         machine.echoReceived(general, read: 9, delivered: 9)
@@ -72,7 +72,7 @@ struct ReceiptsMachineTests {
         #expect(machine.receipts(at: .milliseconds(1_200)) == receipt(delivered: 102))
     }
 
-    @Test("another epoch makes all of it void")
+    @Test("another epoch voids all positions")
     func epoch() {
         var machine = open(read: 50, delivered: 60)
         machine.left(general)

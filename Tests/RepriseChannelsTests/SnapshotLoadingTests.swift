@@ -17,7 +17,7 @@ struct SnapshotLoadingTests {
         #expect(loading.request(durable: 4) == nil)
     }
 
-    @Test("one that is on the disk is asked for at once, by an app that loads snapshots")
+    @Test("a stored snapshot request is asked for at once, by an app that loads snapshots")
     func stored() {
         var loading = SnapshotLoading(stored: Self.snapshot(7))
         #expect(loading.pending == nil && loading.current == Self.snapshot(7))
@@ -37,7 +37,7 @@ struct SnapshotLoadingTests {
         #expect(loading.failed() == Self.snapshot(7))
     }
 
-    @Test("one that another has replaced does not count as loaded")
+    @Test("a snapshot that another has replaced does not count as loaded")
     func replaced() {
         var loading = SnapshotLoading(stored: Self.snapshot(7))
         loading.begin(Self.snapshot(9), durableWith: 1)

@@ -161,7 +161,7 @@ struct SnapshotTests {
 
     private struct Refusal: Error {}
 
-    @Test("Without a handler what is left comes as messages, and the loss is recorded")
+    @Test("Without a snapshot handler the remaining messages come, and the loss is recorded")
     func without() async throws {
         let server = MemoryServer()
         try server.fill("general", with: 10)

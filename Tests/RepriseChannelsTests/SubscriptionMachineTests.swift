@@ -90,7 +90,7 @@ extension [SubscriptionMachine.Action] {
 
 @Suite("Subscription machine")
 struct SubscriptionMachineTests {
-    @Test("asks with what it has, and is live once sync_complete and its coverage agree, durably")
+    @Test("asks with its coverage, and is live once sync_complete and its coverage agree, durably")
     func firstCatchUp() throws {
         var device = ModelDevice()
         #expect(device.connect().asked == Coverage())
@@ -113,7 +113,7 @@ struct SubscriptionMachineTests {
         #expect(device.connect().asked == coverage)
     }
 
-    @Test("becomes live by what was durable then, although traffic goes on")
+    @Test("becomes live by the durable coverage at its sync_complete, although traffic goes on")
     func liveUnderTraffic() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -241,7 +241,7 @@ struct SubscriptionMachineTests {
         #expect(device.machine.coverage == Coverage(through: 16))
     }
 
-    @Test("does not apply an event that would open one range too many, and forgets nothing")
+    @Test("does not apply an event that would open one range too many, and keeps its coverage")
     func boundOfRanges() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -321,7 +321,7 @@ struct SubscriptionMachineRepairTests {
         #expect(device.pass(1).asked != nil)
     }
 
-    @Test("tells of a permanent refusal and stays silent until the next connection")
+    @Test("reports a permanent refusal and sends nothing until the next connection")
     func permanentRefusal() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -335,7 +335,7 @@ struct SubscriptionMachineRepairTests {
         #expect(device.connect().asked != nil)
     }
 
-    @Test("asks again for what was refused when it is wanted again, and only then")
+    @Test("asks again for a refused channel when it is subscribed to again, and only then")
     func wantedAgain() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -347,7 +347,7 @@ struct SubscriptionMachineRepairTests {
         #expect(device.machine.wantedAgain(at: device.now).isEmpty)
     }
 
-    @Test("goes back to what is on the disk when a commit fails, and asks for the rest")
+    @Test("goes back to the disk's coverage when a commit fails, and asks for the rest")
     func commitFailed() throws {
         var device = try ModelDevice.live(at: 10)
         device.events(11, 12)
@@ -386,7 +386,7 @@ struct SubscriptionMachineRepairTests {
         #expect(device.machine.coverage.isEmpty)
     }
 
-    @Test("records as lost only what retention took and it had not got")
+    @Test("records as lost only messages that retention removed and that it did not have")
     func retention() throws {
         var device = ModelDevice(Coverage(through: 3), epoch: try Epoch("e1"))
         _ = device.connect()
@@ -398,7 +398,7 @@ struct SubscriptionMachineRepairTests {
         #expect(try device.gone(4, 6, .retention).isEmpty)
     }
 
-    @Test("covers what was erased or came before joining without counting a loss")
+    @Test("covers messages that were erased or from before joining without counting a loss")
     func erased() throws {
         var device = ModelDevice()
         _ = device.connect()

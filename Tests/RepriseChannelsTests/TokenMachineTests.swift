@@ -33,7 +33,7 @@ struct TokenMachineTests {
         return machine
     }
 
-    @Test("nobody is asked where nobody is signed in")
+    @Test("the app is not asked for a token if no user is signed in")
     func anonymous() {
         var machine = TokenMachine()
         #expect(machine.wanted(at: Self.now) == [.proceed])
@@ -54,7 +54,7 @@ struct TokenMachineTests {
     }
 
     @Test(
-        "a fresh one is asked for after four fifths, a minute before the end, or after half of a short life",
+        "a fresh token is asked for after four fifths of its life, a minute before the end, or after half of a short life",
         .limit("channels.tokenWaits"),
         arguments: [(3_600, 2_880), (600, 480), (250, 190), (100, 50), (10, 5), (0, 1)])
     func refresh(lifetime: Int, after: Int) throws {
@@ -65,7 +65,7 @@ struct TokenMachineTests {
         #expect(machine.timerFired(at: due, jitter: 0).first == .ask(2, .expires))
     }
 
-    @Test("jitter asks up to a tenth sooner")
+    @Test("with jitter a token is asked for up to a tenth sooner")
     func jitter() throws {
         var machine = Self.machine()
         _ = machine.wanted(at: Self.now)
@@ -116,7 +116,7 @@ struct TokenMachineTests {
     }
 
     @Test(
-        "one that hangs is abandoned at its bound, asked again, and not heard when it answers late",
+        "an app that hangs is given up at its deadline, asked again, and its late answer is ignored",
         .limit("channels.token"))
     func hanging() throws {
         var machine = Self.machine()
@@ -190,7 +190,7 @@ struct TokenMachineTests {
         #expect(machine.wanted(at: Self.now + .seconds(1_200)) == [.proceed])
     }
 
-    @Test("another user's token is recognised, whoever sends what")
+    @Test("a session of another user than the signed-in one is refused")
     func stranger() throws {
         let machine = Self.machine()
         let bob = ServerFrame.Session(user: try UserID("bob"), expires: Self.serverTime)

@@ -39,7 +39,7 @@ struct TransactionalReaderTests {
         try await last.finish()
     }
 
-    @Test("an effect that throws is rolled back, and holds up nobody else")
+    @Test("an effect that throws is rolled back, and holds up no other reader")
     func throwing() async throws {
         let bench = try await ReaderTests.stocked(700)
         let isMended = Mutex(false)
@@ -67,7 +67,7 @@ struct TransactionalReaderTests {
     }
 
     @Test(
-        "What comes one by one is applied once; one that fails is tried again when it is due, and holds up the others only in order",
+        "Messages that come one by one are applied once; a failed one is tried again when it is due, and holds up the others only in an ordered reader",
         arguments: [ReaderOptions.Order.arrival, .ordered])
     func oneByOne(_ order: ReaderOptions.Order) async throws {
         let bench = try await Bench { channels, _ in channels.jitter = { 1 } }

@@ -24,7 +24,8 @@ struct TypingMachineTests {
     }
 
     @Test(
-        "says it at the first key and every four seconds, and that it ended after five without one")
+        "sends typing at the first key and every four seconds, and its end after five without a key"
+    )
     func mine() {
         var machine = connected()
         #expect(machine.due == nil)
@@ -39,7 +40,7 @@ struct TypingMachineTests {
     }
 
     @Test(
-        "several people, in the order in which they began, each until ten seconds without a word",
+        "shows several users in the order in which they began, each until ten seconds without a report",
         .limit("channels.typing"))
     func others() {
         var machine = connected()
@@ -63,7 +64,9 @@ struct TypingMachineTests {
         #expect(machine.due == nil)
     }
 
-    @Test("never oneself, nothing without a connection, and nobody once it has ended")
+    @Test(
+        "shows never the own user, sends nothing without a connection, and shows no user once the connection has ended"
+    )
     func connection() {
         var machine = TypingMachine()
         #expect(machine.typed(in: general, at: .zero) == [])

@@ -32,7 +32,7 @@ struct CategoryRegistryTests {
     }
 
     @Test(
-        "what others have set stays, but for the same id; what the last call has set goes",
+        "categories that others have set stay, but for the same id; those of the last call are replaced",
         arguments: [
             ([], [], ["a"], ["a"]), (["x"], [], ["a"], ["x", "a"]),
             (["x", "a"], ["a"], ["b"], ["x", "b"]), (["x", "a"], ["a"], [], ["x"]),

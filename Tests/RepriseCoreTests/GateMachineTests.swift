@@ -35,7 +35,7 @@ struct GateMachineTests {
     }
 
     @Test(
-        "What is done with an entry at, before and after its bound",
+        "An entry at, before and after its bound is held, dispatched or expired by its kind",
         arguments: [
             ("both", false, -1, true, GateMachine.Disposition.hold),
             ("both", false, 0, true, .expire),

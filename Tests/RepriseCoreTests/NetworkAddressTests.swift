@@ -35,7 +35,7 @@ struct NetworkAddressTests {
     }
 
     @Test(
-        "nobody's service is at an address of IANA's registries, from the first of each block to the last",
+        "the addresses of IANA's special registries are not public, from the first of each block to the last",
         arguments: registry.split(whereSeparator: \.isWhitespace).map(String.init))
     func registered(_ block: String) throws {
         for bytes in try Self.edges(block).inside {
@@ -44,7 +44,7 @@ struct NetworkAddressTests {
         }
     }
 
-    @Test("groups, what was site-local, and what is given to nobody are no services either")
+    @Test("multicast, site-local and unassigned addresses are not public either")
     func others() throws {
         let texts = [
             "224.0.0.1", "239.255.255.255", "ff02::1", "fec0::1", "::2", "::8.8.8.8", "4000::1",
@@ -55,7 +55,7 @@ struct NetworkAddressTests {
         }
     }
 
-    @Test("the blocks end where they end: what stands beside them is the world")
+    @Test("the addresses beside the blocks are public")
     func neighbours() throws {
         let blocks = [
             "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.0.2.0/24", "192.31.196.0/24",
@@ -74,7 +74,7 @@ struct NetworkAddressTests {
         }
     }
 
-    @Test("an IPv6 address that holds one of IPv4 is what that is")
+    @Test("an IPv6 address that embeds an IPv4 address is of the same kind")
     func inner() throws {
         for prefix in ["::ffff:", "64:ff9b::"] {
             for text in ["127.0.0.1", "10.0.0.1", "192.88.99.1", "169.254.169.254", "8.8.8.8"] {
@@ -85,7 +85,7 @@ struct NetworkAddressTests {
         }
     }
 
-    @Test("what is no address, or has as many bytes as none, is none")
+    @Test("a malformed text and a wrong number of bytes are not read as an address")
     func none() {
         for text in ["", "127.1", "1.2.3.4.5", "fe80::1%eth0", "[::1]", "256.1.1.1", "01.2.3.4"] {
             #expect(NetworkAddress(text) == nil, "\(text)")

@@ -14,7 +14,7 @@ struct PercentTests {
     }
 
     @Test(
-        "what is no escape, or no UTF-8, is none",
+        "a malformed escape, and one that is not UTF-8, is not decoded",
         arguments: ["%", "%4", "%4g", "%%41", "%ff", "%C3"])
     func refused(text: String) { #expect(text.percentDecoded == nil) }
 }

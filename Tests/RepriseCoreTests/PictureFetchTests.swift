@@ -58,7 +58,7 @@ struct PictureFetchTests {
         #expect(!asked.withLock { $0 }, "by default none is asked")
     }
 
-    @Test("what is no picture, or too large, is left out", .limit("noticeSettings.picture"))
+    @Test("a file that is no picture, or too large, is left out", .limit("noticeSettings.picture"))
     func bounds() async {
         let most = Self.png + [UInt8](repeating: 0, count: PictureFetch.bytes - Self.png.count)
         #expect(await fetch(body: most) == most)

@@ -5,7 +5,7 @@ import Testing
 @Suite("Announced changes")
 struct StateBroadcasterTests {
     @Test(
-        "who reads slowly gets the newest 64, and nobody else waits for that",
+        "a slow observer gets the newest 64 values, and no other waits for it",
         .limit("journal.observers"))
     func slow() async {
         let broadcaster = StateBroadcaster(0)
@@ -20,7 +20,7 @@ struct StateBroadcasterTests {
         #expect(broadcaster.value == 1_000)
     }
 
-    @Test("an observer that is cancelled while a value is announced blocks nobody")
+    @Test("an observer that is cancelled while a value is announced blocks no other")
     func cancelled() async {
         let broadcaster = StateBroadcaster(0)
         let ended = Seen<Void>()

@@ -57,7 +57,7 @@ struct FormsBoundTests {
     }
 
     @Test(
-        "Of what a page says 1,024 messages wait to be read; with one more it is replaced",
+        "At most 1,024 messages of a page wait to be read; with one more it is replaced",
         .limit("forms.pageMessages"),
         arguments: [1_024, 1_025])
     func talkativePage(_ count: Int) async throws {

@@ -193,7 +193,9 @@ struct FormsDecisionTests {
         await feature.close()
     }
 
-    @Test("What it has allowed comes without another question when the page dies before it appears")
+    @Test(
+        "A form that the app has allowed comes without another question if the page dies before it appears"
+    )
     func allowed() async throws {
         var dying = StandInView.Manner.showing("welcome")
         dying.granted = { view, _ in view.crash() }

@@ -107,7 +107,7 @@ struct FormsEngineTests {
         await second.close()
     }
 
-    @Test("What an extension left in the spool comes under the app's rules for it")
+    @Test("An event that an extension left in the spool comes under the app's rules for it")
     func spool() async throws {
         try FormsSpool(at: folder.appending("journal")).record("opened_push")
         try FormsSpool(at: folder.appending("journal")).record("unheard_of")

@@ -73,7 +73,7 @@ struct FormsFacadeTests {
     }
 
     @Test(
-        "What was recorded before anybody signed in goes along into the account, and ends when that is left"
+        "Events recorded before sign-in move into the account, and end at sign-out"
     )
     func accounts() async throws {
         var configuration = AccountClient.Configuration()

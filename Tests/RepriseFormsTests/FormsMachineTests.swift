@@ -238,7 +238,7 @@ struct FormsMachineTests {
     }
 
     @Test(
-        "What the page says before its hello, or twice, counts as malformed and moves nothing",
+        "A page's message before its hello, or a second hello, counts as malformed and changes nothing",
         arguments: [
             #""type":"formsData","version":"1""#,
             #""type":"showing","event":"a","form":"welcome""#,
@@ -413,7 +413,9 @@ struct FormsMachineTests {
                 == [.setVisible(false), .dismissed(showing: "g", how: "host")])
     }
 
-    @Test("What the page gives back holds no place, and what it has asked for it cannot give back")
+    @Test(
+        "A postponed event holds no place, and an event whose form was requested cannot be postponed"
+    )
     mutating func givenBack() throws {
         makeReady()
         let at = Self.wall.milliseconds + 60_000
@@ -446,7 +448,7 @@ struct FormsMachineTests {
         #expect(isWelcome)
     }
 
-    @Test("What the page does not understand, and what it says for its log, can be read")
+    @Test("A page's faults and log messages are in the diagnostics")
     mutating func words() {
         makeReady()
         _ = say(#""type":"fault","reason":"notAsked","about":"granted""#)

@@ -17,7 +17,7 @@ struct FormsPageFaultTests {
     }
 
     @Test(
-        "What cannot be read, is unknown or is not the page's own is counted, and nothing else happens"
+        "A page's message that is malformed, unknown or about a foreign event is counted, and changes nothing"
     )
     func strays() async throws {
         let host = StandInHost(.silent)

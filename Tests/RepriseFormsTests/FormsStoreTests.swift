@@ -9,7 +9,7 @@ import RepriseWire
 import Synchronization
 import Testing
 
-@Suite("Forms: catalogues, identity, what forms bring")
+@Suite("Forms: catalogues, identity and answers")
 struct FormsStoreTests {
     let folder: TemporaryFolder
 
@@ -154,7 +154,7 @@ struct FormsStoreTests {
         await feature.close()
     }
 
-    @Test("Somebody else who is identified ends what was before; the first one takes it along")
+    @Test("Another user's identification ends waiting events; the first identification keeps them")
     func identify() async throws {
         let feature = try await FormsFixture(in: folder, nil)
         let anonymous = try await feature.forms.record("other")

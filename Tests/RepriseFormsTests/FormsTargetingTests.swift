@@ -149,7 +149,7 @@ struct FormsTargetingTests {
         await feature.close()
     }
 
-    @Test("What counts belongs to the person, what was shown to the company, too")
+    @Test("Counted events belong to the user, shown forms to the user and the company")
     func belongs() async throws {
         let feature = try await open("")
         try await feature.forms.setAttributes(["plan": "vip"])
@@ -214,7 +214,7 @@ struct FormsTargetingTests {
         await feature.close()
     }
 
-    @Test("Where the clock shows another time it is not quiet")
+    @Test("Quiet hours follow the clock of the time zone")
     func awake() async throws {
         let feature = try await open(
             #", "quiet": {"from": "08:30", "until": "09:10"}"#, timekeeper: ManualClock(),

@@ -25,7 +25,7 @@ struct FormsThemeTests {
     }
 
     @Test(
-        "What is no theme is refused, with what it may be",
+        "A malformed theme is refused, with the allowed values",
         arguments: [
             "", "[]", ##"{"color": "red"}"##, ##"{"light": {"background": "#ffffff"}}"##,
             #"{"light": {"paper": 7}}"#, #"{"corner": "8px"}"#, #"{"appearance": "sepia"}"#,
@@ -33,7 +33,8 @@ struct FormsThemeTests {
     func malformed(json: String) { expectError(.malformed) { try FormsTheme(json: json) } }
 
     @Test(
-        "A colour that is none, and what nobody can read, are refused", .limit("forms.theme"),
+        "A malformed colour, and colours without enough contrast, are refused",
+        .limit("forms.theme"),
         arguments: [
             ##"{"light": {"paper": "red"}}"##, ##"{"light": {"paper": "#fff"}}"##,
             ##"{"light": {"paper": "#ffffff;} * { display: none"}}"##,

@@ -33,7 +33,7 @@ struct PageBridgeTests {
     }
 
     @Test(
-        "what is not a message that it knows is a fault, and it goes on",
+        "an unknown or malformed message is a fault, and the page goes on",
         arguments: [
             ("no JSON", "malformed"), ("", "malformed"), ("[]", "malformed"), ("null", "malformed"),
             (#"{"type":"dance"}"#, "unknownType"), (#"{"type":"constructor"}"#, "unknownType"),
@@ -139,7 +139,7 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("leave for what was not asked is a fault, and shows nothing")
+    @Test("a grant that was not requested is a fault, and shows nothing")
     func foreignLeave() async throws {
         let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.happened("a")
@@ -164,7 +164,7 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("who is denied lets the next form ask, and says why if there is none")
+    @Test("after a denied form the next one asks, and without one the event ends with the reason")
     func denied() async throws {
         let forms = [
             PageFixture.form("low", on: "e"), PageFixture.form("high", on: "e", #","priority":5"#),
@@ -200,7 +200,7 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("what takes its time is said to wait, once: for a catalogue, a delay, the screen")
+    @Test("an event that waits for a catalogue, a delay or the screen is reported as waiting, once")
     func waiting() async throws {
         let late = #"{"id":"late","triggers":[{"event":"late","delay":60}],"title":"L"}"#
         let stage = try await PageFixture(nil)

@@ -75,7 +75,7 @@ struct PageFormTests {
         await stage.close()
     }
 
-    @Test("what cannot be sent is marked, announced and led to; nothing is sent")
+    @Test("an invalid answer is marked, announced and focused, and not sent")
     func validation() async throws {
         let stage = try await stage()
         let page = stage.view.page

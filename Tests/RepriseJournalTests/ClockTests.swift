@@ -91,7 +91,7 @@ struct ClockTests {
     }
 
     @Test(
-        "An owner that writes nothing follows a calendar that is set, when it looks who owns it",
+        "An idle owner follows a set calendar when it checks its ownership",
         .limit("journal.clocks"))
     func idle() async throws {
         let fixture = try JournalFixture()
@@ -168,7 +168,7 @@ struct ClockTests {
         await second.close()
     }
 
-    @Test("Nothing is removed for its age while the calendar is in doubt")
+    @Test("No entry is removed for its age while the calendar is in doubt")
     func retention() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("plain")])

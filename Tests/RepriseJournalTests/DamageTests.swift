@@ -94,7 +94,7 @@ struct DamageTests {
     }
 
     @Test(
-        "Damage met at work is a typed error, and the next opening proves it before it moves anything"
+        "Damage found while running is a typed error, and the next opening checks it before it moves anything"
     )
     func damagedLater() async throws {
         let fixture = try JournalFixture()
@@ -129,7 +129,7 @@ struct DamageTests {
     }
 
     @Test(
-        "A letter of the schema that rots, which passes SQLite's check, is proved by its seal: who looks is told, and the owner moves it aside"
+        "A changed letter of the schema, which passes SQLite's check, is found by its seal: a reader gets an error, and the owner moves the file aside"
     )
     func rottenSchema() async throws {
         let fixture = try JournalFixture()
@@ -148,7 +148,7 @@ struct DamageTests {
         await again.close()
     }
 
-    @Test("A number of the journal's own row that has rotted to nothing is damage, and set aside")
+    @Test("A damaged number in the journal's own row is damage, and the file is moved aside")
     func rottenRow() async throws {
         let fixture = try JournalFixture()
         await (try fixture.open(kinds)).close()

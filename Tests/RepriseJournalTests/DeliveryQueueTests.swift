@@ -8,9 +8,9 @@ import RepriseTesting
 import Synchronization
 import Testing
 
-@Suite("What features write with the end of an entry")
+@Suite("Writes of features with the end of an entry")
 struct DeliveryQueueTests {
-    @Test("What is written alongside another attempt is durable with it, and is told once")
+    @Test("A write alongside another attempt is durable with it, and its callback runs once")
     func again() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", attemptLimit: .max)])
@@ -42,7 +42,7 @@ struct DeliveryQueueTests {
         await journal.close()
     }
 
-    @Test("What goes back for a gate that closes comes before what was taken just then")
+    @Test("An entry that goes back because its gate closes comes before entries taken just then")
     func order() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", requires: [.ui], parallel: 2)])
@@ -97,7 +97,7 @@ struct DeliveryQueueTests {
         await journal.close()
     }
 
-    @Test("A feature hears what is recorded, also what waits for its time, and what is opened")
+    @Test("A feature is notified of recorded entries, also of delayed ones, and of openings")
     func news() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])

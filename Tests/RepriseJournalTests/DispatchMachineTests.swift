@@ -24,7 +24,7 @@ struct DispatchMachineTests {
 
     private let idle = DispatchMachine.Action.wait(until: DispatchMachine.longestSleep)
 
-    @Test("Nothing is taken of a kind without a handler, or whose gate is closed")
+    @Test("No entries are taken of a kind without a handler, or with a closed gate")
     func gate() {
         var machine = machine(EntryKind("kind", requires: [.ui], parallel: 3))
         #expect(machine.next(now: .zero) == idle)
@@ -38,7 +38,7 @@ struct DispatchMachineTests {
         #expect(machine.next(now: .zero) == idle)
     }
 
-    @Test("Behind a closed gate only what its bound has released is taken")
+    @Test("Behind a closed gate only entries past their bound are taken")
     func released() {
         var machine = machine(
             EntryKind("kind", requires: [.ui], bound: .init(after: .seconds(1), then: .deliver)))
@@ -48,7 +48,7 @@ struct DispatchMachineTests {
                 == .perform(DispatchBatch(takes: [take("kind", 1, onlyReleased: true)])))
     }
 
-    @Test("What was taken for a gate that has closed and opened again is taken anew, in order")
+    @Test("Entries taken for a gate that has closed and opened again are taken anew, in order")
     func takenBefore() {
         var machine = machine(EntryKind("kind", requires: [.ui], parallel: 3))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -69,7 +69,7 @@ struct DispatchMachineTests {
         #expect(machine.mayStart(kind: "kind", isReleased: false))
     }
 
-    @Test("What its bound has released starts behind a closed gate, and in order once it is open")
+    @Test("An entry past its bound starts behind a closed gate, and in order once the gate is open")
     func releasedBefore() {
         var machine = machine(
             EntryKind("kind", requires: [.ui], bound: .init(after: .seconds(1), then: .deliver)))
@@ -99,7 +99,7 @@ struct DispatchMachineTests {
     }
 
     @Test(
-        "No more are taken than may be in flight, and an end makes room in the turn that settles it"
+        "No more entries are taken than may be in flight, and an end makes room in the batch that settles it"
     )
     func room() {
         var machine = machine(EntryKind("kind", parallel: 2))
@@ -126,7 +126,7 @@ struct DispatchMachineTests {
         #expect(machine.isQuiet)
     }
 
-    @Test("What arrives while a turn is on its way is looked for in the next")
+    @Test("Entries that arrive while a batch is being written are looked for in the next")
     func arrival() {
         var machine = machine(EntryKind("kind"))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -138,7 +138,7 @@ struct DispatchMachineTests {
         #expect(machine.next(now: .seconds(1)) == .wait(until: .seconds(5)))
     }
 
-    @Test("The next of a partition key is taken in the turn that ends the one before")
+    @Test("The next entry of a partition key is taken in the batch that ends the one before")
     func partitionKey() {
         var machine = machine(EntryKind("kind", parallel: 4))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -153,7 +153,7 @@ struct DispatchMachineTests {
                         takes: [take("kind", 4)])))
     }
 
-    @Test("A timer looks at what is due when the soonest is, and at least once an hour")
+    @Test("A timer looks for due entries when the soonest is due, and at least once an hour")
     func timer() {
         var machine = machine(EntryKind("kind"))
         machine.workArrived(kinds: [], soonest: .seconds(90))
@@ -166,7 +166,7 @@ struct DispatchMachineTests {
         #expect(machine.next(now: .seconds(92)) == .wait(until: .seconds(95)))
     }
 
-    @Test("Where one turn does not do all that is due, the next goes on at once")
+    @Test("If one batch does not take all due entries, the next follows at once")
     func moreDue() {
         var machine = machine(EntryKind("kind"))
         machine.workArrived(kinds: [], soonest: .zero)
@@ -175,7 +175,8 @@ struct DispatchMachineTests {
         #expect(machine.next(now: .seconds(1)) == .perform(DispatchBatch(looksAtDue: true)))
     }
 
-    @Test("A turn that failed is made again, with what was reported, after a wait that grows")
+    @Test(
+        "A batch that failed is written again, with its acknowledgements, after a wait that grows")
     func failure() {
         var machine = machine(EntryKind("kind", parallel: 2))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -199,7 +200,7 @@ struct DispatchMachineTests {
         #expect(machine.inFlight == 2)
     }
 
-    @Test("When the journal is no longer ours nothing is taken and nothing is written")
+    @Test("A journal that another process owns takes nothing and writes nothing")
     func lost() {
         var machine = machine(EntryKind("kind"))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -211,7 +212,9 @@ struct DispatchMachineTests {
         #expect(machine.isQuiet)
     }
 
-    @Test("While it closes it settles and takes nothing; what is not written then is handed back")
+    @Test(
+        "A closing journal settles entries and takes none; acknowledgements not written by then are returned"
+    )
     func closing() {
         var machine = machine(EntryKind("kind", parallel: 3))
         machine.handlerRegistered(kind: "kind", work: .effect)
@@ -232,7 +235,7 @@ struct DispatchMachineTests {
     struct Refused: Error {}
 
     @Test(
-        "What becomes of an entry whose handler threw",
+        "An entry whose handler threw is retried or dead by the kind's limit and the error",
         arguments: [
             (
                 0, nil,

@@ -35,7 +35,7 @@ struct DispatchTests {
     }
 
     @Test(
-        "Guarantee 2: a gate that closes while a turn is on its way to the disk keeps its entries",
+        "Guarantee 2: a gate that closes while a batch is being written keeps its entries",
         arguments: [false, true])
     func closedMeanwhile(isInside: Bool) async throws {
         let fixture = try JournalFixture()
@@ -128,7 +128,7 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("A handler that says so ends an entry at once, names its own wait, or gives it back")
+    @Test("A handler can end an entry at once, name its own wait, or return it")
     func advice() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind", attemptLimit: 2, parallel: 3)])
@@ -332,7 +332,8 @@ struct DispatchTests {
     }
 
     @Test(
-        "A feature can end what waits, and the partition key moves on; what is in flight it cannot")
+        "A feature can end waiting entries, and the partition key moves on; it cannot end entries in flight"
+    )
     func ended() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([EntryKind("kind")])
@@ -362,7 +363,7 @@ struct DispatchTests {
         await journal.close()
     }
 
-    @Test("Closing gives back what is in flight, and it comes again at the next opening")
+    @Test("Closing returns the entries in flight, and they come again at the next opening")
     func closing() async throws {
         let fixture = try JournalFixture()
         let kinds = [EntryKind("again"), EntryKind("never", onInterruption: .never)]
@@ -408,7 +409,7 @@ struct DispatchTests {
     }
 
     @Test(
-        "What was finished longer ago than the retention leaves, and the ledger still counts it",
+        "Entries finished longer ago than the retention are removed, and the ledger still counts them",
         .limit("journal.retention"))
     func retention() async throws {
         let fixture = try JournalFixture()

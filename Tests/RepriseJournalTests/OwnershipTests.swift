@@ -109,7 +109,7 @@ struct OwnershipTests {
     }
 
     @Test(
-        "What was ever interrupted and runs out of time is unconfirmed, not expired, though a later attempt failed"
+        "An entry that was ever interrupted is unconfirmed at its bound, not expired, though a later attempt failed"
     )
     func interruptedThenLate() async throws {
         let fixture = try JournalFixture()
@@ -144,7 +144,7 @@ struct OwnershipTests {
     }
 
     @Test(
-        "Guarantee 4: what was in flight when the owner died is pending again, unconfirmed, or known to be applied"
+        "Guarantee 4: an entry in flight when the owner died is pending again, unconfirmed, or known to be applied"
     )
     func interrupted() async throws {
         let fixture = try JournalFixture()

@@ -18,7 +18,7 @@ struct PrivacyTests {
         return (all?.allObjects as? [URL] ?? []).filter { !$0.hasDirectoryPath }
     }
 
-    @Test("Its database, log, index, mirror, spool and lock are the owner's alone")
+    @Test("The database, log, index, mirror, spool and lock can be read by their user alone")
     func modes() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open(kinds)
@@ -48,7 +48,7 @@ struct PrivacyTests {
             URL(fileURLWithPath: "\(home)/Data/Application/5E1F/Library/Application Support"))
     }
 
-    @Test("Those of a journal that everybody could read are put right by the next opening")
+    @Test("The file modes of a journal that everybody could read are corrected by the next opening")
     func repaired() async throws {
         let fixture = try JournalFixture()
         let first = try await fixture.open(kinds)
@@ -65,7 +65,7 @@ struct PrivacyTests {
         await second.close()
     }
 
-    @Test("Who has it open itself is not told to end a process")
+    @Test("A process that has the journal open itself is not told to end a process")
     func ownProcess() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open(kinds)

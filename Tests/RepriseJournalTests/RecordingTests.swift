@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Recording")
 struct RecordingTests {
-    @Test("Guarantee 1: what was recorded is there after the journal is closed and opened again")
+    @Test("Guarantee 1: a recorded entry is there after the journal is closed and opened again")
     func durable() async throws {
         let fixture = try JournalFixture()
         let first = try await fixture.open([EntryKind("kind")])
@@ -165,7 +165,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("What a feature's schema adds is there, recovered at each opening and part of the ledger")
+    @Test("A feature's tables are there, recovered at each opening and part of the ledger")
     func schema() async throws {
         let fixture = try JournalFixture()
         let feature = JournalSchema(

@@ -17,7 +17,7 @@ struct SpoolTests {
     }
 
     @Test(
-        "Guarantee 1: what an extension left is merged in the order recorded, and its files are gone"
+        "Guarantee 1: an extension's spool files are merged in the order recorded, and removed"
     )
     func merged() async throws {
         let fixture = try JournalFixture()
@@ -170,7 +170,7 @@ struct SpoolTests {
         await journal.close()
     }
 
-    @Test("A half-written file is left alone while it may be somebody's, and goes after an hour")
+    @Test("A half-written file stays while its writer may be running, and is removed after an hour")
     func halfWritten() async throws {
         let fixture = try JournalFixture()
         try Spool(at: fixture.folder.url).record(entry("a"))

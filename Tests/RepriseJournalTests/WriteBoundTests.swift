@@ -81,7 +81,7 @@ struct WriteBoundTests {
     }
 
     @Test(
-        "Guarantee 6: what was recorded before sign-in moves 32 entries at a time",
+        "Guarantee 6: entries recorded before sign-in move 32 at a time",
         .limit("journal.adoption"))
     func adoption() async throws {
         let (anonymous, account) = (try JournalFixture(), try JournalFixture())

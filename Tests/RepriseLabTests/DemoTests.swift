@@ -23,7 +23,7 @@ struct DemoTests {
         #expect(sink == ["applied": 1_200, "repeated": 0, "lost": 0])
     }
 
-    @Test("what a person sees fits into 80 columns and has no colours in a pipe")
+    @Test("the demo's output fits into 80 columns and has no colours in a pipe")
     func columns() async throws {
         let result = try await LabTool.run(
             ["demo", "kill", "--messages", "600", "--kills", "2", "--seed", "5"], limit: 90)

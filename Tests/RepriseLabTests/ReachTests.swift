@@ -69,7 +69,7 @@ struct ReachCommandTests {
         }
     }
 
-    @Test("what it prints as inputs it reads again, and nothing has changed")
+    @Test("printed inputs are read again unchanged")
     func roundTrip() async throws {
         try await scratch { folder in
             let printed = try await LabTool.run(["reach", "--print-inputs"], limit: 60)
@@ -94,7 +94,7 @@ struct ReachCommandTests {
     }
 
     @Test(
-        "a file that is none is refused with the name of what is wrong", .limit("reach.file"),
+        "a malformed file is refused with the name of the wrong member", .limit("reach.file"),
         arguments: [
             (#"{"permision":0.4}"#, "permision"), (#"{"permission":1.4}"#, "permission.low"),
             (#"{"permission":"much"}"#, "permission"), (#"{"permission":true}"#, "permission"),

@@ -84,7 +84,7 @@ struct SimulateTests {
         #expect(workloads.first?["schedules"] as? Int == 3)
     }
 
-    @Test("what a search with fresh seeds finds is told with the command that shows it again")
+    @Test("a violation found with fresh seeds is printed with the command that replays it")
     func freshFind() async throws {
         let result = try await LabTool.run(
             [

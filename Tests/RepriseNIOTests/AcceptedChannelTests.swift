@@ -7,7 +7,7 @@ import Testing
 struct AcceptedChannelTests {
     private typealias Bytes = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    @Test("is closed if nobody takes it, and the process goes on")
+    @Test("is closed if it is never read, and the process goes on")
     func dropped() async throws {
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .bind(host: "127.0.0.1", port: 0) { channel in

@@ -31,7 +31,7 @@ struct DialTests {
         }
     }
 
-    @Test("nobody there is unreachable, and the remedy names the command")
+    @Test("an address without a server is unreachable, and the remedy names the command")
     func nobody() async throws {
         // A port that is free now, a test beside this one may have the next moment.
         let error = try #require(await failure("ws://127.0.0.1:1/v1/connect"))
@@ -46,7 +46,7 @@ struct DialTests {
     }
 
     @Test(
-        "what answers otherwise is told apart",
+        "a server that is not Reprise, or refuses, has its own error",
         arguments: [
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", RepriseError.Code.notReprise),
             ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", .notReprise),
@@ -77,7 +77,7 @@ struct DialTests {
         }
     }
 
-    @Test("who asks for no subprotocol names none, and takes none")
+    @Test("a client without a subprotocol names none, and accepts none")
     func noSubprotocol() async throws {
         for (chosen, code) in [(nil, nil), ("chat", RepriseError.Code.notReprise)] {
             try await TestServer.webSocket(choosing: chosen) { peer in

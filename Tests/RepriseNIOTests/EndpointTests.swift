@@ -23,7 +23,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "what is no URL of ours is refused with a word on what it looks like",
+        "a malformed URL is refused with a message that says how one looks",
         arguments: [
             "", "127.0.0.1:8080", "ftp://a", "ws://", "ws://:80", "ws://a:", "ws://a:0",
             "ws://a:65536",

@@ -37,7 +37,7 @@ struct FetchTests {
         }
     }
 
-    @Test("takes no more than it was told to, said beforehand or not", .limit("network.fetch"))
+    @Test("reads no more than its limit, with the length announced or not", .limit("network.fetch"))
     func isBounded() async throws {
         let body = String(repeating: "x", count: 1_000)
         let chunked =
@@ -52,7 +52,7 @@ struct FetchTests {
         }
     }
 
-    @Test("gives up on who is silent, and on who answers a byte at a time")
+    @Test("gives up on a silent server, and on one that answers a byte at a time")
     func isTimed() async throws {
         let timeout = Duration.milliseconds(300)
         try await TestServer.bytes { peer in
@@ -84,7 +84,7 @@ struct FetchTests {
         }
     }
 
-    @Test("says at once that nobody answers")
+    @Test("reports at once that no server answers")
     func isRefused() async throws {
         let start = ContinuousClock.now
         let error = await failure {
@@ -94,7 +94,7 @@ struct FetchTests {
         #expect(ContinuousClock.now - start < .seconds(5))
     }
 
-    @Test("does not follow to another server, but returns where it was sent to")
+    @Test("does not follow a redirect to another server, but returns its location")
     func staysHere() async throws {
         for place in ["http://127.0.0.1:2/x", "https://127.0.0.1/", "//other/x", "ftp://x"] {
             try await TestServer.answering(Self.answer("302 Found", ["Location: \(place)"])) {
@@ -108,7 +108,7 @@ struct FetchTests {
     }
 
     @Test(
-        "refuses what is no URL of a resource",
+        "refuses a malformed URL",
         arguments: ["", "ftp://x/", "ws://x/", "http://", "x"])
     func refuses(_ url: String) async throws {
         let error = await failure {

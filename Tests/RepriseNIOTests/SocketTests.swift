@@ -106,7 +106,7 @@ struct SocketTests {
         }
     }
 
-    @Test("what came before the peer's close frame is read, then the end, then its code")
+    @Test("frames before the peer's close frame are read, then the end, then its code")
     func peerCloses() async throws {
         let seen = SeenSockets<WebSocketFrame>()
         let frames: [WebSocketFrame] = [.text("a"), .text("b"), .close(4100)]
@@ -122,7 +122,7 @@ struct SocketTests {
     }
 
     @Test(
-        "what a peer says before it hangs up is heard, even if all of it comes at once with the answer"
+        "frames that a peer sends before it closes are read, even if they come in one packet with the handshake"
     )
     func cut() async throws {
         try await TestServer.webSocket { peer in

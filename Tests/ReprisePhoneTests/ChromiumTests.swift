@@ -42,7 +42,7 @@ struct ChromiumTests {
         return nil
     }
 
-    @Test("what is sent arrives whole and in order, whatever it holds")
+    @Test("sent texts arrive whole and in order, whatever they hold")
     func echo() async throws {
         let (webViews, view) = try await open(Self.page(Self.echo))
         let texts = [

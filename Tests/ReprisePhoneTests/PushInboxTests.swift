@@ -39,7 +39,7 @@ struct PushInboxTests {
         }
     }
 
-    @Test("where notifications are not allowed an alert shows nothing, but still wakes the app")
+    @Test("an alert without permission shows nothing, but still wakes the app")
     func denied() throws {
         let push = try Self.push(#""alert":"x","content-available":1,"mutable-content":1"#)
         #expect(
@@ -121,7 +121,7 @@ struct PushInboxTests {
         #expect(inbox.timePassed(rules: rules, at: Self.at(7_200)).isEmpty)
     }
 
-    @Test("what is held is delivered when the user opens the app, and discarded when it ends")
+    @Test("a held push is delivered when the user opens the app, and discarded when the app ends")
     func held() throws {
         var rules = PhoneRules()
         rules.silentPushesPerHour = 0

@@ -44,7 +44,7 @@ struct RemotePushTests {
     }
 
     @Test(
-        "what shows nothing is silent, whatever its type; a background push is silent, whatever it holds",
+        "a push that shows nothing is silent, whatever its type; a background push is silent, whatever it holds",
         arguments: [
             (#"{"aps":{"content-available":1}}"#, "alert", true),
             (#"{"aps":{"content-available":1,"alert":"x"}}"#, "background", true),
@@ -59,7 +59,7 @@ struct RemotePushTests {
     }
 
     @Test(
-        "what is malformed is refused with the reason and the member that is wrong",
+        "a malformed payload is refused with the reason and the wrong member",
         .limit("phone.push"),
         arguments: [
             ("", .payloadEmpty, ""), ("[", .malformedPayload, "JSON"),

@@ -6,7 +6,7 @@ import Testing
 /// A short `make linear`: nodes of NATS, gateways and clients over HTTP, all real processes.
 @Suite("The answers of a cluster over HTTP")
 struct ClusterLinearizabilityTests {
-    @Test("There is one order in which all are right, also while parts are killed and stopped")
+    @Test("The history of a cluster is linearizable, also while parts are killed and stopped")
     func holds() async throws {
         let run = try await Self.run(
             "--seconds", "10", "--seed", "5", "--gateways", "2", "--only",

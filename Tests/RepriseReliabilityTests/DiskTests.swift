@@ -5,7 +5,7 @@ import Testing
 @Suite("A disk that fails, fills or rots", .serialized, .timeLimit(.minutes(2)))
 struct DiskTests {
     @Test(
-        "Whatever a medium does to a file, nothing crashes, what was whole is there, and a loss is told: 200 seeds"
+        "Damage to a file crashes nothing, whole data is there, and a loss is reported: 200 seeds"
     )
     func damage() async throws {
         let run = try await LoopRun("damage", ["--seeds", "200"])

@@ -9,7 +9,9 @@ import Testing
         "Loop mounts are not allowed here: run the tests as root, in a container with --privileged."
     ))
 struct PowerLossTests {
-    @Test("Guarantee 1: what journal and log had promised before the power failed is on the medium")
+    @Test(
+        "Guarantee 1: everything that journal and log acknowledged before the power failed is on the medium"
+    )
     func nothingIsLost() async throws {
         let run = try await LoopRun("powerloss", ["--images", "3"])
         #expect(run.status == 0, "\(run.faults) (seed \(run.seed))")

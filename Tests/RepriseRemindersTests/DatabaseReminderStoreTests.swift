@@ -105,7 +105,7 @@ struct DatabaseReminderStoreTests {
     }
 
     @Test(
-        "what is pending follows the table, whoever writes to it, and nothing calls the reminders")
+        "pending requests follow the table after every write, without a call of the reminders")
     func follows() async throws {
         let fixture = try RemindersFixture()
         let process = try await fixture.open(store: store)

@@ -93,7 +93,7 @@ struct PlannerTests {
         #expect(plan.guaranteedUntil == Self.now.advanced(by: .seconds(59 * 3_600)))
     }
 
-    @Test("what ends has places for all of it, and is guaranteed for ever")
+    @Test("a schedule that ends has a place for each occurrence, and is guaranteed without a limit")
     func ends() {
         var planner = ReminderPlanner()
         _ = planner.set([
@@ -173,7 +173,7 @@ struct PlannerTests {
     }
 
     @Test(
-        "what is invalid is named, and the rest is planned",
+        "an invalid reminder is named, and the rest is planned",
         .limit("schedules.entities", "schedules.texts"))
     func invalid() throws {
         let good = Self.reminder("r", Self.hourly)

@@ -52,7 +52,7 @@ struct ScheduleCodingTests {
 
     /// A former version refuses the number, so that it neither rings on other days nor for ever.
     @Test(
-        "What version 1 cannot say is written as version 2, and it is read again",
+        "A schedule beyond version 1 is written as version 2, and read again",
         arguments: [
             (
                 Schedule(.daily, at: noon, start: day, count: 3),
@@ -75,7 +75,7 @@ struct ScheduleCodingTests {
     }
 
     @Test(
-        "What was written before there were versions is read",
+        "A schedule written before there were versions is read",
         arguments: [
             (
                 Schedule(.daily, at: noon),
@@ -103,7 +103,7 @@ struct ScheduleCodingTests {
     }
 
     @Test(
-        "What a newer version has written, and what is no schedule, is an error",
+        "A schedule of a newer version, and a malformed one, is an error",
         arguments: [
             #"{"v":3,"days":{"on":"day"},"times":["12:00"]}"#,
             #"{"v":2,"days":{"on":"month"},"times":["12:00"]}"#,

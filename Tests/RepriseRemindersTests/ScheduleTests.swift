@@ -121,7 +121,7 @@ struct ScheduleTests {
     }
 
     @Test(
-        "what a month or a year has only sometimes makes sense",
+        "a day that not every month or year has is a valid schedule",
         arguments: [
             (Schedule(.monthly(on: [.day(31)]), at: noon), "2026-12-31"),
             (Schedule(.monthly(on: [.day(-31)]), at: noon), "2026-12-01"),
@@ -168,7 +168,7 @@ struct ScheduleTests {
         #expect(found.map(\.local) == ["2026-11-21T07:00", "2026-11-22T07:00"])
     }
 
-    @Test("what is found does not depend on where one begins to look")
+    @Test("occurrences do not depend on where the search begins")
     func anywhere() throws {
         let zone = try #require(TimeZone(identifier: "Pacific/Apia"))
         let schedule = Schedule(

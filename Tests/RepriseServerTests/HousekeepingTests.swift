@@ -16,7 +16,7 @@ struct HousekeepingTests {
         Housekeeping(log: log, policy: policy, clock: clock, logger: Logger(label: "test"))
     }
 
-    @Test("takes nothing while the calendar has jumped, until a day of uptime confirms it")
+    @Test("removes nothing after the calendar has jumped, until a day of uptime confirms it")
     func jumpedCalendar() async throws {
         let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)
@@ -80,7 +80,7 @@ struct HousekeepingTests {
         await store.remove()
     }
 
-    @Test("a pass that fails takes nothing down, and the next one trims")
+    @Test("a pass that fails stops nothing, and the next one trims")
     func failing() async throws {
         let clock = ManualClock()
         let store = try SQLiteStore(clock: clock)

@@ -131,7 +131,7 @@ struct ManualClockTests {
         #expect(clock.now == WallTime(milliseconds: 5_000) && clock.uptime() == before)
     }
 
-    @Test("What does not happen is said, with what it was")
+    @Test("A condition that never holds is an error")
     func never() async {
         await expectError(.timedOut) {
             try await waitUntil("pigs fly", within: .milliseconds(10)) { false }

@@ -7,7 +7,7 @@ import Testing
 struct MemorySocketTests {
     enum End: CaseIterable, Sendable { case close, end, cut }
 
-    @Test("Whoever ends it, it has ended for both sides", arguments: End.allCases)
+    @Test("A socket that either side ends has ended for both", arguments: End.allCases)
     func ended(_ end: End) async throws {
         let socket = MemorySocket()
         socket.push([[1]])

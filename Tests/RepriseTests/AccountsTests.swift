@@ -39,7 +39,7 @@ struct AccountsTests {
     }
 
     @Test(
-        "what was recorded before sign-in comes along, or ends, as its kind says; ids and order stay"
+        "entries recorded before sign-in move into the account, or end, as their kind says; ids and order stay"
     )
     func adoption() async throws {
         let folder = try TemporaryFolder()
@@ -61,7 +61,7 @@ struct AccountsTests {
         await home.close()
     }
 
-    @Test("what is published before sign-in is sent by the user who signs in")
+    @Test("messages published before sign-in are sent by the user who signs in")
     func publishedBefore() async throws {
         let folder = try TemporaryFolder()
         let dialer = MemoryDialer()
@@ -101,7 +101,7 @@ struct AccountsTests {
         return frames
     }
 
-    @Test("who is signed in is remembered, and another user's journal keeps its work")
+    @Test("the signed-in user is remembered, and another user's journal keeps its work")
     func switching() async throws {
         let folder = try TemporaryFolder()
         let prepared = Mutex(0)
@@ -178,7 +178,7 @@ struct AccountsTests {
     }
 
     @Test(
-        "what an extension left for nobody comes along; each account has a shared folder of its own"
+        "an extension's entries from before sign-in move into the account; each account has its own shared folder"
     )
     func spool() async throws {
         let folder = try TemporaryFolder()

@@ -144,7 +144,7 @@ struct ConversationBoundTests {
     }
 
     @Test(
-        "What is unread in the 901st counts in its list and in the badge, until it is left",
+        "Unread messages of the 901st conversation count in its list and in the badge, until it is left",
         .limit("client.unfollowed"))
     func unfollowed() async throws {
         for number in 1...900 {
@@ -189,7 +189,8 @@ struct ConversationBoundTests {
         }
     }
 
-    @Test("What a device cannot read changes nothing; a list that is told anew forgets the others")
+    @Test(
+        "A malformed directory entry changes nothing; a list that is written anew drops the others")
     func nonsense() async throws {
         let names = (1...51).map { "\"u\($0)\"" }.joined(separator: ",")
         let lines = [

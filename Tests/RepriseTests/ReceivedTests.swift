@@ -107,7 +107,7 @@ struct ReceivedTests {
         await reprise.close()
     }
 
-    @Test("Where the spool cannot be written either it throws, and says why")
+    @Test("If the spool cannot be written either, a call throws, and says why")
     func nowhere() async throws {
         let reprise = try await open()
         try await Self.fill(reprise)

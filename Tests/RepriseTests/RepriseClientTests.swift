@@ -45,7 +45,7 @@ struct RepriseClientTests {
 
     // MARK: Channels
 
-    @Test("What one app publishes another consumes, lists and marks as read, by its own type")
+    @Test("One app's messages are consumed, listed and marked as read by another, by its own type")
     func typed() async throws {
         let (ada, bob) = (
             RepriseClient(configuration("ada")), RepriseClient(configuration("bob"))
@@ -163,7 +163,7 @@ struct RepriseClientTests {
 
     // MARK: Accounts
 
-    @Test("What is registered once serves every account, and a list goes on with the next one")
+    @Test("A handler registered once serves every account, and a list goes on with the next one")
     func accounts() async throws {
         let tokens = try ["ada", "bob"].map {
             (try AccessToken("\($0).Yg.1"), UserID(unchecked: $0))
@@ -488,7 +488,7 @@ struct RepriseClientTests {
     // MARK: Bad configuration
 
     @Test(
-        "What cannot work is said at once, with the line to write: in the state, and by run()",
+        "A configuration that cannot work is reported at once, with the line to write: in the state, and by run()",
         arguments: [
             ("server", "server = "), ("address", "http"), ("dialer", "dialer = "),
             ("webViews", "webViews = "), ("catalogue", "transport = "),

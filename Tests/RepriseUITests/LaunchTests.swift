@@ -5,7 +5,7 @@ import RepriseTesting
 import RepriseUI
 import Testing
 
-@Suite("What the app's delegate decides")
+@Suite("Decisions of the app's delegate")
 struct LaunchDecisionTests {
     @Test("A launch that did not reach the delegate is reported once, with the line to write")
     func launch() {

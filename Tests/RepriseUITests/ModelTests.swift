@@ -35,7 +35,7 @@ struct ModelTests {
         return RepriseClient(configuration)
     }
 
-    @Test("who is there is followed as long as the model exists, and one's own is told and hidden")
+    @Test("presence is followed as long as the model exists, and the user's own is sent and hidden")
     func presence() async throws {
         try server.setPresence(.online, of: "bob")
         try server.setMembers(["ada", "bob", "cem"], of: "team")
@@ -138,7 +138,7 @@ struct ModelTests {
         #expect(bad.problem?.remedy?.contains("configuration.server = ") == true)
     }
 
-    @Test("A model that nobody has any more ends")
+    @Test("A model without references ends")
     func released() async throws {
         let client = client("ada")
         weak var released: ChannelModel<Note>?

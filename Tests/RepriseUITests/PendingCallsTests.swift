@@ -81,7 +81,7 @@ struct PendingCallsTests {
     }
 
     @Test(
-        "What the system never answers ends with its time, and every call with it",
+        "A call that the system never answers ends at its deadline, and every call behind it",
         .limit("apple.dial"))
     func timeout() async {
         #expect(AppleLimits.dial == .seconds(15))

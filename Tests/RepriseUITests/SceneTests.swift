@@ -4,7 +4,7 @@ import RepriseTesting
 import RepriseUI
 import Testing
 
-@Suite("What scenes and views decide")
+@Suite("Decisions of scenes and views")
 struct SceneDecisionTests {
     private let one = UUID()
     private let two = UUID()
@@ -60,7 +60,7 @@ struct SceneDecisionTests {
         expect(visibility.takeWork(), nil)
     }
 
-    @Test("What a visible view lists is read, and each sequence is reported once")
+    @Test("Messages that a visible view lists are read, and each sequence is reported once")
     func read() {
         var visibility = ChannelVisibility()
         visibility.listChanged(newest: 7)
@@ -130,7 +130,7 @@ struct SceneModelTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("What needs a screen is dispatched while a scene can present, in every account")
+    @Test("Entries that need a screen are dispatched while a scene can present, in every account")
     func ready() async throws {
         var configuration = RepriseConfiguration(server: "http://memory")
         configuration.folder = folder.appending("home")

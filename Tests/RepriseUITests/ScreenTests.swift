@@ -96,7 +96,7 @@ struct ScreenTests {
         await client.close()
     }
 
-    @Test("What a person does in the viewer, the chain obeys")
+    @Test("A person's commands in the viewer are carried out by the chain")
     func actions() async throws {
         let client = client()
         let running = Task { try await client.run() }
@@ -237,7 +237,7 @@ struct ScreenTests {
         #expect(value(debug, "Client", "Journal") == "closed")
     }
 
-    @Test("What cannot work is on the debug screen with the line to write")
+    @Test("A configuration that cannot work is on the debug screen with the line to write")
     func fault() async throws {
         let debug = DebugModel(RepriseClient(RepriseConfiguration()))
         await debug.refresh()

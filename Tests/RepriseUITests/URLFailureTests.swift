@@ -3,7 +3,7 @@ import RepriseCore
 import RepriseExtension
 import Testing
 
-@Suite("What the system's networking reports")
+@Suite("Errors of the system's networking")
 struct URLFailureTests {
     @Test(
         "An unanswered request is named by its reason",
@@ -23,7 +23,7 @@ struct URLFailureTests {
             URLFailure.unanswered(-999, cause: SocketFailure("cancelled")) is CancellationError)
     }
 
-    @Test("A server that is busy is another one than what is no Reprise server")
+    @Test("A busy server has another error than one that is not Reprise")
     func refused() {
         for status in [429, 502, 503, 504] {
             #expect(URLFailure.refused(status).code == .unavailable, "\(status)")

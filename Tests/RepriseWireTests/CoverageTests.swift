@@ -80,7 +80,7 @@ struct CoverageTests {
     }
 
     @Test(
-        "what is not a range covers nothing",
+        "an empty or impossible range covers nothing",
         arguments: [(0, 0), (5, 5), (6, 5), (-1, 4), (0, .max), (.min, .max)] as [(Int64, Int64)])
     func impossible(bounds: (Int64, Int64)) {
         var coverage = Coverage()

@@ -48,7 +48,7 @@ struct FormsCatalogueTests {
     }
 
     @Test(
-        "is judged as the vectors say, which are many",
+        "is accepted or refused as the vectors say",
         .limit(
             "catalogues.parts", "catalogues.texts", "catalogues.names", "catalogues.predicates",
             "catalogues.delays"), arguments: vectors)
@@ -60,7 +60,7 @@ struct FormsCatalogueTests {
     @Test("the file of vectors is found, and has more than 100")
     func hasVectors() { #expect(Self.vectors.count > 100) }
 
-    @Test("keeps its bytes, and tells what host and tool have to know")
+    @Test("keeps its bytes, and gives what host and tool need")
     func tells() throws {
         let text = """
             {"format": "forms/1", "version": "7", "frequency": {"max": 3, "seconds": 60},
@@ -110,7 +110,7 @@ struct FormsCatalogueTests {
     }
 
     @Test(
-        "refuses what is no JSON with the line where reading ended",
+        "refuses a text that is not JSON with the line where reading ended",
         arguments: [
             ("", 1), ("{", 1), ("{\n\"a\": tru\n}", 2), ("{}\n{}", 2), ("\u{feff}{}", 1),
             ("{\"a\": \"\\ud800\"}", 1),
@@ -133,7 +133,7 @@ struct FormsCatalogueTests {
     }
 
     @Test(
-        "refuses what is not known, so that a slip changes nothing silently",
+        "refuses unknown members, so that a misspelled one is noticed",
         arguments: [
             (catalogue(form: #","frequncy":{"max":1,"seconds":1}"#), "/forms/0/frequncy"),
             (catalogue(form: #","a/b~c":1"#), "/forms/0/a~1b~0c"),
@@ -161,7 +161,7 @@ struct FormsCatalogueTests {
         #expect(Self.problems(Self.catalogue(more: #","$schema":"catalogue.schema.json""#)) == [])
     }
 
-    @Test("refuses numbers that no program holds")
+    @Test("refuses a number that is too large or not whole")
     func refusesNumbers() {
         for number in [
             "1e999", "1.5", "1e300", "9007199254740993", String(repeating: "9", count: 500),

@@ -226,7 +226,7 @@ struct FrameTests {
         }
     }
 
-    @Test("what the server writes, a client reads back")
+    @Test("every frame that the server writes is read back by a client")
     func serverRoundTrip() throws {
         var decoder = FrameDecoder()
         for frame in try Self.serverFrames() {
@@ -234,7 +234,7 @@ struct FrameTests {
         }
     }
 
-    @Test("what a client writes, the server reads back")
+    @Test("every frame that a client writes is read back by the server")
     func clientRoundTrip() throws {
         var decoder = FrameDecoder()
         for frame in try Self.clientFrames() {

@@ -101,7 +101,7 @@ extension ProtocolDocumentTests {
     }
 
     @Test(
-        "what our decoder reads, the JSON Schemas accept; what it refuses, they refuse",
+        "the JSON Schemas accept the frames that the decoder reads, and refuse those that it refuses",
         .limit("wire.name", "wire.epoch"))
     func schemasAgree() async throws {
         let folder = try TemporaryFolder()

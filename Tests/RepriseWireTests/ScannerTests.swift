@@ -12,7 +12,7 @@ struct ScannerTests {
     }
 
     @Test(
-        "takes what RFC 8259 allows",
+        "accepts every text that RFC 8259 allows",
         arguments: [
             "{}", "[]", " [ ] ", "0", "-0", "1.5e+10", "12E-3", "true", "false", "null", "\"\"",
             "{\"a\":[1,{\"b\":null}],\"c\":\"\\u00e9\\n\\/\"}", "\"é😀\"", "\"\\ud83d\\ude00\"",
@@ -21,7 +21,7 @@ struct ScannerTests {
     func valid(text: String) { #expect(accepts(Array(text.utf8))) }
 
     @Test(
-        "refuses what RFC 8259 does not allow",
+        "refuses a text that RFC 8259 does not allow",
         arguments: [
             "", " ", "{", "}", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1 2]", "01",
             "-",

@@ -171,15 +171,17 @@ actor ClientAccounts {
                 guard let report = try await early.drain(into: client), report != SpoolReport()
                 else { return }
                 logger.info(
-                    "What came early is recorded.", metadata: ["records": "\(report.accepted)"])
+                    "Entries from before the journal was open are recorded.",
+                    metadata: ["records": "\(report.accepted)"])
                 for file in report.rejected {
                     logger.error(
-                        "What came early cannot be read; it was moved aside.",
+                        "An entry from before the journal was open cannot be read; its file was moved aside.",
                         metadata: ["reason": "\(file.reason)"])
                 }
             } catch {
                 logger.error(
-                    "What came early waits for the next try.", metadata: ["error": "\(error)"])
+                    "Entries from before the journal was open cannot be recorded yet; they are tried again.",
+                    metadata: ["error": "\(error)"])
             }
         }
         draining = task

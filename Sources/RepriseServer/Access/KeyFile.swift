@@ -35,7 +35,8 @@ package final class KeyFile: KeyProviding {
             warnIfOthersRead(fresh)
         } catch {
             logger.error(
-                "the old keys stay: the new ones cannot be used", metadata: ["error": "\(error)"])
+                "the new keys cannot be used: the old ones stay in use",
+                metadata: ["error": "\(error)"])
         }
     }
 
@@ -67,7 +68,7 @@ package final class KeyFile: KeyProviding {
         let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
         guard mode & 0o077 != 0 else { return }
         logger.warning(
-            "others on this machine can read the keys, and make tokens with them: chmod 600",
+            "other users of this machine can read the keys and sign tokens with them: chmod 600",
             metadata: ["file": "\(path)"])
     }
 }

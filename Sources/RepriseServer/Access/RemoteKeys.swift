@@ -61,7 +61,8 @@ package actor RemoteKeys: KeyProviding {
         } catch {
             Counter(label: ServerMetric.keyFetchesFailed.rawValue).increment()
             logger.error(
-                "the keys cannot be fetched: those known stay", metadata: ["error": "\(error)"])
+                "the keys cannot be fetched: the known ones stay in use",
+                metadata: ["error": "\(error)"])
         }
         machine.fetchEnded(fresh, now: clock.uptime())
         fetching = nil

@@ -39,7 +39,7 @@ package final class ServerCertificate: Sendable {
             tell(ends)
         } catch {
             logger.error(
-                "the old certificate stays: the new one cannot be used",
+                "the new certificate cannot be used: the old one stays in use",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -87,7 +87,7 @@ package final class ServerCertificate: Sendable {
         let days = Int(ends.timeIntervalSinceNow / 86_400)
         guard days < 14 else { return }
         logger.warning(
-            ends < Date() ? "the certificate has ended" : "the certificate ends soon",
+            ends < Date() ? "the certificate has expired" : "the certificate expires soon",
             metadata: ["days": "\(days)"])
     }
 }

@@ -53,7 +53,8 @@ package struct DirectoryPublisher: Sendable {
             } catch {
                 guard !Task.isCancelled else { return }
                 failures += 1
-                logger.warning("directories could not be told", metadata: ["error": "\(error)"])
+                logger.warning(
+                    "directory entries could not be published", metadata: ["error": "\(error)"])
                 let pause = Self.retry.delay(failures: failures, jitter: 0.5)
                 try? await clock.sleep(for: pause)
             }

@@ -107,7 +107,8 @@ package actor BaseKeeper {
         } catch {
             guard !Task.isCancelled else { return }
             logger.warning(
-                "what this view holds could not be told", metadata: ["error": "\(error)"])
+                "the hash of this gateway's view could not be sent", metadata: ["error": "\(error)"]
+            )
         }
     }
 
@@ -154,7 +155,7 @@ package actor BaseKeeper {
         }
         guard isNew else { return }
         logger.error(
-            "the views of gateways differ: remove that of the one that is alone with its own",
+            "the views of gateways differ: remove the view of the one that differs from all others",
             metadata: ["entry": "\(mark)", "equal": "\(equal)", "of": "\(all)"])
     }
 

@@ -91,7 +91,7 @@ package struct ClusterMember: Sendable {
                 where error.code != .corrupt && clock.uptime() < end
             {
                 logger.notice(
-                    "not ready: nobody says where the journal begins",
+                    "not ready: the journal has not reported where it begins",
                     metadata: ["error": "\(error)"])
                 try await clock.sleep(for: .seconds(1))
             }
@@ -170,7 +170,7 @@ package struct ClusterMember: Sendable {
                     return logger.error("not ready", metadata: ["error": "\(problem)"])
                 }
                 logger.notice(
-                    "not ready: the journal is not written, or much of it is not yet applied here",
+                    "not ready: the journal stores no entries, or this gateway is far behind it",
                     metadata: ["applied": "\(view.position.sequence)"])
             }
         }

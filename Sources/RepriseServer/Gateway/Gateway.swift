@@ -273,7 +273,8 @@ package final class Gateway: Sendable {
             do {
                 try await accounts.sawDevice(device, of: user)
             } catch {
-                logger.warning("a device could not be noted", metadata: ["error": "\(error)"])
+                logger.warning(
+                    "a device's connection could not be stored", metadata: ["error": "\(error)"])
             }
         }
     }

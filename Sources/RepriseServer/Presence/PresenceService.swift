@@ -250,7 +250,8 @@ package final class PresenceService: Sendable {
             } catch {
                 if (error as? RepriseError)?.code == .closed { return }
                 // It is told as long as nobody restarts the server.
-                logger.warning("last seen could not be stored", metadata: ["error": "\(error)"])
+                logger.warning(
+                    "last-seen times could not be stored", metadata: ["error": "\(error)"])
             }
         }
     }

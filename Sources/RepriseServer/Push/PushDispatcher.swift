@@ -277,7 +277,7 @@ package actor PushDispatcher {
             let page = try await queue.due(
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
-                logger.error("push: rows that cannot be read are taken out of the queue")
+                logger.error("push: unreadable rows are removed from the queue")
                 try await queue.remove(page.broken)
             }
             let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
@@ -390,7 +390,7 @@ package actor PushDispatcher {
         case .unauthorized:
             logger.tell(
                 .error,
-                "pushes wait: the provider does not know us; check key, key id, team and topic",
+                "pushes wait: the provider refuses the server's token; check key, key id, team and topic",
                 values)
         case .over: logger.tell(.info, "the provider answers again", values)
         }

@@ -155,7 +155,7 @@ struct Pushing: Sendable {
         running.remove(dispatcher)
         watchReads()
         logger.info(
-            "push: this gateway pushes no more", metadata: ["service": "\(service.rawValue)"])
+            "push: this gateway no longer pushes", metadata: ["service": "\(service.rawValue)"])
     }
 
     private func report(_ service: PushService, _ lease: PushLease) async {
@@ -163,7 +163,8 @@ struct Pushing: Sendable {
             do {
                 try await lease.report(try await queue.done(service))
             } catch {
-                logger.debug("push: progress was not noted", metadata: ["error": "\(error)"])
+                logger.debug(
+                    "push: the progress could not be stored", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -174,10 +175,11 @@ struct Pushing: Sendable {
             let service: Logger.MetadataValue = "\(provider.service.rawValue)"
             do {
                 guard try provider.reload() else { continue }
-                logger.info("push: another key is used now", metadata: ["service": service])
+                logger.info("push: the new key is in use", metadata: ["service": service])
             } catch {
                 logger.error(
-                    "push: the old key stays", metadata: ["service": service, "error": "\(error)"])
+                    "push: the new key cannot be used: the old one stays in use",
+                    metadata: ["service": service, "error": "\(error)"])
             }
         }
     }

@@ -15,7 +15,7 @@ import Testing
 
 @Suite("Names that programs and files depend on")
 struct RecordedNamesTests {
-    @Test("what is stored or printed by its raw value is spelt as it was")
+    @Test("raw values that are stored or printed have their recorded spelling")
     func rawValues() throws {
         try Recording(name: "raw-values.txt").check([
             Recording.line("outcome of an entry", Outcome.self),

@@ -29,7 +29,7 @@ private struct Count: Worker {
 @Suite("Chains in the background")
 struct BudgetTests {
     @Test(
-        "At the end of the time nothing new begins, what runs keeps its checkpoint, and the next slot is asked for with what is needed"
+        "At the end of background time no task begins, running ones keep their checkpoint, and the next slot is requested with the tasks' conditions"
     )
     func background() async throws {
         let fixture = try EngineFixture()
@@ -64,7 +64,7 @@ struct BudgetTests {
     }
 
     @Test(
-        "The time that comes with a launch into a slot does not end the slot, and a slot after one that was taken back is used to its end"
+        "Background time from a launch into a slot does not end the slot, and a slot after an expired one is used to its end"
     )
     func slotAndLaunch() async throws {
         let fixture = try EngineFixture()
@@ -92,7 +92,7 @@ struct BudgetTests {
         await fixture.close()
     }
 
-    @Test("Time in the background that is granted again, without a slot, is used too")
+    @Test("Background time that is granted again, without a slot, is used too")
     func grantedAgain() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("count") { to in Work("count", Count.self) { _ in .init(to: to) } }
@@ -156,7 +156,7 @@ struct BudgetTests {
     }
 
     @Test(
-        "A slot in which nothing but a command is done is complete once that has ended",
+        "A slot with a command alone is complete once the command has ended",
         .timeLimit(.minutes(1)))
     func slotAndCommand() async throws {
         let fixture = try EngineFixture()

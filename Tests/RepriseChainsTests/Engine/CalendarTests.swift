@@ -34,9 +34,11 @@ struct SetsCalendar: Worker {
     }
 }
 
-@Suite("Chains: a calendar that is set just then", .timeLimit(.minutes(1)))
+@Suite("Chains: a calendar that is set at the worst moment", .timeLimit(.minutes(1)))
 struct CalendarTests {
-    @Test("Set back between the reckoning of a deadline and its commit, it moves no deadline away")
+    @Test(
+        "A calendar set back between the computation of a deadline and its commit does not move the deadline"
+    )
     func beforeCommit() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -72,7 +74,7 @@ struct CalendarTests {
         await fixture.close()
     }
 
-    @Test("Set back while a task runs, it makes no task late that comes after")
+    @Test("A calendar set back while a task runs makes no later task miss its deadline")
     func whileRunning() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let setter = CalendarSetter(try #require(fixture.time))

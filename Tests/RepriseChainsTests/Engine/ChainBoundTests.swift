@@ -99,7 +99,7 @@ struct ChainBoundTests {
     }
 
     @Test(
-        "Of many tasks as many run at the same time as the app says, 8 by default",
+        "No more tasks run at the same time than the app sets, 8 by default",
         .limit("chains.concurrency"))
     func concurrency() async throws {
         for (configured, most) in [(nil, 8), (3, 3)] as [(Int?, Int)] {
@@ -123,7 +123,7 @@ struct ChainBoundTests {
         expectError(.badConfiguration) { try configuration.check() }
     }
 
-    @Test("Who reads progress slowly gets the newest 64 changes", .limit("chains.progress"))
+    @Test("A slow reader of progress gets the newest 64 changes", .limit("chains.progress"))
     func progress() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -143,7 +143,7 @@ struct ChainBoundTests {
     }
 
     @Test(
-        "100,000 chains have not ended: no other is started until one of them has",
+        "With 100,000 unfinished chains no other is started until one of them has ended",
         .limit("chains.open"))
     func open() async throws {
         let fixture = try EngineFixture()

@@ -12,7 +12,7 @@ struct ChainChangesTests {
             progress: ChainProgress(state: .running, done: done, total: 9))
     }
 
-    @Test("Of each chain the newest unread change is there, in the place of the first")
+    @Test("The buffer keeps the newest unread change of each chain, in the place of the first")
     func newest() async {
         let buffer = ChangeBuffer()
         for (id, done) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2), (1, 3)] {
@@ -26,7 +26,7 @@ struct ChainChangesTests {
     }
 
     @Test(
-        "Of more than 1,024 chains the longest unread one is dropped, and the reader is told",
+        "Beyond 1,024 chains the change unread for longest is dropped, and the reader is notified",
         .limit("chains.changes"))
     func missed() async {
         let buffer = ChangeBuffer()

@@ -6,12 +6,12 @@ import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("Chains and what goes wrong")
+@Suite("Chains under faults")
 struct ChainFaultTests {
     private typealias Script = EngineTests.Script
 
     @Test(
-        "A definition that changed parks the chain, which says so; one that is compatible goes on, knowing tasks by their names"
+        "A changed definition suspends the chain, with the reason; with a compatible one it goes on, with tasks matched by name"
     )
     func changedDefinition() async throws {
         let fixture = try EngineFixture()
@@ -46,7 +46,7 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("A failure for good counts as one, and the last of many counts too")
+    @Test("A permanent failure counts as one, and so does the last of many attempts")
     func failures() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -70,7 +70,7 @@ struct ChainFaultTests {
         expectError(.duplicateChain) { try configuration.check() }
     }
 
-    @Test("A chain or worker that is not registered any more parks the chain until it is again")
+    @Test("A chain is suspended while its definition or a worker is not registered")
     func unregistered() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -115,7 +115,7 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("A pause does not end because the app has lost a worker and found it again")
+    @Test("A paused chain stays paused while a worker is missing and registered again")
     func pausedWithout() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -228,7 +228,7 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("An output file that no row names is swept away at the next start")
+    @Test("An output file that no row names is removed at the next start")
     func orphan() async throws {
         let fixture = try EngineFixture()
         let folder = fixture.folder.appending("outputs")
@@ -241,7 +241,7 @@ struct ChainFaultTests {
         await fixture.close()
     }
 
-    @Test("A tool's commands come through the spool; one that is none is a dead letter")
+    @Test("A tool's commands come through the spool; a malformed one is a dead letter")
     func spool() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -262,7 +262,7 @@ struct ChainFaultTests {
     }
 
     @Test(
-        "What has ended leaves after its retention, and the ledger goes on counting it",
+        "An ended chain is removed after its retention, and the ledger still counts it",
         .limit("chains.retention"))
     func retention() async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -288,7 +288,7 @@ struct ChainFaultTests {
     }
 
     @Test(
-        "What has ended stays for its retention, though the calendar jumps while the device is off")
+        "An ended chain stays for its retention, though the calendar jumps while the device is off")
     func hiddenJump() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let chain = EngineTests.script()
@@ -308,7 +308,7 @@ struct ChainFaultTests {
     }
 
     @Test(
-        "What cannot be a chain is refused with a code, and nothing is started",
+        "An invalid chain is refused with an error code, and not started",
         .limit("chains.tasks", "chains.names", "chains.input"))
     func refused() async throws {
         let fixture = try EngineFixture()

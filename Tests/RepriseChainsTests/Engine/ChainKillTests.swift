@@ -167,7 +167,7 @@ struct ChainKillTests {
         try stage.checkLedger()
     }
 
-    @Test("A schedule that is killed 8 times begins no time twice, one run at a time, and goes on")
+    @Test("A schedule that is killed 8 times starts each time once, one run at a time, and goes on")
     func schedule() async throws {
         let stage = try Stage()
         try await onThread {
@@ -225,7 +225,7 @@ struct ChainKillTests {
     }
 
     @Test(
-        "Killed between the effect and its record, a task runs again with the same key, and knows that it does"
+        "A task killed between its effect and the record runs again with the same key, and is told so"
     )
     func sameKey() async throws {
         let stage = try Stage()

@@ -40,7 +40,7 @@ struct ChainMachineTests {
         #expect(machine.dispatched(7, isCompensation: false) == .stale)
     }
 
-    @Test("Taking ten thousand effects back costs each of them the same")
+    @Test("Each of ten thousand compensations costs the same")
     func manyCompensations() {
         var machine = ChainMachine(
             state: .running,
@@ -81,7 +81,7 @@ struct ChainMachineTests {
         #expect(machine.compensated(0, .compensated) == [.become(.failed)])
     }
 
-    @Test("A chain that has failed does again what is not done, and what was taken back")
+    @Test("A retried chain runs the tasks that are not done or were compensated")
     func retry() {
         var machine = machine([1, 1], compensation: true)
         _ = machine.decide()
@@ -98,7 +98,7 @@ struct ChainMachineTests {
             ])
     }
 
-    @Test("A cancelled chain withdraws what waits and ends when nothing runs")
+    @Test("A cancelled chain withdraws its waiting tasks and ends when no task runs")
     func cancel() {
         var machine = machine([2])
         _ = machine.decide()
@@ -108,7 +108,7 @@ struct ChainMachineTests {
         #expect(machine.cancelled() == [])
     }
 
-    @Test("A paused chain holds what comes, and asks for it again when it goes on")
+    @Test("A paused chain holds its tasks, and requests them again when it goes on")
     func pause() {
         var machine = machine([2])
         _ = machine.decide()
@@ -134,7 +134,8 @@ struct ChainMachineTests {
         #expect(machine.resumed() == [.become(.failing), .compensation(0)])
     }
 
-    @Test("The same rows lead to the same decisions, wherever it was killed", arguments: 0..<4)
+    @Test(
+        "The same rows lead to the same decisions, wherever the chain was killed", arguments: 0..<4)
     func levelTriggered(done: Int) {
         var whole = machine([1, 1, 1, 1])
         for place in 0..<done {

@@ -6,7 +6,7 @@ import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("What notifies of chains next")
+@Suite("The next notification of a chain")
 struct ChainNotifierTests {
     private func change(_ id: Int, _ state: ChainState = .running, done: Int = 0) -> ChainChange {
         ChainChange(
@@ -27,7 +27,7 @@ struct ChainNotifierTests {
     }
 
     @Test(
-        "Of each chain the newest progress is shown, and a second lies between two",
+        "The newest progress of each chain is shown, at most one a second",
         .limit("chains.notifications"))
     func rate() {
         var notifier = started()
@@ -47,7 +47,7 @@ struct ChainNotifierTests {
     }
 
     @Test(
-        "A result waits for nothing, takes the place of progress, and is tried again in 30 s",
+        "A result is shown at once, replaces progress, and is tried again after 30 s",
         .limit("chains.centre"))
     func results() {
         var notifier = started()
@@ -102,7 +102,7 @@ struct ChainNotificationTests {
     }
 
     @Test(
-        "Progress and result have one place: progress is quiet, at most one a second, and the result is last",
+        "Progress and result share one notification: progress is silent, at most one a second, and the result is last",
         .limit("chains.notificationTexts"))
     func whole() async throws {
         let stage = try Stage()
@@ -203,7 +203,7 @@ struct ChainNotificationTests {
     }
 
     @Test(
-        "A person who wants no notifications is not asked for ever; a system that hangs is asked again"
+        "Notifications that are not authorized are not tried for ever; a system that hangs is tried again"
     )
     func refused() async throws {
         let stage = try Stage()

@@ -68,7 +68,7 @@ struct ChainRemovalTests {
         await fixture.close()
     }
 
-    @Test("Clearing removes what ended so long ago, and nothing else")
+    @Test("Clearing removes chains that ended longer ago than asked, and nothing else")
     func clear() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let chain = EngineTests.script()
@@ -92,7 +92,7 @@ struct ChainRemovalTests {
         await fixture.close()
     }
 
-    @Test("What was decided about a chain that has left since is not written")
+    @Test("A decision about a chain that has since been removed is not written")
     func left() async throws {
         let fixture = try EngineFixture()
         _ = try await fixture.open([], runs: false)
@@ -113,7 +113,7 @@ struct ChainRemovalTests {
     }
 
     @Test(
-        "What a tool asks for in the spool is done: a chain is deleted, the ended ones are cleared",
+        "A tool's commands in the spool delete a chain and clear ended ones",
         arguments: [
             ("{\"command\":\"delete\",\"chain\":\"ID\"}", true),
             ("{\"command\":\"clear\",\"chain\":\"\",\"seconds\":0}", true),
@@ -136,7 +136,7 @@ struct ChainRemovalTests {
     }
 
     @Test(
-        "A list has the states, names, definitions and ages that are asked for, in pages of at most 1,000",
+        "A list is filtered by state, name, definition and age, in pages of at most 1,000",
         .limit("chains.list"))
     func list() async throws {
         let fixture = try EngineFixture(manualTime: true)

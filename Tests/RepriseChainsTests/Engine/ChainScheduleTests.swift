@@ -7,7 +7,7 @@ import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("Chains that run again and again", .timeLimit(.minutes(1)))
+@Suite("Periodic chains", .timeLimit(.minutes(1)))
 struct ChainScheduleTests {
     private static let tidy = Chain<String>("tidy") { line in
         Work("a", Say.self) { _ in .init(line: line) }
@@ -48,7 +48,9 @@ struct ChainScheduleTests {
         return due.map { WallTime(milliseconds: $0) }
     }
 
-    @Test("Said again it is kept; another input or rule changes it, and the next time is told")
+    @Test(
+        "A schedule that is set again is kept; another input or rule changes it, and the next time is returned"
+    )
     func again() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -83,7 +85,7 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("Of the times that were missed while the app was dead, one run makes up for all")
+    @Test("One run makes up for all times that were missed while the app was dead")
     func missed() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -102,7 +104,7 @@ struct ChainScheduleTests {
     }
 
     @Test(
-        "While a run is under way no other begins: a time that comes is skipped, and counted",
+        "While a run is under way no other begins: its time is skipped, and counted",
         .limit("chains.schedules"))
     func overlap() async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -121,7 +123,7 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("A calendar that is set back stops an interval for no moment longer")
+    @Test("A calendar that is set back does not lengthen an interval")
     func intervalSetBack() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -186,7 +188,7 @@ struct ChainScheduleTests {
         """
 
     @Test(
-        "Times that cannot be corrected, as on a full disk, are once they can be",
+        "Times that cannot be corrected on a full disk are corrected once there is room",
         .limit("chains.review"))
     func fullDisk() async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -242,7 +244,7 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("A run that cannot be written waits for its next time in the zone that is then")
+    @Test("A run that cannot be written waits for its next time in the time zone of that moment")
     func zoneOfAnotherTry() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -289,7 +291,7 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("A rule of another kind counts from now, also where the clock was set forward before")
+    @Test("A rule of another kind counts from now, also after the clock was set forward")
     func otherKind() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -321,7 +323,9 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("A run that was made before another input was said does not begin, and the next has that")
+    @Test(
+        "A run with an input that was replaced before its start does not begin, and the next has the new input"
+    )
     func formerInput() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -357,7 +361,7 @@ struct ChainScheduleTests {
     }
 
     @Test(
-        "A slot that waits for a time that is due is complete once that is removed or another",
+        "A slot that waits for a due time is complete once that time is removed or replaced",
         arguments: [false, true])
     func slotAndRemoval(isChanged: Bool) async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -382,7 +386,9 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("Without its definition it is suspended, and runs once when an app has that again")
+    @Test(
+        "A schedule without its definition is suspended, and runs once when the app registers it again"
+    )
     func definitionGone() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let time = try #require(fixture.time)
@@ -426,7 +432,7 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
-    @Test("Removed, nothing begins any more, and a run under way goes on; it can be added again")
+    @Test("A removed schedule starts no run, and a run under way goes on; it can be added again")
     func removed() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let chains = try await fixture.open([Self.long])

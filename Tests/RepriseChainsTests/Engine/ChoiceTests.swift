@@ -64,7 +64,7 @@ struct ChoiceTests {
         await fixture.close()
     }
 
-    @Test("A condition without another branch may add nothing")
+    @Test("A condition that fails without another branch adds nothing")
     func nothing() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Bool>("nothing") { holds in
@@ -146,7 +146,9 @@ struct ChoiceTests {
         await fixture.close()
     }
 
-    @Test("A chain is a step of another: its tasks have names of their own, and compensate with it")
+    @Test(
+        "A chain can be a step of another: its tasks have names of their own, and compensate with it"
+    )
     func subchain() async throws {
         let fixture = try EngineFixture()
         let first = say("first", compensates: true) { _ in .init(line: "inner") }
@@ -193,7 +195,7 @@ struct ChoiceTests {
     }
 
     @Test(
-        "Eight chains may be in one another; one more fails the chain", .limit("chains.subchains"),
+        "Eight chains may be nested; one more fails the chain", .limit("chains.subchains"),
         arguments: [(8, ChainState.succeeded), (9, .failed)])
     func depth(_ depth: Int, end: ChainState) async throws {
         let fixture = try EngineFixture()
@@ -275,7 +277,7 @@ struct ChoiceTests {
     }
 
     @Test(
-        "What cannot be decided fails the chain with its reason: an error, a name that is taken, a task that is not done"
+        "A decision that fails ends the chain with its reason: an error, a name that is taken, a task that is not done"
     )
     func faults() async throws {
         let fixture = try EngineFixture()
@@ -316,7 +318,7 @@ struct ChoiceTests {
     }
 
     @Test(
-        "A name that a branch has beside another task is refused at the start; two branches may share one"
+        "A branch with the name of another task is refused at the start; two branches may share one"
     )
     func names() async throws {
         let fixture = try EngineFixture()
@@ -354,7 +356,7 @@ struct ChoiceTests {
         await fixture.close()
     }
 
-    @Test("A worker of an item that is missing parks the chain, and another version goes on")
+    @Test("A missing worker of an item suspends the chain, and a version with the worker goes on")
     func missingWorker() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("missing") { _ in

@@ -27,7 +27,9 @@ private struct Keyed: Worker {
 
 @Suite("Compensation", .timeLimit(.minutes(1)))
 struct CompensationTests {
-    @Test("An undo's first attempt is 1, after a restart as before, and the task keeps its own")
+    @Test(
+        "A compensation's first attempt is 1, also after a restart, and the task keeps its own count"
+    )
     func firstAttempt() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script(compensation: true)
@@ -51,7 +53,7 @@ struct CompensationTests {
         await fixture.close()
     }
 
-    @Test("An undo that was held for the device counts the attempts that it had, and no other")
+    @Test("A compensation that was held for the device counts its attempts, and no other")
     func heldCompensation() async throws {
         let fixture = try EngineFixture()
         let device = FakeDevice(DeviceConditions())
@@ -82,7 +84,7 @@ struct CompensationTests {
     }
 
     @Test(
-        "What is done again after it was taken back has a new key, and so has its undo; what failed keeps its own",
+        "A task that runs again after its compensation has a new key, and so has its compensation; a failed one keeps its own",
         arguments: [false, true])
     func keys(restarts: Bool) async throws {
         let fixture = try EngineFixture()
@@ -115,7 +117,7 @@ struct CompensationTests {
         await fixture.close()
     }
 
-    @Test("A journal of an earlier version of the tables goes on with what was in it")
+    @Test("A journal of an earlier version of the tables goes on with its chains")
     func migrates() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script(compensation: true)
@@ -168,7 +170,7 @@ struct CompensationTests {
         return (text(task.input), text(task.compensationInput))
     }
 
-    @Test("What a task was given stands beside what its undo is given, after a restart too")
+    @Test("The input of a task is shown beside that of its compensation, after a restart too")
     func bothInputs() async throws {
         let fixture = try EngineFixture()
         let chains = try await fixture.open([Self.hanging])
@@ -183,7 +185,9 @@ struct CompensationTests {
         await fixture.close()
     }
 
-    @Test("An undo that was under way before its input had a column of its own goes on with it")
+    @Test(
+        "A compensation that was under way before its input had a column of its own goes on with its input"
+    )
     func migratesCompensation() async throws {
         let fixture = try EngineFixture()
         let chains = try await fixture.open([Self.hanging])

@@ -43,12 +43,12 @@ struct PositionsWorker: Worker {
     }
 }
 
-@Suite("Chains at the edges", .timeLimit(.minutes(1)))
+@Suite("Edge cases of chains", .timeLimit(.minutes(1)))
 struct EdgeTests {
     private typealias Script = EngineTests.Script
 
     @Test(
-        "In a journal that is full a chain goes on: what follows from an entry has its place",
+        "In a full journal a chain goes on: entries that follow from another are accepted",
         .limit("chains.open"))
     func fullJournal() async throws {
         let fixture = try EngineFixture()
@@ -120,7 +120,7 @@ struct EdgeTests {
     }
 
     @Test(
-        "An undo that hangs is stopped at its deadline, and the chain ends and says so",
+        "A compensation that hangs is stopped at its deadline, and the chain ends with that reason",
         .limit("chains.compensation"),
         arguments: [false, true])
     func hangingCompensation(isDeaf: Bool) async throws {
@@ -167,7 +167,7 @@ struct EdgeTests {
         await fixture.close()
     }
 
-    @Test("A disk that is full at a checkpoint: the worker is told, and goes on from the last one")
+    @Test("On a full disk a checkpoint throws at the worker, which goes on from the last one")
     func fullDisk() async throws {
         let fixture = try EngineFixture()
         let checker = fixture.checker
@@ -196,7 +196,7 @@ struct EdgeTests {
     }
 
     @Test(
-        "A worker lets go of what it left when its task is cancelled, running or not, or has failed"
+        "A worker releases what it left when its task is cancelled, running or not, or has failed"
     )
     func givenUp() async throws {
         let fixture = try EngineFixture()
@@ -225,7 +225,7 @@ struct EdgeTests {
         await fixture.close()
     }
 
-    @Test("A chain that was started before anybody signed in goes on in the account where it was")
+    @Test("A chain that was started before sign-in goes on in the account at the same step")
     func signIn() async throws {
         let (before, after) = (try EngineFixture(), try EngineFixture())
         let go = Readiness("go")

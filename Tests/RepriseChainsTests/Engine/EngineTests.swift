@@ -123,7 +123,7 @@ struct EngineTests {
         await fixture.close()
     }
 
-    @Test("What is permanent is not tried again")
+    @Test("A permanent failure is not tried again")
     func permanent() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script()
@@ -135,7 +135,7 @@ struct EngineTests {
         await fixture.close()
     }
 
-    @Test("A chain that fails takes back what it did, the newest first")
+    @Test("A chain that fails compensates its done tasks, the newest first")
     func compensated() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script(compensation: true)
@@ -227,7 +227,7 @@ struct EngineTests {
         await fixture.close()
     }
 
-    @Test("What is told to a chain before anybody runs is done when somebody does")
+    @Test("Commands to a chain before the engine runs are carried out when it does")
     func startedBefore() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script()

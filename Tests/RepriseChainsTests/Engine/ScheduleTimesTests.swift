@@ -55,7 +55,7 @@ struct ScheduleTimesTests {
         #expect(times.next(at: late, in: Self.berlin) == next)
     }
 
-    @Test("A clock that is set back shows no time that has come, unless it is by more than a day")
+    @Test("A clock that is set back makes no time due again, unless it is by more than a day")
     func setBack() throws {
         let came = try at("2026-11-22T03:00")
         var times = ScheduleTimes(daily(3, 0), since: try at("2026-11-21T07:30"))
@@ -89,7 +89,7 @@ struct ScheduleTimesTests {
         #expect(times.next(at: now, in: .gmt) == next)
     }
 
-    @Test("Half past two comes once in the night with two of it, and later in the one without")
+    @Test("02:30 is due once in the night that has it twice, and later in the night without it")
     func daylightSaving() throws {
         var times = ScheduleTimes(daily(2, 30), since: try at("2027-10-30T12:00", Self.berlin))
         let once = try at("2027-10-31T00:30")
@@ -103,7 +103,8 @@ struct ScheduleTimesTests {
         #expect(spring.next(at: midnight, in: Self.berlin) == later)
     }
 
-    @Test("A device that travels east has missed what its clock skips; west it has nothing twice")
+    @Test(
+        "A device that travels east misses the times that its clock skips; west it has none twice")
     func travel() throws {
         let tokyo = try #require(TimeZone(identifier: "Asia/Tokyo"))
         var times = ScheduleTimes(daily(3, 0), since: try at("2026-11-21T12:00", Self.berlin))
@@ -119,7 +120,7 @@ struct ScheduleTimesTests {
     /// The next time is no later than a day after the last; the clock may be set back by 20 hours
     /// meanwhile, and nobody looks for 20,000 s.
     @Test(
-        "However a clock is set by up to ten hours, no night has two runs, and none comes too late",
+        "A clock set by up to ten hours gives no night two runs, and no run comes too late",
         arguments: UInt64(0)..<30)
     func anyClock(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -182,7 +183,7 @@ struct ScheduleTimesTests {
     }
 
     @Test(
-        "A rule is read as it was stored, and what is none is refused",
+        "A rule is read as it was stored, and a malformed one is refused",
         arguments: [
             ChainSchedule.every(.seconds(900)),
             .calendar(Schedule(.weekly(on: [.monday]), at: [TimeOfDay(3, 0)])),

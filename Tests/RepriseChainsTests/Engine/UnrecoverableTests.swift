@@ -26,7 +26,9 @@ struct UnrecoverableTests {
         return (later, id)
     }
 
-    @Test("Cancelled while it is unknown, a chain says so, and takes back once it is known again")
+    @Test(
+        "A chain cancelled without its definition reports that, and compensates once it is registered again"
+    )
     func cancelled() async throws {
         let fixture = try EngineFixture()
         var (chains, id) = try await suspended(fixture)
@@ -52,7 +54,8 @@ struct UnrecoverableTests {
     }
 
     @Test(
-        "Late while it is unknown, a chain stays suspended, and has failed once it has taken back")
+        "A chain past its deadline without its definition stays suspended, and fails once it has compensated"
+    )
     func late() async throws {
         let fixture = try EngineFixture(manualTime: true)
         var (chains, id) = try await suspended(fixture, deadline: .seconds(60))
@@ -69,7 +72,9 @@ struct UnrecoverableTests {
         await fixture.close()
     }
 
-    @Test("A wait that is late while its chain is unknown fails it, and nothing done is forgotten")
+    @Test(
+        "A wait past its deadline without the chain's definition fails the chain, and all done tasks are compensated"
+    )
     func lateWait() async throws {
         let fixture = try EngineFixture(manualTime: true)
         let chain = Chain<Int>("waits") { _ in
@@ -94,7 +99,9 @@ struct UnrecoverableTests {
         await fixture.close()
     }
 
-    @Test("Cancelled twice while it is unknown, a chain ends as it is, and says what stays")
+    @Test(
+        "A chain cancelled twice without its definition ends as it is, and reports the effects that stay"
+    )
     func twice() async throws {
         let fixture = try EngineFixture()
         let (chains, id) = try await suspended(fixture)
@@ -111,7 +118,7 @@ struct UnrecoverableTests {
         await fixture.close()
     }
 
-    @Test("What is unknown and has done nothing ends when it is cancelled")
+    @Test("A chain without its definition and without done tasks ends when it is cancelled")
     func nothingDone() async throws {
         let fixture = try EngineFixture()
         var chains = try await fixture.open([chain])

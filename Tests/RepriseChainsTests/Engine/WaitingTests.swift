@@ -63,7 +63,7 @@ struct WaitingTests {
         await fixture.close()
     }
 
-    @Test("An entry that came while nobody ran is found at the next start")
+    @Test("An entry that came while no engine ran is found at the next start")
     func entryBetween() async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("reply") { _ in WaitFor(forEntry: "reply") }
@@ -114,7 +114,9 @@ struct WaitingTests {
         await fixture.close()
     }
 
-    @Test("A chain waits while the device has not what it needs, and is stopped when that is lost")
+    @Test(
+        "A chain waits while the device does not meet its conditions, and is stopped when they are lost"
+    )
     func constraints() async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()

@@ -11,7 +11,7 @@ struct ChainsFullDiskTests {
     private static let place = SandboxPath("home", "small/film")
 
     @Test(
-        "copy nothing for which there is no room, and all of it once there is",
+        "do not copy a file without room, and copy all of it once there is room",
         .limit("workers.freeSpace"))
     func copy() async throws {
         try await onSmallDisk { bench, disk in
@@ -29,7 +29,9 @@ struct ChainsFullDiskTests {
         }
     }
 
-    @Test("end a download that fills the disk as an attempt, and go on where it was with room")
+    @Test(
+        "count a download that fills the disk as a failed attempt, and go on from its byte once there is room"
+    )
     func download() async throws {
         try await onSmallDisk { bench, disk in
             let bytes = content(5_000_000)

@@ -124,7 +124,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "do not go on where nothing names the content byte for byte",
+        "do not go on without a strong validator of the content",
         arguments: [
             "ETag: W/\"v1\"", "X: y", "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT",
             "ETag: W/\"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nDate: Mon, 07 Nov 1994 08:49:37 GMT",
@@ -145,7 +145,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("go on by a date that is older than the answer")
+    @Test("go on by a Last-Modified date that is older than the answer")
     func goOnByDate() async throws {
         let bench = try WorkBench()
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -165,7 +165,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "that lie are not kept",
+        "with a wrong length, range, encoding or status are not kept",
         arguments: [
             ("200", "Content-Length: 9", "short", RepriseError.Code.malformed),
             ("200", "Content-Encoding: gzip\r\nContent-Length: 2", "ab", .malformed),
@@ -189,7 +189,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("that are too large end for good, said beforehand or not, and leave nothing")
+    @Test("that are too large fail for good, with the length announced or not, and leave nothing")
     func areBounded() async throws {
         for announces in [true, false] {
             let bench = try WorkBench()
@@ -244,7 +244,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "of a checksum that is none are refused",
+        "with a malformed checksum are refused",
         arguments: ["", "abc", String(repeating: "g", count: 64)])
     func checkTheChecksum(_ digest: String) async throws {
         let bench = try WorkBench()
@@ -253,7 +253,7 @@ struct DownloadTests {
         #expect(error?.permanentCode == "badConfiguration")
     }
 
-    @Test("give up on a silent server, and keep what has come", .limit("workers.patience"))
+    @Test("give up on a silent server, and keep the received bytes", .limit("workers.patience"))
     func areTimed() async throws {
         let bench = try WorkBench()
         try await OddServer.run { request, answer in
@@ -270,7 +270,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("replace no file that they must not, and fetch nothing for it")
+    @Test("do not replace a file unless allowed, and fetch nothing in that case")
     func replaceNothing() async throws {
         let bench = try WorkBench()
         #expect(mkdir(bench.folder.appending("a").path, 0o700) == 0)

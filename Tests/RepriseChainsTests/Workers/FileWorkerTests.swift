@@ -57,7 +57,7 @@ struct FileWorkerTests {
         #expect(bench.read("to") == new)
     }
 
-    @Test("copy again what somebody else has replaced meanwhile")
+    @Test("copy again a file that another process has replaced meanwhile")
     func copyOverAnother() async throws {
         let bench = try WorkBench()
         try bench.write("from", [1, 2])
@@ -90,7 +90,7 @@ struct FileWorkerTests {
         }
     }
 
-    @Test("move nothing that is not there, and nothing that came in its place")
+    @Test("do not move a missing file, nor one that came in its place")
     func moveNothing() async throws {
         let bench = try WorkBench()
         let input = MoveFileWorker.Input(Self.from, to: Self.to, replaces: false)
@@ -111,7 +111,7 @@ struct FileWorkerTests {
         #expect(bench.read("from") == [3])
     }
 
-    @Test("tell what they have deleted from what was never there")
+    @Test("tell a file that they have deleted from one that was never there")
     func delete() async throws {
         let input = DeleteFileWorker.Input(Self.from)
         let bench = try WorkBench()

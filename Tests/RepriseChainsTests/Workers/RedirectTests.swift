@@ -32,7 +32,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "lead where RFC 3986 says",
+        "are resolved as RFC 3986 says",
         arguments: [
             ("/b", "https://a.example/b"), ("b", "https://a.example/x/b"),
             ("../b?c", "https://a.example/b?c"), ("//b.example/c", "https://b.example/c"),
@@ -43,7 +43,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "to where the first request must not go are refused",
+        "to an address that the first request must not reach are refused",
         arguments: [
             "https://127.0.0.1/", "https://169.254.169.254/latest/meta-data", "https://[::1]/",
             "//127.0.0.1/", "https://2130706433/", "file:///etc/passwd", "https://u@b.example/",
@@ -65,7 +65,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("take no secrets to another origin, and bring none back")
+    @Test("send no secrets to another origin, and none after coming back")
     func keepSecrets() async throws {
         let secrets = ["Authorization": "a", "cookie": "b", "X-Other": "c"]
         let calls = try await follow(
@@ -78,7 +78,7 @@ struct RedirectTests {
         #expect(calls.map { $0.headers["X-Token"] } == [token, token, nil, nil])
     }
 
-    @Test("of a request that changes something keep it as it is, or are refused")
+    @Test("of a POST keep it with 308, become a GET with 303, and are refused with 301 and 302")
     func keepTheMethod() async throws {
         let body = Data("b".utf8)
         let kept = try await follow(308, ["/n"], method: "POST", body: body)

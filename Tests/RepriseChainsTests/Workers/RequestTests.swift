@@ -70,7 +70,7 @@ struct RequestTests {
             of: workers)
     }
 
-    @Test("end by their status as RFC 9110 means it")
+    @Test("have the outcome of their status by RFC 9110")
     func areJudged() async throws {
         for status in [200, 201, 204] { #expect(try await meaning(status) == nil) }
         for status in [408, 425, 429, 500, 502, 503, 599] {
@@ -99,7 +99,7 @@ struct RequestTests {
     }
 
     @Test(
-        "take no more of an answer than their bound, and no more than the feature's",
+        "read no more of an answer than their limit, and than the feature's",
         .limit("workers.bodies"))
     func areBounded() async throws {
         let bench = try WorkBench()
@@ -136,7 +136,7 @@ struct RequestTests {
     }
 
     @Test(
-        "of methods that nobody has heard of are not sent", arguments: ["get", "G ET", "CONNECT"])
+        "with unknown methods are not sent", arguments: ["get", "G ET", "CONNECT"])
     func checkMethods(_ method: String) async throws {
         let bench = try WorkBench()
         let error = await bench.failure(
@@ -146,7 +146,7 @@ struct RequestTests {
     }
 
     #if os(Linux)
-        @Test("send the file that was looked at, whatever link is put in its way meanwhile")
+        @Test("send the file that was checked, although a link replaces its path meanwhile")
         func uploadOfSwapped() async throws {
             let (bench, outside, sent) = (try WorkBench(), try TemporaryFolder(), Sent())
             let folder = bench.folder.appending("a")
@@ -190,7 +190,7 @@ struct RequestTests {
         }
     }
 
-    @Test("say how far an upload is while it goes, and that it is done when the server says so")
+    @Test("report the progress of an upload, and its end when the server answers")
     func uploadProgress() async throws {
         let bench = try WorkBench()
         try bench.write("film", content(3_000_000))

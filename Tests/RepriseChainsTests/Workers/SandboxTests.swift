@@ -13,7 +13,7 @@ struct SandboxTests {
         String(repeating: "a/", count: 70) + "x", ".reprise-0123.part",
     ]
 
-    @Test("refuses what leaves it, for good", .limit("workers.path"), arguments: bad)
+    @Test("refuses a path that leaves it, for good", .limit("workers.path"), arguments: bad)
     func refusesPaths(_ path: String) async throws {
         let bench = try WorkBench()
         try bench.write("good", [1])

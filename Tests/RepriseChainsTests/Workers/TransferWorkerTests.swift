@@ -117,7 +117,7 @@ struct TransferWorkerTests {
     }
 
     @Test(
-        "of whose end nobody hears are looked at every 15 seconds", .limit("workers.transferLook"))
+        "whose end is not reported are looked at every 15 seconds", .limit("workers.transferLook"))
     func areLookedAt() async throws {
         let (bench, system, input, time) = (bench, system, input(), ManualClock())
         let workers = StandardWorkers(
@@ -174,7 +174,7 @@ struct TransferWorkerTests {
         #expect(system.state.withLock { $0.started.count } == 4)
     }
 
-    @Test("are forgotten when nothing will come of them, and what is half taken over is removed")
+    @Test("are dropped when their task is given up, and a half-copied file is removed")
     func areGivenUp() async throws {
         let (system, state) = (system, finishing())
         system.state.withLock { $0.whenStarted = { system.change($0, state) } }
@@ -187,7 +187,7 @@ struct TransferWorkerTests {
         #expect(system.state.withLock { $0.known.isEmpty })
     }
 
-    @Test("to where the app must not go are not started")
+    @Test("to an address that the app must not reach are not started")
     func areChecked() async throws {
         let error = await bench.failure(
             TransferWorker.self, .init(.download(to: Self.place), url: "http://127.0.0.1:81/"),

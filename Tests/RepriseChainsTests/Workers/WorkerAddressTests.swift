@@ -62,7 +62,7 @@ struct WorkerAddressTests {
         }
     }
 
-    @Test("of the world are asked, at an address that was looked at; another one with each attempt")
+    @Test("of public hosts are connected to at a checked address; each attempt takes another one")
     func asksTheWorld() async throws {
         let both = AddressGuard(lookUp: { _ in ["93.184.216.34", "2606:2800:220:1::1"] })
         #expect(try await Self.isAsked("https://example.org", both)?.url == "https://example.org/")
@@ -77,7 +77,7 @@ struct WorkerAddressTests {
     }
 
     @Test(
-        "of a name are all looked at: one of this machine is enough to refuse it",
+        "of a name are all checked: one of this machine is enough to refuse it",
         arguments: [["127.0.0.1"], ["93.184.216.34", "::1"], ["fe80::1"], ["nonsense"]])
     func looksAtAll(_ found: [String]) async throws {
         let addresses = AddressGuard(lookUp: { _ in found })
@@ -89,7 +89,7 @@ struct WorkerAddressTests {
     }
 
     @Test(
-        "of a name the first 64 are used; those behind them are not even looked at",
+        "of a name are used up to the first 64; those behind them are not checked",
         .limit("workers.addresses"))
     func useOfMany() async throws {
         let some = (0..<64).map { "93.184.216.\($0)" }
@@ -101,7 +101,7 @@ struct WorkerAddressTests {
     }
 
     @Test(
-        "a name server that says nothing is waited for ten seconds, and tried again",
+        "of a silent name server are waited for ten seconds, and tried again",
         .limit("workers.lookUp"))
     func lookUpHangs() async throws {
         let time = ManualClock()

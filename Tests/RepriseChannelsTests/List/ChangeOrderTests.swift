@@ -9,7 +9,7 @@ import Testing
 /// Messages, edits and deletions in every order in which they can arrive.
 @Suite("Edits and deletions in any order")
 struct ChangeOrderTests {
-    @Test("Whatever the order of arrival, the list is what the order of sequences says")
+    @Test("A list follows the order of sequences in every order of arrival")
     func anyOrder() async throws {
         let bench = try await Bench()
         for seed in 0..<150 {

@@ -29,7 +29,7 @@ struct ListTests {
         try await device.finish()
     }
 
-    @Test("A list updates itself, and who is slow gets the newest", .limit("channels.listsAhead"))
+    @Test("A list updates itself, and a slow reader gets the newest", .limit("channels.listsAhead"))
     func observe() async throws {
         let server = MemoryServer(user: try UserID("ada"))
         let device = try await MemoryDevice(server)
@@ -82,7 +82,7 @@ struct ListTests {
         try await device.finish()
     }
 
-    @Test("One's own message stays in the list before the journal knows anything of its channel")
+    @Test("A user's own message stays in the list before the journal has anything of its channel")
     func ownBeforeTheLog() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()
@@ -111,7 +111,7 @@ struct ListTests {
         try await bench.finish()
     }
 
-    @Test("The channel on screen is asked for with first, also in the middle of a catch-up of many")
+    @Test("The channel on screen is requested first, also in the middle of a catch-up of many")
     func onScreen() async throws {
         let server = MemoryServer()
         for name in ["a", "b", "general"] { try server.fill(name, with: 10) }
@@ -135,7 +135,7 @@ struct ListTests {
         try await device.finish()
     }
 
-    @Test("A thousand channels are opened by one reading and asked for in one frame")
+    @Test("A thousand channels are opened with one read and requested in one frame")
     func thousand() async throws {
         let server = MemoryServer()
         for number in 0..<1_000 { try server.fill("c\(number)", with: 10) }

@@ -32,7 +32,7 @@ struct PruningTests {
     }
 
     @Test(
-        "What is old and finished goes, coverage and ledger stay, and nothing comes again",
+        "Old finished messages are removed, coverage and ledger stay, and no message comes again",
         .limit("channels.retention"))
     func old() async throws {
         let bench = try await Bench()
@@ -71,7 +71,7 @@ struct PruningTests {
     }
 
     @Test(
-        "What a reader has yet to handle stays; what is dead goes and stays counted",
+        "Messages that a reader has yet to handle stay; dead letters are removed and stay counted",
         .limit("channels.retention"),
         arguments: [
             ReaderOptions.Order.arrival, .ordered,
@@ -101,7 +101,8 @@ struct PruningTests {
     }
 
     @Test(
-        "What was missing in a former epoch comes in the next, whatever of it was pruned meanwhile")
+        "Messages that were missing in a former epoch come in the next, although others were pruned meanwhile"
+    )
     func holeOfFormerEpoch() async throws {
         let bench = try await Bench()
         let observer = Observer()
@@ -128,7 +129,7 @@ struct PruningTests {
         try await bench.finish()
     }
 
-    @Test("Where nobody reads, what is old expires")
+    @Test("Old messages of a channel without a reader expire")
     func unread() async throws {
         let bench = try await Bench()
         try await bench.general.subscribe()

@@ -11,7 +11,7 @@ struct RecordedLabTests {
         try Recording(name: "commands.txt").check(try await Tool.commands(of: .lab))
     }
 
-    @Test("what is stored or printed by its raw value is spelt as it was")
+    @Test("raw values that are stored or printed have their recorded spelling")
     func rawValues() throws {
         try Recording(name: "raw-values.txt").check([
             Recording.line("scenario of the demo", DemoCommand.Part.self),

@@ -25,7 +25,7 @@ struct AvailabilityTests {
             rows == NoticeAvailability.table, "\(NoticeAvailability.table.joined(separator: "\n"))")
     }
 
-    @Test("who runs no code hears nothing over a socket, however it was left")
+    @Test("an app that runs no code gets nothing over a socket, whether suspended or ended")
     func suspended() {
         for state in [NoticeAvailability.AppState.suspended, .terminated, .forceQuit] {
             let without = of(state, .authorized, pushes: false, connected: true)

@@ -8,7 +8,7 @@ import RepriseWire
 import Testing
 
 /// What banners say, on the device's paths; the server's is `ServerBannerTests`.
-@Suite("What banners say", .timeLimit(.minutes(1)))
+@Suite("The text of banners", .timeLimit(.minutes(1)))
 struct BannerTests {
     private func said(_ content: NotificationContent?) -> BannerVector.Said? {
         content.map { .init(title: $0.title, subtitle: $0.subtitle, body: $0.body) }

@@ -141,7 +141,7 @@ struct NoticeBoundTests {
     }
 
     @Test(
-        "what the system said of what stands counts for 200 ms; then it is asked once more",
+        "the system's list of delivered notifications is used for 200 ms; then it is asked once more",
         .limit("notices.fresh"))
     func fresh() async throws {
         let late = Mutex<(by: Duration, push: NotificationRequest)?>(nil)
@@ -273,7 +273,7 @@ struct NoticeBoundTests {
     }
 
     @Test(
-        "what a push tells of has 15 s to come, and its notifications five more",
+        "a push waits 15 s for its message, and five more for its notifications",
         .limit("notices.wake"))
     func woken() async throws {
         let device = try await open()

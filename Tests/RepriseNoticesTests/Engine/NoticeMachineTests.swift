@@ -137,7 +137,7 @@ import Testing
         #expect(world.machine?.standing == .gone)
     }
 
-    @Test("What was tapped is not shown again by a push behind it")
+    @Test("A tapped message is not shown again by a later push")
     func touched() {
         var world = World()
         world.happens(.socket)

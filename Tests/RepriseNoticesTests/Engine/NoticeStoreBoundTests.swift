@@ -63,7 +63,7 @@ struct NoticeStoreBoundTests {
     }
 
     @Test(
-        "what was decided is removed seven days after it, once nothing of it stands",
+        "a decision is removed after seven days, once its notification is gone",
         .limit("notices.kept"))
     func kept() async throws {
         let stage = try NoticeFixture()

@@ -35,7 +35,7 @@ import Testing
         await device.close()
     }
 
-    @Test("What one catch-up after the other brings: the newest ten of a channel stand")
+    @Test("After several catch-ups the newest ten notifications of a channel are shown")
     func catchUps() async throws {
         let device = try await stage.open(system: system)
         for round in 1...3 {

@@ -179,7 +179,7 @@ struct NoticesMomentTests {
         await device.close()
     }
 
-    @Test("What stands for who was signed in before goes, and is in nobody's journal")
+    @Test("Notifications for the former user are removed, and recorded in no journal")
     func foreign() async throws {
         let device = try await stage.open(system: system)
         try stage.publish()

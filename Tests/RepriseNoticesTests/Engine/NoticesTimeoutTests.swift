@@ -50,7 +50,7 @@ struct NoticesTimeoutTests {
         await device.close()
     }
 
-    @Test("What the system has said no to is tried again, and is not called unconfirmed")
+    @Test("A notification that the system refuses is tried again, and not counted as unconfirmed")
     func fails() async throws {
         let device = try await open()
         system.refuse { _ in RepriseError(.unavailable, "Not now.") }

@@ -17,7 +17,7 @@ struct ExtensionBadgeTests {
     }
 
     @Test(
-        "whatever the order of pushes, the last figure is the same, and an older count is never over a newer"
+        "in every order of pushes the last badge is the same, and an older count never replaces a newer"
     )
     func orders() throws {
         let hints = [
@@ -37,7 +37,7 @@ struct ExtensionBadgeTests {
         }
     }
 
-    @Test("what the app has counted itself is not counted again by the server")
+    @Test("messages that the app has counted itself are not counted again by the server's figure")
     func covered() throws {
         // The app has read up to 12 a moment ago; the server did not know that when it pushed 11.
         var mirror = Pushes.mirror(read: 12, head: 12, badge: 1)

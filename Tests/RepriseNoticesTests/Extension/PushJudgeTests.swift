@@ -3,7 +3,7 @@ import RepriseNotices
 import RepriseWire
 import Testing
 
-@Suite("What an extension makes of a push")
+@Suite("An extension's decision about a push")
 struct PushJudgeTests {
     private func judged(
         _ hint: PushHint, _ mirror: NoticeMirror?, _ records: [ShownRecord] = [],
@@ -26,7 +26,7 @@ struct PushJudgeTests {
         #expect(judgement.record?.reason == "new")
     }
 
-    @Test("what was read here, what one has written, and what was shown make no sound")
+    @Test("read, own and already shown messages make no sound")
     func readMineShown() throws {
         let hint = try Pushes.hint("m5", seq: 5, badge: (9, 5))
         #expect(isSilent(judged(hint, Pushes.mirror(read: 5))))
@@ -41,7 +41,7 @@ struct PushJudgeTests {
         #expect(isSilent(judged(again, Pushes.mirror(), [record])))
     }
 
-    @Test("of a push for who was signed in before nothing is told, nor written down")
+    @Test("a push for the former user is neither shown nor recorded")
     func foreign() throws {
         var hint = try Pushes.hint("m11", seq: 11, badge: (4, 5))
         hint.to = try UserID("somebody")
@@ -54,7 +54,7 @@ struct PushJudgeTests {
         #expect(judged(hint, Pushes.mirror()).record?.reason == "new")
     }
 
-    @Test("what is muted makes no sound until the mute is over")
+    @Test("a muted message makes no sound until the mute is over")
     func muted() throws {
         let hint = try Pushes.hint("m11", seq: 11)
         var mirror = Pushes.mirror()

@@ -207,7 +207,7 @@ struct NoticesOnThePhoneTests {
     }
 
     @Test(
-        "What a push without an extension brought and the person reads at once leaves no badge",
+        "A message pushed without an extension and read at once leaves no badge",
         arguments: ["dead", "frozen"], [1, 2])
     func readAtOnce(app: String, messages: Int) async throws {
         try await NoticesPhone.play { stage in

@@ -40,7 +40,7 @@ struct SettingsLimitsTests {
     }
 
     @Test(
-        "of what other devices have set 2,000 settings are read back",
+        "at most 2,000 settings of other devices are read back",
         .limit("noticeSettings.others"))
     func readBack() async throws {
         let server = ScriptedSettingsServer()

@@ -23,7 +23,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "what is set without a network holds at once, survives a kill, and is told later; what was set over it never is"
+        "a setting made without a network holds at once, survives a kill, and is sent later; a replaced one is never sent"
     )
     func offline() async throws {
         let folder = try TemporaryFolder()
@@ -102,7 +102,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "what the server refuses holds here, is a dead letter with its reason and a remedy, and setting it anew replaces that"
+        "a setting that the server refuses holds on the device, is a dead letter with its reason and a remedy, and is replaced by a new one"
     )
     func refused() async throws {
         let server = ScriptedSettingsServer()
@@ -161,7 +161,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "what was set on another device holds here from the next connection; what waits here is not undone by it"
+        "a setting of another device holds from the next connection, and does not replace one that waits here"
     )
     func elsewhere() async throws {
         let server = ScriptedSettingsServer()

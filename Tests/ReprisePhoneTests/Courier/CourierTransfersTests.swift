@@ -53,7 +53,7 @@ struct CourierTransfersTests {
     }
 
     @Test(
-        "What time in the background was not enough for goes on in a background task, or in the next",
+        "A chain that runs out of background time goes on in a background task, or in the next",
         arguments: [false, true])
     func slot(isExpired: Bool) async throws {
         let task = "reprise.chains"

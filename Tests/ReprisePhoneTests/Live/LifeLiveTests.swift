@@ -63,7 +63,7 @@ struct LifeLiveTests {
         }
     }
 
-    @Test("what is due soon after the clock was moved happens soon after")
+    @Test("a timer that is due soon after the clock was moved fires soon after")
     func moved() async throws {
         try await ProbePhone.play(["--overruns"]) { phone in
             try await phone.launch()

@@ -99,7 +99,7 @@ struct PhoneLiveBoundTests {
     }
 
     @Test(
-        "of what an app prints the first mebibyte is kept, and it never waits for its reader",
+        "the first mebibyte of an app's output is kept, and the app never waits for its reader",
         .limit("phone.output"))
     func prints() async throws {
         try await ProbePhone.play { phone in

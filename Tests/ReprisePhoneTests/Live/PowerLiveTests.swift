@@ -38,7 +38,7 @@ struct PowerLiveTests {
         }
     }
 
-    @Test("what is left of a phone that was killed is ended when it starts again")
+    @Test("the processes of a killed phone are ended when it starts again")
     func leftovers() async throws {
         try await ProbePhone.play(["--mute"]) { phone in
             try await phone.launch()
@@ -134,7 +134,7 @@ struct PowerLiveTests {
         }
     }
 
-    @Test("a phone that loses who started it ends, and its apps with it")
+    @Test("a phone whose starter ends is ended, and its apps with it")
     func orphan() async throws {
         let folder = try TemporaryFolder()
         let owner = try ChildProcess(.sibling("PhoneProbe"), ["phone", folder.url.path])

@@ -63,7 +63,7 @@ struct PushEndpointLiveTests {
         }
     }
 
-    @Test("what APNs refuses is refused with its status and reason, and reaches no app")
+    @Test("a push that APNs would refuse is refused with its status and reason, and reaches no app")
     func refused() async throws {
         try await Self.play { phone, address in
             let good = "/3/device/" + address.token(of: "probe")

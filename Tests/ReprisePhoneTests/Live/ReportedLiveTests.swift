@@ -7,7 +7,7 @@ import Testing
 /// With real processes: what an app's adapters make of the rules that reports tell of.
 @Suite("An app under rules that reports tell of, with real processes")
 struct ReportedLiveTests {
-    @Test("what an app has removed stays removed though it is suspended at once")
+    @Test("a request that an app has removed stays removed though the app is suspended at once")
     func removal() async throws {
         let calls: [AppCall] = [.add(request("x", after: 1_000)), .removePending(["x"])]
         try await ProbePhone.play(calls: calls) { phone in

@@ -176,7 +176,7 @@ struct LifeRuleTests {
     }
 
     @Test(
-        "what cannot be an app is refused",
+        "an invalid app is refused",
         arguments: [
             PhoneAppSpec(id: "", executable: "/a"), PhoneAppSpec(id: "../a", executable: "/a"),
             PhoneAppSpec(id: ".a", executable: "/a"), PhoneAppSpec(id: "a", executable: "a"),

@@ -155,7 +155,7 @@ struct NotificationRuleTests {
     }
 
     @Test(
-        "what is due while the phone is off is shown at its start, or skipped",
+        "a notification due while the phone is off is shown at its start, or skipped",
         arguments: PhoneRules.DueWhileOff.allCases)
     func off(rule: PhoneRules.DueWhileOff) throws {
         var rules = PhoneRules()

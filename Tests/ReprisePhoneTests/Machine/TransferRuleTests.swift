@@ -99,7 +99,7 @@ struct TransferRuleTests {
     }
 
     @Test(
-        "what is too slow is tried again, with pauses that grow, and given up after seven days",
+        "a transfer that is too slow is tried again, with pauses that grow, and given up after seven days",
         .limit("phone.transferIdle", "phone.transferWaits", "phone.transferTime"),
         arguments: [1, 45, 300])
     func timeouts(first: Int) throws {

@@ -14,10 +14,10 @@ struct AccountTests {
         return account
     }
 
-    @Test("of what is right it does not complain")
+    @Test("a correct account has no complaints")
     func silent() throws { #expect(try Self.right().complaints == []) }
 
-    @Test("it finds each thing that can be wrong")
+    @Test("an account with any one fault has a complaint")
     func detects() throws {
         let stranger = Stored(seq: 9, id: try EntryID("x"))
         let wrongs: [(String, (inout Account) -> Void)] = [

@@ -7,7 +7,7 @@ struct NetworkSeedTests {
     private static let environment = ProcessInfo.processInfo.environment
 
     @Test(
-        "whatever the network does, all that was acknowledged is on every device exactly once",
+        "every acknowledged message is on every device exactly once under all network faults",
         .timeLimit(.minutes(2)), .enabled(if: environment["REPRISE_NETWORK_MINUTES"] == nil),
         arguments: [2, 4, 6])
     func seeds(_ seed: UInt64) async throws {

@@ -7,7 +7,7 @@ import RepriseTestSupport
 import RepriseWire
 import Testing
 
-@Suite("Edits and deletions of people who are not there", .timeLimit(.minutes(2)))
+@Suite("Edits and deletions while devices are away", .timeLimit(.minutes(2)))
 struct PeopleChangeTests {
     private let ada = UserID(unchecked: "ada")
     private let bob = UserID(unchecked: "bob")
@@ -33,7 +33,7 @@ struct PeopleChangeTests {
         try await becomes("all is sent", 0) { try await device.channel("room").outbox.waiting() }
     }
 
-    @Test("who was away finds messages edited and deleted, also those that were edited before")
+    @Test("a device that was away finds messages edited and deleted, also those edited before")
     func away() async throws {
         try await pair { server, phone, bobs in
             let room = try phone.channel("room")
@@ -57,7 +57,8 @@ struct PeopleChangeTests {
     }
 
     @Test(
-        "only the author may edit or delete; an owner may delete; what is refused is a dead letter")
+        "only the author may edit or delete; an owner may delete; a refused change is a dead letter"
+    )
     func notAllowed() async throws {
         try await pair { server, phone, bobs in
             let id = try await phone.channel("room").publish("1")
@@ -99,7 +100,7 @@ struct PeopleChangeTests {
     }
 
     @Test(
-        "a deletion of what the server never saw is there as a deleted message, and the late original is none"
+        "a deletion of a message that the server never got is a deleted message, and the late original is not shown"
     )
     func buried() async throws {
         try await pair { server, phone, bobs in

@@ -62,7 +62,7 @@ struct PeopleChatTests {
         }
     }
 
-    @Test("every device counts as unread what a count from outside does, at each step")
+    @Test("every device's unread count equals an independent count, at each step")
     func unread() async throws {
         try await chat { server, phone, tablet, bobs in
             func expect(ada: Int, bob: Int, _ step: String) async throws {
@@ -99,7 +99,9 @@ struct PeopleChatTests {
         }
     }
 
-    @Test("who joins a channel with a history has it, and none of it is unread on any side")
+    @Test(
+        "a user who joins a channel with a history gets it, and none of it is unread on his device or at the server"
+    )
     func joinsLater() async throws {
         try await chat { server, phone, _, _ in
             for index in 1...5 { try await phone.channel("room").publish("\(index)") }

@@ -10,7 +10,7 @@ struct PeopleMembershipTests {
     private let ada = UserID(unchecked: "ada")
     private let bob = UserID(unchecked: "bob")
 
-    @Test("a removed member gets nothing more at once, and what he publishes is a dead letter")
+    @Test("a removed member gets nothing more at once, and his publishes are dead letters")
     func removed() async throws {
         try await PeopleServer.with { server in
             try await server.make("room", history: "sinceJoin")

@@ -126,7 +126,7 @@ struct PeoplePresenceTests {
         }
     }
 
-    @Test("what was seen last outlives the server; who hides is offline, and was never seen")
+    @Test("a last-seen time survives a restart of the server; a hidden user is offline without one")
     func restartAndHiding() async throws {
         try await room { server, devices in
             let bobs = try await devices.open(bob)
@@ -156,7 +156,7 @@ struct PeoplePresenceTests {
         }
     }
 
-    @Test("nobody is shown to who is no member; who is removed is told nothing more")
+    @Test("presence is refused to a user who is not a member, and ends for one who is removed")
     func membership() async throws {
         try await room { server, devices in
             let carls = try await devices.open(carl)

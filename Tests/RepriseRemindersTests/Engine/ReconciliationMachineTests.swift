@@ -133,7 +133,8 @@ struct ReconciliationMachineTests {
         #expect(machine.isSettled && machine.number == 2)
     }
 
-    @Test("What happens during a reconciliation leads to one more, that reads these entities alone")
+    @Test(
+        "Changes during a reconciliation lead to one more, which reads the changed entities alone")
     func coalesces() {
         var (machine, actions) = started()
         for id in ["b", "c", "b"] {
@@ -178,7 +179,7 @@ struct ReconciliationMachineTests {
     }
 
     @Test(
-        "Who asks during a reconciliation that fails does not wait for its next try; a change does")
+        "A call during a reconciliation that fails does not wait for the next try; a change does")
     func askedMeanwhile() {
         var (machine, _) = started()
         #expect(machine.take(.changed(.entities(["a"])), at: moment(0)).isEmpty)
@@ -263,7 +264,7 @@ struct ReconciliationMachineTests {
     }
 
     @Test(
-        "What rings while a reconciliation makes its changes leaves a place, which the next reconciliation fills"
+        "A reminder that rings during a reconciliation leaves a place, which the next reconciliation fills"
     )
     func ringsMeanwhile() {
         var (machine, actions) = started()

@@ -39,7 +39,7 @@ struct ReminderBoundTests {
     }
 
     @Test(
-        "of what stands in the notification centre 256 entities are looked up in one reconciliation",
+        "one reconciliation looks up 256 entities of the delivered notifications",
         .limit("reminders.lookUps")
     )
     func lookUps() throws {

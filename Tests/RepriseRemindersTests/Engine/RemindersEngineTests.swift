@@ -18,7 +18,9 @@ struct RemindersEngineTests {
         requests.map(\.content.title).sorted()
     }
 
-    @Test("What the store has at the start is pending, and the journal says what and until when")
+    @Test(
+        "The store's entities are pending after the start, and the diagnostics have their number and the guaranteed time"
+    )
     func start() async throws {
         stage.store.put("a", [.daily("morning", 9, 0, title: "Walk")])
         let feature = try await stage.open()
@@ -40,7 +42,7 @@ struct RemindersEngineTests {
     }
 
     @Test(
-        "Whatever takes an entity out of use takes its requests back, by the same path",
+        "Every way to take an entity out of use removes its requests",
         arguments: ["pause", "delete", "bulk", "import", "edit"])
     func gone(how: String) async throws {
         stage.store.put("a", [.daily("x", 9, 0, title: "A")])
@@ -280,7 +282,7 @@ struct RemindersEngineTests {
         await feature.close()
     }
 
-    @Test("What has rung makes room, while the app is in the foreground")
+    @Test("A reminder that has rung makes room for the next, while the app is in the foreground")
     func rang() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
         let feature = try await stage.open()
@@ -388,7 +390,7 @@ struct RemindersEngineTests {
         await feature.close()
     }
 
-    @Test("What changes during a reconciliation leads to one more, however much it is")
+    @Test("Many changes during a reconciliation lead to one more")
     func coalesces() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])
         let feature = try await stage.open()

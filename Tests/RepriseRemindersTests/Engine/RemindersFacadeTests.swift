@@ -15,7 +15,7 @@ struct RemindersFacadeTests {
         }
     }
 
-    @Test("Who signs out leaves nothing that rings, and who signs in next has only what is theirs")
+    @Test("A sign-out removes the user's reminders, and the next user has only his own")
     func accounts() async throws {
         let stage = try RemindersFixture()
         let running = Mutex<[Task<Void, any Error>]>([])

@@ -13,7 +13,7 @@ struct RemindersOverrideTests {
 
     init() throws { stage = try RemindersFixture() }
 
-    @Test("What was past in the zone that the device came to rings if the calendar is set back")
+    @Test("A reminder that was past in a new time zone rings if the calendar is set back")
     func pastByTravel() async throws {
         stage.store.put("a", [.once("x", LocalDate(2027, 1, 15), 9, 0)])
         var feature = try await stage.open()
@@ -60,7 +60,7 @@ struct RemindersOverrideTests {
     }
 
     @Test(
-        "Who skips today hears nothing of what was snoozed until later today, but of what is snoozed then"
+        "Skipping today removes earlier snoozes until later today, but not later ones"
     )
     func skipEndsSnoozes() async throws {
         stage.store.put("a", [.daily("x", 9, 0), .daily("y", 10, 0), .daily("z", 11, 0)])
@@ -126,7 +126,7 @@ struct RemindersOverrideTests {
     }
 
     @Test(
-        "Where there is no room for a mark, skips of days that are over make some, and no others",
+        "Skips of past days are removed to make room for a new mark, and no others",
         .limit("reminders.marks"))
     func roomForMarks() async throws {
         stage.store.put("a", [.daily("y", 20, 0)])

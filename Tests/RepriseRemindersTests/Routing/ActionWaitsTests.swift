@@ -35,7 +35,7 @@ struct ActionWaitsTests {
     }
 
     @Test(
-        "What rings is right when it returns", .limit("taps.firstTap"),
+        "The pending requests are right when an action's call returns", .limit("taps.firstTap"),
         arguments: ["later", "skip"])
     func rings(button: String) async throws {
         let stage = try RemindersFixture()
@@ -68,7 +68,7 @@ struct ActionWaitsTests {
     }
 
     @Test(
-        "Where the feature never runs it is taken after ten seconds, and stays to be done",
+        "If the feature never runs, an action's call returns after ten seconds, and the action stays recorded",
         .limit("taps.effect"))
     func bounded() async throws {
         let folder = try TemporaryFolder()

@@ -215,7 +215,7 @@ struct ReminderActionsTests {
     }
 
     @Test(
-        "What it is about is judged when it is done",
+        "An action is applied by its entity's state at that time",
         arguments: [
             (.found(paused), .applied, "logged", "paused"),
             (.replaced(by: goal), .applied, "logged", "superseded"),
@@ -248,7 +248,7 @@ struct ReminderActionsTests {
         await feature.journal.close()
     }
 
-    @Test("What the store can never do is a dead letter at once")
+    @Test("An action that the store refuses for good is a dead letter at once")
     func permanent() async throws {
         let store = ScriptedStore(Self.goal)
         store.applies { _ in throw DispatchFailure.permanent("No such answer.") }

@@ -98,7 +98,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("What the app declines ends with its reason")
+    @Test("A route that the app declines ends with the app's reason")
     func declined() async throws {
         let feature = try await RoutingFixture(in: folder, ScriptedStore())
         let id = try await feature.reminders.open(url: "goals://goal/nobody")
@@ -144,7 +144,7 @@ struct ReminderRoutesTests {
     }
 
     @Test(
-        "What cannot be read is recorded, and handed to the app as malformed",
+        "An unreadable payload is recorded, and passed to the app as malformed",
         arguments: [
             ("no JSON", .notJSON), (#"{"aps":{}}"#, .noRoute),
             (#"{"goalId":7}"#, .invalid(field: "goalId")),
@@ -199,7 +199,7 @@ struct ReminderRoutesTests {
         await feature.journal.close()
     }
 
-    @Test("What nobody waits for is resolved when a loop asks for it, not before")
+    @Test("A route is resolved when a loop asks for it, not before")
     func late() async throws {
         let store = ScriptedStore(Self.goal)
         let feature = try await RoutingFixture(in: folder, store)

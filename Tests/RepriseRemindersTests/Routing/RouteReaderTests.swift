@@ -9,7 +9,7 @@ struct RouteReaderTests {
         RouteReading(sort: "goal", readers: readers).read(info: Array(payload.utf8))
     }
 
-    @Test("What is written is read again, with every member and with none")
+    @Test("A payload is read as it was written, with every member and with none")
     func roundTrip() {
         let whole = ReminderInfo(
             route: Route(
@@ -47,7 +47,7 @@ struct RouteReaderTests {
     private static let long = String(repeating: "x", count: 129)
 
     @Test(
-        "What is wrong with a payload is named", .limit("taps.route"),
+        "A malformed payload has an error that names what is wrong", .limit("taps.route"),
         arguments: [
             ("", .notJSON), ("nonsense", .notJSON), ("[]", .notJSON), ("{\"a\":", .notJSON),
             ("{} {}", .notJSON), ("{}", .noRoute), (#"{"aps":{"alert":"news"}}"#, .noRoute),
@@ -158,7 +158,7 @@ struct RouteReaderTests {
             RouteReading(sort: "goal").read(RouteArrival(link: link)) == .malformed(malformation))
     }
 
-    @Test("What came in is in the journal as it came, whatever it is", .limit("taps.reply"))
+    @Test("A payload is in the journal as it came, even if malformed", .limit("taps.reply"))
     func arrivals() throws {
         let infos = [
             #"{"a":[1,"é\u0000"]}"#, "no JSON", "[1]", String(repeating: "x", count: 5_000),

@@ -51,7 +51,7 @@ struct RouteResolverTests {
     }
 
     @Test(
-        "What belongs to another user is not looked at, whether the route or the store says so",
+        "Another user's entity is not resolved, whether the route or the store names the user",
         arguments: [
             (nil, nil, nil, true), ("anna", nil, nil, true), (nil, "anna", nil, true),
             ("anna", "anna", "anna", true), ("anna", "anna", nil, true), ("bert", nil, nil, true),
@@ -103,7 +103,7 @@ struct RouteResolverTests {
         #expect(store.finds == 7)
     }
 
-    @Test("What has taken an entity's place is looked up again, too, if it changes meanwhile")
+    @Test("An entity's successor is looked up again if it changes meanwhile")
     func successorChanges() async throws {
         let resolver = RouteResolver(Reminders.Configuration())
         let store = ScriptedStore(Self.goal)

@@ -121,7 +121,7 @@ struct AccessControlTests {
     }
 
     @Test(
-        "what comes in one packet with the hello waits for the token, and is then done in order",
+        "frames in one packet with the hello wait until the token is checked, and are then handled in order",
         .limit("access.verifying"))
     func together() async throws {
         try await withServer { server in

@@ -19,7 +19,7 @@ struct BrowserRulesTests {
         }
     }
 
-    @Test("the server's own pages may, by every spelling of its origin, and no other")
+    @Test("the server's own pages are let in by every spelling of its origin, other pages are not")
     func own() throws {
         let rules = try BrowserRules(origins: [], asksNobody: false)
         for (origin, host) in [
@@ -47,7 +47,7 @@ struct BrowserRulesTests {
         #expect(!Self.may(rules, ["http://a.example", "http://a.example"], host: "a.example"))
     }
 
-    @Test("pages that were named may, and what is only read is not asked about")
+    @Test("pages of a configured origin may change things; requests that only read are not checked")
     func named() throws {
         let rules = try BrowserRules(
             origins: ["https://app.example.org", "http://localhost:5173"], asksNobody: false)
@@ -61,7 +61,7 @@ struct BrowserRulesTests {
                 mustBeOurs: false) == nil)
     }
 
-    @Test("a name that was made to point here is not ours, where nobody is asked who he is")
+    @Test("an open server accepts no page by a host name that was made to point at it")
     func rebinding() throws {
         let rules = try BrowserRules(origins: ["https://app.example.org"], asksNobody: true)
         let foreign = [
@@ -80,7 +80,7 @@ struct BrowserRulesTests {
     }
 
     @Test(
-        "what is no origin is refused at the start",
+        "a configured text that is not an origin is refused at the start",
         arguments: ["*", "example.org", "https://", "https://a/b", "https://a b", "ws://a", ""])
     func configuration(text: String) {
         #expect(throws: RepriseError.self) {
@@ -88,7 +88,7 @@ struct BrowserRulesTests {
         }
     }
 
-    @Test("only names that no resolver is asked about mean this machine")
+    @Test("only names that need no DNS look-up count as this machine")
     func loopback() {
         for name in ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1", "[::1]"] {
             #expect(LoopbackName.isOne(name), "\(name)")

@@ -47,7 +47,7 @@ struct KeySetFetchTests {
         Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
-    @Test("brings what is there, to the byte")
+    @Test("returns the body byte for byte")
     func brings() async throws {
         try await Self.with { url in
             let found = try await url("/good").fetch()
@@ -56,7 +56,7 @@ struct KeySetFetchTests {
     }
 
     @Test(
-        "takes nothing from where it was sent to, nothing too large and nothing that failed",
+        "follows no redirect, and refuses a body that is too large and a status that is no success",
         arguments: ["/moved", "/failed", "/large", "/nowhere"])
     func refuses(_ path: String) async throws {
         try await Self.with { url in
@@ -75,7 +75,7 @@ struct KeySetFetchTests {
         }
     }
 
-    @Test("says at once that nobody is there")
+    @Test("reports at once that no server answers")
     func isRefused() async throws {
         let start = ContinuousClock.now
         await #expect(throws: (any Error).self) {

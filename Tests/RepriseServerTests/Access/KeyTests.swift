@@ -72,7 +72,7 @@ struct KeyTests {
         #expect(keys.keys.map(\.name) == ["curve"])
     }
 
-    @Test("a secret in a published set is no secret, and does not count")
+    @Test("a symmetric key in a key set from a URL is ignored")
     func published() async throws {
         let oct = #"{"kty":"oct","kid":"secret","k":"\#(TokenForge.base64URL(TokenForge.secret))"}"#
         let error = await failure { try await KeySet.read(Self.set(oct), isPublished: true) }
@@ -80,7 +80,7 @@ struct KeyTests {
     }
 
     @Test(
-        "what is no key is refused, and said without its text",
+        "a text that is not a key is refused, and the error does not contain it",
         .limit("access.keySet", "access.keyName", "access.secret"),
         arguments: [
             "", "hunter2", "c2hvcnQ=", "{}", #"{"keys":[]}"#, #"{"keys":7}"#, #"{"keys":[7]}"#,
@@ -107,7 +107,7 @@ struct KeyTests {
         #expect(await failure { try await KeySet.read(Self.set(twice)) } != nil)
     }
 
-    @Test("a key file that is read again counts at once; a broken one changes nothing")
+    @Test("a key file that is read again is used at once; a broken one changes nothing")
     func reload() async throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("keys").path
@@ -242,7 +242,7 @@ struct RemoteKeyTests {
         #expect(publisher.fetches == 2)
     }
 
-    @Test("names that nobody knows cannot make it ask more often")
+    @Test("tokens with unknown key names do not cause more fetches")
     func flood() async throws {
         #expect(await code(try forge.token()) == nil)
         forge.time.advance(by: .seconds(30))
@@ -299,7 +299,7 @@ struct RemoteKeyTests {
     }
 
     @Test(
-        "without any keys it says that it cannot tell, and asks again after 5 s",
+        "without any keys a token is answered with unavailable, and the keys are fetched again after 5 s",
         .limit("access.fetch"))
     func none() async throws {
         publisher.fail()

@@ -28,7 +28,8 @@ struct SessionMachineTests {
         return machine
     }
 
-    @Test("nothing is accepted before it is known who comes, and nothing is read meanwhile")
+    @Test(
+        "frames before the token is checked are not accepted, and the socket is not read meanwhile")
     func waits() throws {
         var machine = ServerConnectionMachine(now: .zero, asksWho: true)
         #expect(machine.principal == .nobody)
@@ -47,7 +48,7 @@ struct SessionMachineTests {
         #expect(machine.principal == ada)
     }
 
-    @Test("where access is open nobody is asked, and a token is no reason to")
+    @Test("an open server checks no token, even if one is sent")
     func open() throws {
         var machine = ServerConnectionMachine(now: .zero)
         let device = EntryID.random()
@@ -59,7 +60,7 @@ struct SessionMachineTests {
     }
 
     @Test(
-        "a refused token ends it, by a code that says what to do",
+        "a refused token ends the session with a close code that says what to do",
         arguments: [
             (RepriseError.Code.unauthorized, CloseCode.unauthorized),
             (.tokenExpired, .tokenExpired), (.unavailable, .unavailable),
@@ -109,7 +110,7 @@ struct SessionMachineTests {
         #expect(machine.principal == ada)
     }
 
-    @Test("the end of the token is the end of the connection, and not a moment earlier")
+    @Test("the connection ends when its token expires, and not earlier")
     func expired() throws {
         var machine = try known()
         machine.frameSent(now: .seconds(99))
@@ -133,7 +134,7 @@ struct SessionMachineTests {
                 == .authenticated)
     }
 
-    @Test("an answer that comes after the end is not heard")
+    @Test("an answer that comes after the end of the session is ignored")
     func late() throws {
         var machine = ServerConnectionMachine(now: .zero, asksWho: true)
         _ = machine.frameReceived(ServerConnectionMachineTests.hello, now: .zero)

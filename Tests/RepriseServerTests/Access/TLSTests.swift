@@ -67,7 +67,7 @@ struct TLSTests {
     }
 
     @Test(
-        "a certificate that is not one to trust is refused, and the error says what is wrong with it"
+        "an untrusted certificate is refused, and the error says what is wrong with it"
     )
     func untrusted() async throws {
         let other = try TestAuthority()
@@ -94,7 +94,9 @@ struct TLSTests {
         }
     }
 
-    @Test("a transport believes whom a dialer believes, and says what is wrong")
+    @Test(
+        "an HTTP transport trusts the same certificates as the dialer, and its errors say what is wrong"
+    )
     func fetches() async throws {
         let files = try authority.certify()
         let other = try TestAuthority()
@@ -128,7 +130,7 @@ struct TLSTests {
     }
 
     @Test(
-        "who speaks no TLS to a server that does, or the other way round, learns so or is left without an answer"
+        "a client without TLS at a server with TLS, and the reverse, get an error"
     )
     func mismatch() async throws {
         let files = try authority.certify()
@@ -216,7 +218,9 @@ struct TLSTests {
         }
     }
 
-    @Test("a connection that never shakes hands is closed in time", .limit("access.tls"))
+    @Test(
+        "a connection that never completes the TLS handshake is closed in time",
+        .limit("access.tls"))
     func silentHandshake() async throws {
         let files = try authority.certify()
         try await GuardedServer.with({

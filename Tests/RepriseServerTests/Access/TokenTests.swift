@@ -37,7 +37,7 @@ struct TokenTests {
         return await failure { try await forge.authenticator().principal(of: token) }
     }
 
-    @Test("a token of either algorithm says who comes, whether as admin, and until when")
+    @Test("a token of either algorithm gives the user, the admin right and the expiry")
     func good() async throws {
         let authenticator = forge.authenticator()
         for key in [forge.secretKey, forge.curveKey] {
@@ -56,13 +56,13 @@ struct TokenTests {
                 .isAdmin)
     }
 
-    @Test("no token at all is asked for one")
+    @Test("a connection without a token is asked for one")
     func missing() async {
         let error = await failure { try await forge.authenticator().principal(of: nil) }
         #expect(error?.code == .unauthorized)
     }
 
-    @Test("a token that nobody signed is refused, however it spells none")
+    @Test("an unsigned token is refused in every spelling of the algorithm none")
     func none() async throws {
         for name in ["none", "None", "NONE", "nOnE", ""] {
             for header in [#"{"alg":"\#(name)"}"#, #"{"alg":"\#(name)","kid":"secret"}"#] {
@@ -81,7 +81,7 @@ struct TokenTests {
         }
     }
 
-    @Test("the public half of an ES256 key is no secret for HS256, in whatever form it is taken")
+    @Test("the public half of an ES256 key is not accepted as an HS256 secret in any form")
     func confusion() async throws {
         let pem = forge.curve.publicKey.pemRepresentation
         let parameters = try #require(forge.curve.parameters)
@@ -147,7 +147,7 @@ struct TokenTests {
     }
 
     @Test(
-        "a header that asks for more than we know is refused",
+        "a header with unknown extensions, wrong types or repeated keys is refused",
         arguments: [
             #"{"alg":"ES256","kid":"curve","crit":["exp"],"exp":1}"#,
             #"{"alg":"ES256","kid":"curve","crit":[]}"#,
@@ -168,7 +168,7 @@ struct TokenTests {
         #expect(try await answer(header: header, json())?.code == .unauthorized)
     }
 
-    @Test("a key that a token brings along is not looked at")
+    @Test("a key in a token's header is not used")
     func ownKeys() async throws {
         let mine = ES256PrivateKey()
         let parameters = try #require(mine.parameters)
@@ -228,7 +228,7 @@ struct TokenTests {
         #expect(throws: RepriseError.self) { try AccessToken("a.\(large).a") }
     }
 
-    @Test("a spelling of the signature that means the same is another text, and refused")
+    @Test("a signature in a non-canonical encoding is refused")
     func canonical() async throws {
         let token = try forge.token()
         let last = try #require(token.secret.last)
@@ -241,7 +241,7 @@ struct TokenTests {
             await failure { try await authenticator.principal(of: other) }?.code == .unauthorized)
     }
 
-    @Test("every flipped bit of a token makes it worthless")
+    @Test("a token with any one bit flipped is refused")
     func flipped() async throws {
         let good = Array(try forge.token().secret.utf8)
         let authenticator = forge.authenticator()
@@ -296,7 +296,7 @@ struct TokenTests {
         #expect(late?.description.contains("364 days") == true)
     }
 
-    @Test("no error says the token or a part of it")
+    @Test("no error contains the token or a part of it")
     func silence() async throws {
         let token = try forge.token { $0.audiences = ["other"] }
         let error = await failure { try await forge.authenticator().principal(of: token) }

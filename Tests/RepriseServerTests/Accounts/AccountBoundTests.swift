@@ -11,7 +11,7 @@ import Testing
 @Suite("Bounds of the accounts", .timeLimit(.minutes(1)))
 struct AccountBoundTests {
     @Test(
-        "a channel of 100,000 members takes no more, and those who are there can still be changed",
+        "a channel of 100,000 members takes no more, and existing members can still be changed",
         .limit("accounts.members"))
     func members() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
@@ -68,7 +68,7 @@ struct AccountBoundTests {
     }
 
     @Test(
-        "the channels of one maker have a million members together, whoever adds them; who joins by himself, or an admin adds, comes in",
+        "the channels that one user made have at most a million members in all; a user who joins by himself, or whom an admin adds, is not refused",
         .limit("accounts.channelsMade")
     )
     func membersMade() async throws {

@@ -30,7 +30,7 @@ struct AccountCommandTests {
     }
 
     @Test(
-        "an owner who was removed a moment before changes no members and no settings any more",
+        "an owner who was removed a moment before can no longer change members or settings",
         arguments: AccountsPlace.all)
     func removedOwner(place: AccountsPlace) async throws {
         let test = try await made(at: place)
@@ -115,7 +115,7 @@ struct AccountCommandTests {
     }
 
     @Test(
-        "who reads a channel may join it, not as an owner, and may leave it; nobody else's membership is theirs to change",
+        "a reader of a channel may join it as a member, not as an owner, and may leave it, and cannot change another user's membership",
         arguments: AccountsPlace.all)
     func oneself(place: AccountsPlace) async throws {
         let test = try await made(ChannelSettings(), at: place)

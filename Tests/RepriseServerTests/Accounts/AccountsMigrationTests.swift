@@ -78,7 +78,7 @@ struct AccountsMigrationTests {
         INSERT INTO forms VALUES ('acme', 1, 'v1', 'tag', 1, x'7b7d');
         """
 
-    @Test("keep people, devices, positions and forms, and are pushed from then on")
+    @Test("keep users, devices, positions and forms, and get pushes from then on")
     func migrates() async throws {
         let push = try PushUnderTest()
         for number in 1...6 { try await push.publish("old-\(number)") }

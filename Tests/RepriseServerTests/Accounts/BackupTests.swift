@@ -63,7 +63,7 @@ struct BackupTests {
         for folder in [data, copy, restored] { folder.remove() }
     }
 
-    @Test("positions and joinings beyond the copied log are cut back to it")
+    @Test("read positions and join positions beyond the copied log are lowered to its head")
     func cutBack() async throws {
         let (data, copy) = (try TemporaryFolder(), try TemporaryFolder())
         let log = try SQLiteMessageLog.open(at: data.path)
@@ -128,7 +128,9 @@ struct BackupTests {
         for folder in [data, copy] { folder.remove() }
     }
 
-    @Test("nothing is overwritten, nothing half is left, and a folder without a log is no backup")
+    @Test(
+        "a backup overwrites nothing and leaves no partial copy, and a folder without a log is not a backup"
+    )
     func refusals() async throws {
         let (data, copy, empty) = (
             try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()
@@ -158,7 +160,7 @@ struct BackupTests {
         for folder in [data, copy, empty] { folder.remove() }
     }
 
-    @Test("what a restore left that was killed is taken away by the next, and nothing else is")
+    @Test("the next restore removes the files of a killed restore, and nothing else")
     func killed() async throws {
         let (data, copy) = (try TemporaryFolder(), try TemporaryFolder())
         defer { for folder in [data, copy] { folder.remove() } }
@@ -222,7 +224,9 @@ struct BackupTests {
         for folder in [data, copy] { folder.remove() }
     }
 
-    @Test("two restores of one backup have two epochs, and none is the backup's or the original's")
+    @Test(
+        "two restores of one backup have two epochs, neither of them the backup's or the original's"
+    )
     func epochs() async throws {
         let folders = try (0..<4).map { _ in try TemporaryFolder() }
         let log = try SQLiteMessageLog.open(at: folders[0].path)

@@ -77,7 +77,9 @@ struct DirectoryTests {
         }
     }
 
-    @Test("A member is told what he joins, how it changes, and its end; others of its members")
+    @Test(
+        "A member's directory tells him of channels that he joins, their changes and their end; the other members are told of his joining"
+    )
     func told() async throws {
         let scene = try Scene()
         try await scene.make("team", title: "Team", by: "ada")
@@ -112,7 +114,7 @@ struct DirectoryTests {
     }
 
     @Test(
-        "What follows quickly is told as one; a name in a channel with many members is not told",
+        "Changes in quick succession become one entry; names are left out in a channel with many members",
         .limit("accounts.named"))
     func joined() async throws {
         let scene = try Scene()
@@ -134,7 +136,7 @@ struct DirectoryTests {
     }
 
     @Test(
-        "Where there are more members a title is told to all of them, once a minute",
+        "In a channel with many members a new title reaches all of them, once a minute",
         .limit("accounts.telling"))
     func many() async throws {
         let clock = ManualClock()
@@ -233,7 +235,9 @@ struct DirectoryTests {
         await scene.close()
     }
 
-    @Test("It is its user's to read, and nobody's to write, to own or to make")
+    @Test(
+        "A directory can be read by its user alone, and nobody can write to it, own it or create it"
+    )
     func rights() async throws {
         let scene = try Scene()
         let directory = ChannelName.directory(of: try UserID("ada"))
@@ -256,7 +260,9 @@ struct DirectoryTests {
         await scene.close()
     }
 
-    @Test("Killed between the log and the accounts, an entry is told once; its id is no guess")
+    @Test(
+        "After a kill between the writes to log and accounts an entry is stored once, and its id cannot be guessed"
+    )
     func killed() async throws {
         let scene = try Scene()
         try await scene.make("team", by: "ada")
@@ -285,7 +291,9 @@ struct DirectoryTests {
         await other.close()
     }
 
-    @Test("Accounts of a former version are told whole, once; so are restored ones")
+    @Test(
+        "The directories of accounts of an earlier version, and of restored ones, are written in full, once"
+    )
     func former() async throws {
         let scene = try Scene()
         for name in ["a", "b"] { try await scene.make(name, by: "ada") }
@@ -321,7 +329,7 @@ struct DirectoryTests {
     }
 
     @Test(
-        "Where most entries are replaced it is told anew, and what was before is gone, not lost",
+        "A directory with mostly replaced entries is written anew, and its former entries are gone, not lost",
         .limit("accounts.directory"))
     func compacted() async throws {
         let scene = try Scene()
@@ -346,7 +354,7 @@ struct DirectoryTests {
         await scene.close()
     }
 
-    @Test("Retention does not shorten it")
+    @Test("Retention does not shorten a directory")
     func retention() async throws {
         let scene = try Scene()
         for number in 0..<5 {

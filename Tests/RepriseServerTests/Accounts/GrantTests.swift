@@ -63,7 +63,7 @@ struct GrantTests {
     ]
 
     @Test(
-        "follow who asks, the channel's visibility and its history",
+        "follow the asking user, the channel's visibility and its history",
         arguments: AccountsPlace.all, [false, true])
     func table(place: AccountsPlace, implicit: Bool) async throws {
         let test = try await AccountsUnderTest(place, implicitChannels: implicit)

@@ -10,7 +10,7 @@ import Testing
 @Suite("Accounts killed with SIGKILL")
 struct KilledAccountsTests {
     @Test(
-        "have every position that was said to be stored, and none that nobody moved",
+        "have every acknowledged position, and none that was not sent",
         .timeLimit(.minutes(2)))
     func kills() async throws {
         var random = SeededGenerator()

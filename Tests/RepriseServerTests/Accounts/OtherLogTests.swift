@@ -28,7 +28,9 @@ struct OtherLogTests {
         try await running
     }
 
-    @Test("a server refuses to start with them, and with --restored takes the log as theirs")
+    @Test(
+        "a server refuses to start with the accounts of another log, and accepts them with --restored"
+    )
     func refuses() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -47,7 +49,7 @@ struct OtherLogTests {
         try await start(folder)
     }
 
-    @Test("a backup that is restored knows its log")
+    @Test("a restored backup starts with its log")
     func restored() async throws {
         let (folder, backup, place) = (
             try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder()

@@ -70,7 +70,7 @@ struct PositionTests {
     }
 
     @Test(
-        "list one's own first, even at 0, the others by name, and of a private channel members alone",
+        "list the asking user first, even at 0, the others by name, and in a private channel members only",
         arguments: AccountsPlace.all)
     func listed(place: AccountsPlace) async throws {
         let test = try await AccountsUnderTest(place, implicitChannels: true)
@@ -96,7 +96,7 @@ struct PositionTests {
     }
 
     @Test(
-        "that come together are committed together, and all of them are stored",
+        "that arrive together are committed together, and all of them are stored",
         .limit("accounts.transaction"), arguments: AccountsPlace.all)
     func grouped(place: AccountsPlace) async throws {
         let test = try await AccountsUnderTest(place, implicitChannels: true)
@@ -121,7 +121,7 @@ struct PositionTests {
         await test.remove()
     }
 
-    @Test("of a commit that failed are unknown to those who asked, and not ahead of the disk")
+    @Test("of a failed commit get an error, and memory does not run ahead of the disk")
     func failedCommit() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         _ = try await test.accounts.move(move(ada, read: 1))

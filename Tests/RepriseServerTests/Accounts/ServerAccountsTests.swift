@@ -152,7 +152,7 @@ struct ServerAccountsTests {
     }
 
     @Test(
-        "give a channel that nobody made a record with its first member, where such channels are public",
+        "give an implicit channel a record with its first member, where implicit channels are public",
         arguments: AccountsPlace.all)
     func implicit(place: AccountsPlace) async throws {
         let test = try await AccountsUnderTest(place, implicitChannels: true)
@@ -166,7 +166,7 @@ struct ServerAccountsTests {
     }
 
     @Test(
-        "say after each durable change of access whose it is, and say nothing of others",
+        "report each durable change of access with its user, and nothing else",
         arguments: AccountsPlace.all)
     func accessChanged(place: AccountsPlace) async throws {
         typealias Change = AccountsUnderTest.Change
@@ -194,7 +194,7 @@ struct ServerAccountsTests {
         await test.remove()
     }
 
-    @Test("know what another program's file is, and what a newer version's")
+    @Test("refuse the file of another program and of a newer version with different errors")
     func foreign() async throws {
         let test = try await AccountsUnderTest()
         let accounts = test.accounts

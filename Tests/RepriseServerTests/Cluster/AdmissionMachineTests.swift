@@ -38,7 +38,7 @@ struct AdmissionMachineTests {
         }
     }
 
-    @Test("An entry counts once, in its turn")
+    @Test("An entry is admitted once, in the order of its session")
     func numbers() throws {
         var journal = Journal()
         let session = try journal.open()
@@ -70,7 +70,7 @@ struct AdmissionMachineTests {
         #expect(try journal.admit(session: session, n: 5, base: 10_000) == .ignored(.stale))
     }
 
-    @Test("An entry of another past stops the gateway, until it has looked who is wrong")
+    @Test("An entry with a different history stops the gateway until the histories are compared")
     func otherPast() throws {
         var journal = Journal()
         let session = try journal.open()
@@ -89,7 +89,7 @@ struct AdmissionMachineTests {
         #expect(try journal.admit(session: session, n: 1) == .accepted)
     }
 
-    @Test("What is applied already is compared with what comes again")
+    @Test("An entry that comes again is compared with the applied one")
     func order() throws {
         var journal = Journal()
         _ = try journal.open()
@@ -105,7 +105,7 @@ struct AdmissionMachineTests {
         #expect(journal.machine.order(of: other) == .ahead)
     }
 
-    @Test("What somebody else has published is ignored, and moves no time")
+    @Test("A message that no gateway wrote is ignored, and does not advance the time")
     func noEntry() throws {
         var machine = AdmissionMachine()
         let whole = ClusterEntryTests.entry([.nop]).bytes
@@ -132,7 +132,7 @@ struct AdmissionMachineTests {
         return bytes
     }
 
-    @Test("A session that a later version opens holds the gateway up, and leaves it where it was")
+    @Test("A session that a later version opens stops the gateway at the position before it")
     func unreadable() throws {
         var machine = AdmissionMachine()
         let opening = ClusterEntry(
@@ -154,7 +154,7 @@ struct AdmissionMachineTests {
     enum Unknown: CaseIterable { case command, format, rules }
 
     @Test(
-        "What a later version wrote holds the gateway up only where it would count: not as a damaged copy",
+        "An entry of a later version stops the gateway only if it would be admitted, not as a stale or damaged copy",
         arguments: Unknown.allCases)
     func unknownCommand(_ unknown: Unknown) throws {
         var journal = Journal()

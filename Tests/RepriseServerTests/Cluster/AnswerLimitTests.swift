@@ -8,7 +8,7 @@ import Testing
 @Suite("The time for an answer of a cluster", .timeLimit(.minutes(1)))
 struct AnswerLimitTests {
     @Test(
-        "A publisher's 15 s begin when his message is taken, not when those before it are answered",
+        "A publisher's 15 s begin when his message is accepted, not when earlier ones are answered",
         .limit("cluster.answer"))
     func begins() async throws {
         #expect(ClusterLimits.answerWithin == .seconds(15))

@@ -11,7 +11,7 @@ struct ArrivedEntriesTests {
             bytes: [UInt8](repeating: 0, count: bytes))
     }
 
-    @Test("All that wait come at once, in order, and then the end")
+    @Test("All waiting entries are returned at once, in order, and then the end")
     func together() async {
         let arrived = ArrivedEntries()
         for sequence in 1...3 { arrived.put(Self.entry(Int64(sequence))) }
@@ -22,7 +22,9 @@ struct ArrivedEntriesTests {
         #expect(await arrived.next() == nil)
     }
 
-    @Test("Beyond 8 MiB what comes is dropped; afterwards there is room", .limit("cluster.arrived"))
+    @Test(
+        "Entries beyond 8 MiB are dropped; afterwards there is room again",
+        .limit("cluster.arrived"))
     func bound() async {
         let arrived = ArrivedEntries()
         for sequence in 1...9 { arrived.put(Self.entry(Int64(sequence), bytes: 1 << 20)) }

@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseServer
 import Testing
 
-@Suite("Whether a base may count")
+@Suite("Agreement on a base")
 struct BaseAgreementTests {
     private static let mine = ViewHash(mark: 9, hash: [1])
     private static let other = ViewHash(mark: 9, hash: [2])
@@ -15,7 +15,9 @@ struct BaseAgreementTests {
         return agreement
     }
 
-    @Test("it does once another gateway had the same, or none has said anything in time")
+    @Test(
+        "a base is accepted once another gateway reports the same hash, or no gateway reports one in time"
+    )
     func agrees() throws {
         var agreement = Self.agreement()
         let (alone, late) = (
@@ -29,7 +31,7 @@ struct BaseAgreementTests {
         #expect(together)
     }
 
-    @Test("it never does while a view differs")
+    @Test("a base is not accepted while another gateway's hash differs")
     func differs() {
         var agreement = Self.agreement()
         agreement.heard(Self.mine, from: 2, isOwn: false)
@@ -44,7 +46,7 @@ struct BaseAgreementTests {
         #expect(found.comparison?.all == 3)
     }
 
-    @Test("what was said of another mark does not count")
+    @Test("a hash of another mark does not count")
     func older() throws {
         var agreement = Self.agreement()
         agreement.heard(Self.other, from: 2, isOwn: false)
@@ -58,7 +60,7 @@ struct BaseAgreementTests {
         #expect(agreement.comparison?.all == 1)
     }
 
-    @Test("a gateway that has written since the mark and says nothing is there: nobody is alone")
+    @Test("a gateway that has written since the mark and reports no hash counts as present")
     func silent() throws {
         var agreement = BaseAgreement()
         agreement.wrote(2, at: 8)
@@ -87,7 +89,7 @@ struct BaseAgreementTests {
         #expect(later)
     }
 
-    @Test("writes before this view is hashed count too")
+    @Test("writes before this gateway has hashed its view count too")
     func early() {
         var agreement = BaseAgreement()
         agreement.wrote(2, at: 10)
@@ -96,7 +98,7 @@ struct BaseAgreementTests {
         #expect(throws: RepriseError.self) { _ = try found.allows(Self.mine, isLate: true) }
     }
 
-    @Test("a gateway owes its hash from a mark on until that of the newest mark is back")
+    @Test("a gateway owes its hash from a mark until the hash of the newest mark is applied")
     func owes() {
         var agreement = BaseAgreement()
         #expect(agreement.owing(now: .seconds(9)) == .zero)

@@ -100,7 +100,7 @@ struct BaseTests {
     }
 
     @Test(
-        "What is before it goes; a new gateway and one that was away are made from it",
+        "Entries before a base are removed; a new gateway and one that was away start from the base",
         .limit("cluster.bases"))
     func stands() async throws {
         let (folder, journal, shared) = try Self.fixture(
@@ -144,7 +144,7 @@ struct BaseTests {
         await second.stop()
     }
 
-    @Test("A gateway that is alone goes on after a while; the former entries are gone")
+    @Test("A single gateway makes a base after a wait, and the entries before it are removed")
     func alone() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 2, readers: 1)
         defer { folder.remove() }
@@ -165,7 +165,9 @@ struct BaseTests {
         await one.stop()
     }
 
-    @Test("An entry of another past right behind a base stops nobody who is made from it")
+    @Test(
+        "An entry with a different history right behind a base does not stop a gateway that starts from the base"
+    )
     func otherPastBehind() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 4, readers: 2)
         defer { folder.remove() }
@@ -187,7 +189,7 @@ struct BaseTests {
         await made.stop()
     }
 
-    @Test("Views that differ make no base, say so, and nothing goes")
+    @Test("Gateways whose views differ make no base, report it, and remove no entries")
     func differ() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 3, readers: 2)
         defer { folder.remove() }
@@ -307,7 +309,7 @@ struct BaseTests {
         func close() async {}
     }
 
-    @Test("Views are compared once a gateway's own hash is back: it never has none of what it has")
+    @Test("A gateway compares views only once its own hash has come back from the journal")
     func ownHashIsLate() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 6, readers: 2)
         defer { folder.remove() }
@@ -411,7 +413,7 @@ struct BaseTests {
         await kept.close()
     }
 
-    @Test("A gateway that goes on and never says what its view holds is named; no base is made")
+    @Test("A gateway that writes but never reports its hash is named, and no base is made")
     func silent() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -450,7 +452,9 @@ struct BaseTests {
         for running in [one, two] { await running.stop() }
     }
 
-    @Test("A running gateway that the journal has left behind stops, and says what to do")
+    @Test(
+        "A running gateway whose next entries are removed from the journal stops, and says what to do"
+    )
     func leftBehind() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 4, readers: 2)
         defer { folder.remove() }

@@ -48,7 +48,7 @@ struct ClusterConsistencyTests {
     }
 
     @Test(
-        "One that names a position waits for that alone; one that asks for what is here for nothing",
+        "A read that names a position waits for that alone; a read of the local state does not wait",
         .limit("cluster.position"))
     func positions() async throws {
         let journal = MemoryJournal(

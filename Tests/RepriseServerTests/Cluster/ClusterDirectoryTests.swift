@@ -68,7 +68,9 @@ struct ClusterDirectoryTests {
         }
     }
 
-    @Test("Two gateways that tell the same at the same time store it once; their views are equal")
+    @Test(
+        "Two gateways that write the same directory entry at the same time store it once, and their views are equal"
+    )
     func once() async throws {
         try await run { store, tellers in
             _ = try await store.gateways[0].replica.submit([.rules(RaisedRules())])
@@ -92,7 +94,9 @@ struct ClusterDirectoryTests {
         }
     }
 
-    @Test("Nothing is told before the rules are raised; then each user is told all, once")
+    @Test(
+        "Directories are empty before the rules are raised; then each user's is written in full, once"
+    )
     func raised() async throws {
         try await run { store, tellers in
             let gateways = store.gateways
@@ -156,7 +160,8 @@ struct ClusterDirectoryTests {
         }
     }
 
-    @Test("Where the rules are raised nobody writes into a directory, and its user alone reads it")
+    @Test(
+        "Once the rules are raised nobody can write to a directory, and its user alone can read it")
     func rights() async throws {
         try await run { store, _ in
             let gateway = store.gateways[0]
@@ -185,7 +190,7 @@ struct ClusterDirectoryTests {
         }
     }
 
-    @Test("A directory full of replaced entries is told anew, through the journal")
+    @Test("A directory full of replaced entries is written anew, through the journal")
     func anew() async throws {
         try await run { store, tellers in
             let gateway = store.gateways[0]

@@ -119,7 +119,9 @@ struct ClusterEarlyPushTests {
             sourceLocation: sourceLocation)
     }
 
-    @Test("one at another gateway has its five seconds, one at none is pushed at once; each once")
+    @Test(
+        "a device connected to another gateway is pushed after five seconds, a device connected to none at once; each once"
+    )
     func elsewhere() async throws {
         var settings = ConnectedElsewhere.Settings()
         settings.answerWithin = .seconds(3)  // A busy machine is no silent gateway.
@@ -143,7 +145,9 @@ struct ClusterEarlyPushTests {
         }
     }
 
-    @Test("while a gateway does not answer all have the five seconds; when it does, not any more")
+    @Test(
+        "while a gateway does not answer, all devices have five seconds; once it answers they no longer do"
+    )
     func silent() async throws {
         var settings = ConnectedElsewhere.Settings()
         (settings.answerWithin, settings.pause) = (.seconds(2), .zero)
@@ -173,7 +177,7 @@ struct ClusterEarlyPushTests {
         }
     }
 
-    @Test("what one gateway has pushed early before it ends, and says so, the next does not again")
+    @Test("early pushes that a gateway reports before it ends are not sent again by the next")
     func handedOver() async throws {
         var settings = ConnectedElsewhere.Settings()
         settings.answerWithin = .seconds(3)
@@ -205,7 +209,7 @@ struct ClusterEarlyPushTests {
         }
     }
 
-    @Test("what no gateway says is ignored, and places that nobody asked for")
+    @Test("malformed messages, and answers that were not asked for, are ignored")
     func nonsense() async throws {
         var settings = ConnectedElsewhere.Settings()
         settings.answerWithin = .seconds(4)
@@ -256,7 +260,7 @@ struct ClusterEarlyPushTests {
     }
 
     @Test(
-        "so many devices are asked for at a time; one who does not answer in time is left alone",
+        "a question names a bounded number of devices; a gateway that does not answer in time is not asked for 5 s",
         .limit("push.connected"))
     func limits() async throws {
         let settings = ConnectedElsewhere.Settings()

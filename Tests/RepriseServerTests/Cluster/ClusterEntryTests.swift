@@ -113,7 +113,7 @@ struct ClusterEntryTests {
             commands: commands)
     }
 
-    @Test("What is written is read, and writes the same bytes again")
+    @Test("An entry is read as it was written, and written again as the same bytes")
     func roundTrip() throws {
         let commands = try Self.commands()
         let tags = Set(commands.map { $0.bytes[0] })
@@ -126,7 +126,7 @@ struct ClusterEntryTests {
         #expect(entry.bytes == bytes)
     }
 
-    @Test("Who was seen is written in one order, and read in no other")
+    @Test("Last-seen times are written in one order, and read in no other")
     func seen() throws {
         let (ada, bob) = (try UserID("ada"), try UserID("bob"))
         let (early, late) = (WallTime(milliseconds: 5), WallTime(milliseconds: 9))
@@ -155,7 +155,7 @@ struct ClusterEntryTests {
         #expect(try read(bytes(Array(many.dropLast()))).count == NoteSeen.users)
     }
 
-    @Test("Tags are unique")
+    @Test("The tags of commands are unique")
     func tags() {
         let tags = ClusterCommand.accountCommands.map { $0.tag }
         #expect(Set(tags).count == tags.count && tags.allSatisfy { $0 >= 16 })
@@ -172,7 +172,9 @@ struct ClusterEntryTests {
         }
     }
 
-    @Test("A changed byte is refused, or is another value that is written in no other way")
+    @Test(
+        "An entry with a changed byte is refused, or read as another value that has the same encoding"
+    )
     func changed() throws {
         for command in try Self.commands() {
             let bytes = Self.entry([command]).bytes
@@ -187,7 +189,7 @@ struct ClusterEntryTests {
         }
     }
 
-    @Test("What a later version wrote is told from what is broken")
+    @Test("An entry of a later version has another error than a malformed one")
     func unknown() throws {
         let bytes = Self.entry([.nop]).bytes
         for (index, value) in [(4, UInt8(2)), (12, 2), (bytes.count - 1, 250)] {
@@ -210,7 +212,7 @@ struct ClusterEntryTests {
     }
 
     /// Ignored as noise, an older gateway would go on with another view than the others.
-    @Test("A value that a later version may have added to a command is told from what is broken")
+    @Test("A command with a value of a later version has another error than a malformed one")
     func unknownValues() throws {
         let names = ["private", "sinceJoin", "owner"].map { Array($0.utf8) }
         var found: Set<Int> = []

@@ -106,7 +106,7 @@ struct ClusterMemberTests {
     }
 
     @Test(
-        "A gateway that starts waits until somebody says where the journal begins, at most 20 s",
+        "A gateway that starts waits until the journal reports where it begins, at most 20 s",
         .limit("cluster.leaderless"))
     func beginning() async throws {
         let folder = try TemporaryFolder()
@@ -146,7 +146,7 @@ struct ClusterMemberTests {
         }
     }
 
-    @Test("An idle gateway whose clock is far ahead compares results, and so counts as there")
+    @Test("An idle gateway whose clock is far ahead compares results, and so counts as present")
     func clockAhead() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -236,7 +236,7 @@ struct ClusterMemberTests {
         for member in members { await member.close() }
     }
 
-    @Test("Beyond so many hellos that wait, one is refused", .limit("cluster.hellos"))
+    @Test("A hello beyond the limit of waiting hellos is refused", .limit("cluster.hellos"))
     func hellos() async throws {
         #expect(ClusterLimits.waitingHellos == 16_384)
         let folder = try TemporaryFolder()

@@ -69,7 +69,7 @@ struct ClusterOperationTests {
         }
     }
 
-    @Test("All that a server has is in the cluster: rows, ids, and what waits to be pushed")
+    @Test("A moved server's rows, ids and waiting pushes are all in the cluster")
     func seed() async throws {
         try await withServer { server, folder in
             let data = folder.path("data")
@@ -165,7 +165,7 @@ struct ClusterOperationTests {
     }
 
     @Test(
-        "A base with more bytes than its manifest can tell of is refused",
+        "A base with more bytes than its manifest can describe is refused",
         .limit("cluster.baseBytes"))
     func baseBytes() async throws {
         #expect(ClusterLimits.basePieces == 24_576 && ClusterLimits.basePiece == 768 << 10)
@@ -202,7 +202,7 @@ struct ClusterOperationTests {
     }
 
     @Test(
-        "Skipped, an entry changes nothing anywhere: also where it could be applied, and over a restart"
+        "A skipped entry changes nothing at any gateway, even one that could apply it, and after a restart"
     )
     func skip() async throws {
         try await withServer { server, folder in
@@ -300,7 +300,7 @@ struct ClusterOperationTests {
         }
     }
 
-    @Test("So many entries are skipped at a time", .limit("cluster.skipped"))
+    @Test("The number of entries to skip at a time has a limit", .limit("cluster.skipped"))
     func skippedLimit() async throws {
         #expect(ClusterLimits.skipped == 64)
         try await withServer { server, _ in

@@ -107,7 +107,7 @@ struct ClusterPresenceTests {
         return ada
     }
 
-    @Test("a user at another gateway is seen to come, to be idle by all his devices, and to go")
+    @Test("a user at another gateway is shown online, idle once all his devices are, and offline")
     func states() async throws {
         try await withGateways { gateways in
             let ada = try await watcher(gateways)
@@ -130,7 +130,7 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("a gateway that is not heard any more is forgotten; when it is, its users are back")
+    @Test("a gateway that goes silent is forgotten; its users are shown again when it is heard")
     func lost() async throws {
         try await withGateways { gateways in
             let ben = try await gateways.second.client(as: "ben")
@@ -145,7 +145,9 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("who hides at one gateway is offline at the other, and shown when he does no longer")
+    @Test(
+        "a user who hides at one gateway is offline at the other, and shown again when he stops hiding"
+    )
     func hiding() async throws {
         try await withGateways { gateways in
             let ben = try await gateways.second.client(as: "ben")
@@ -163,7 +165,9 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("where nobody watches nothing is said; the first message asks for who is watched")
+    @Test(
+        "gateways send no presence while no user is watched; the first message asks for the watched user"
+    )
     func nobodyWatches() async throws {
         try await withGateways { gateways in
             var heard = gateways.stranger.said(on: .presence).makeAsyncIterator()
@@ -191,7 +195,7 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("what is no message of a gateway is counted, and changes nothing")
+    @Test("a malformed presence message is counted, and changes nothing")
     func nonsense() async throws {
         try await withGateways { gateways in
             let phone = try await gateways.second.client(as: "ben")
@@ -215,7 +219,7 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("when a user was seen last is known at the other gateway, also when nobody watched him")
+    @Test("a user's last-seen time is known at the other gateway, even if no user watched him")
     func seen() async throws {
         try await withGateways { gateways in
             let before = SystemTimekeeper().wall()
@@ -232,7 +236,9 @@ struct ClusterPresenceTests {
         }
     }
 
-    @Test("nobody was seen later than it is, nor was who hides", arguments: [false, true])
+    @Test(
+        "a last-seen time is never in the future, and a hidden user has none",
+        arguments: [false, true])
     func clamped(isHidden: Bool) async throws {
         let store = try ClusterStore(clock: ManualClock(), faults: .none)
         try await store.reopen()

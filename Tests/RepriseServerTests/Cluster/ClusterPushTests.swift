@@ -69,7 +69,7 @@ struct ClusterPushTests {
         }
     }
 
-    @Test("One gateway pushes what any has stored, once; when it ends another goes on")
+    @Test("One gateway pushes the messages of all gateways, once; when it ends another goes on")
     func handedOver() async throws {
         try await withGateways { servers, providers in
             let members = try servers.map(cluster)
@@ -103,7 +103,7 @@ struct ClusterPushTests {
     }
 
     @Test(
-        "What was read as the gateway that pushed ended is dismissed by the next",
+        "Messages that are read while the pushing gateway ends are dismissed by the next",
         .limit("push.handover"))
     func dismissedByTheNext() async throws {
         #expect(PushLimits.handover == .seconds(30) && PushLimits.handoverReads == 10_000)

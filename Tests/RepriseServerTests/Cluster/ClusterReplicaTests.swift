@@ -86,7 +86,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("A message carries who sent it, and not what its gateway thinks he may do")
+    @Test("A message in the journal carries its sender, and not the rights that its gateway saw")
     func intents() throws {
         let owner = NewMessage(
             channel: channel(), id: .random(), from: try UserID("ada"), mayChangeOthers: true,
@@ -101,7 +101,7 @@ struct ClusterReplicaTests {
     }
 
     @Test(
-        "Work through two gateways comes to what one server makes of it",
+        "The same commands through two gateways and on one server have the same results",
         arguments: [UInt64(1), 2, 3, 4])
     func differential(_ seed: UInt64) async throws {
         try await Self.run(seed: seed) { store in
@@ -219,7 +219,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("A view of another journal is refused with what to do")
+    @Test("A view of another journal is refused with an error that says what to do")
     func otherJournal() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -269,7 +269,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("What an older connection of a device publishes is refused, at whichever gateway it is")
+    @Test("A publish on an older connection of a device is refused at every gateway")
     func fence() async throws {
         try await Self.run { store in
             let ada = try UserID("ada")
@@ -303,7 +303,7 @@ struct ClusterReplicaTests {
     }
 
     @Test(
-        "The device that came least recently is forgotten, and its connection ends",
+        "The device that connected least recently is forgotten, and its connection ends",
         .limit("cluster.devices"))
     func forgotten() async throws {
         #expect(ClusterLimits.devices == 1_048_576)
@@ -328,7 +328,8 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("A lease has one holder, whose wishes end with it", .limit("cluster.lease"))
+    @Test(
+        "A lease has one holder, whose requests are refused once it ends", .limit("cluster.lease"))
     func leases() async throws {
         try await Self.run { store in
             func ask(_ gateway: Int, _ operation: LeaseRequest.Operation) async throws -> Int64? {
@@ -414,7 +415,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("Who no longer pushes for the cluster changes nothing of what was pushed")
+    @Test("A gateway that lost the push lease cannot change the state of pushes")
     func pushProgress() async throws {
         try await Self.run { store in
             let (ada, phone) = (try UserID("ada"), try EntryID("phone"))
@@ -456,7 +457,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("What one gateway changes of accounts is told on the other, in order")
+    @Test("A change of accounts at one gateway is reported at the other, in order")
     func effects() async throws {
         try await Self.run { store in
             let room = try ChannelName("private")
@@ -516,7 +517,9 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("A journal that went back stops who has applied more, and nothing is served wrong")
+    @Test(
+        "A journal that went back stops a gateway that has applied more, and no wrong data is served"
+    )
     func wentBack() async throws {
         try await Self.run { store in
             let room = try ChannelName("room")
@@ -538,7 +541,9 @@ struct ClusterReplicaTests {
 
     /// Found in virtual time: its own entry was the next behind what it had applied, and so it
     /// acknowledged what all others ignored.
-    @Test("Who starts behind another's entries compares before it stores anything")
+    @Test(
+        "A gateway that starts behind another's entries compares histories before it stores anything"
+    )
     func startsBehindOthers() async throws {
         try await Self.run { store in
             let room = try ChannelName("room")
@@ -642,7 +647,7 @@ struct ClusterReplicaTests {
     }
 
     @Test(
-        "After a silence or a new connection it compares before it takes its own entry for the next",
+        "After a silence or a new connection a gateway compares histories before it applies its own entry",
         .limit("cluster.confirmed"), arguments: [false, true])
     func ownBehindOthers(isReconnected: Bool) async throws {
         #expect(ClusterLimits.confirmedWithin == .seconds(2))
@@ -666,7 +671,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("Behind a fork that it did not notice it finds it, whatever it has stored since")
+    @Test("A gateway finds a fork that it did not notice, even after it has stored more entries")
     func forkFarBack() async throws {
         try await Self.run(faults: .none) { store in
             let room = try ChannelName("room")
@@ -695,7 +700,9 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("An entry whose writer has another past is ignored, once one's own is compared")
+    @Test(
+        "An entry whose writer has a different history is ignored, once the gateway has compared its own"
+    )
     func otherPast() async throws {
         try await Self.run { store in
             let room = try ChannelName("room")
@@ -712,7 +719,7 @@ struct ClusterReplicaTests {
     }
 
     @Test(
-        "One's own past is compared as far as the journal still has it, page by page",
+        "A gateway compares its history as far back as the journal has it, page by page",
         arguments: [1, 40] as [Int64])
     func otherPastOfAShortJournal(kept: Int64) async throws {
         try await Self.run { store in
@@ -732,7 +739,7 @@ struct ClusterReplicaTests {
         }
     }
 
-    @Test("A fault keeps nothing back that stands before it, and comes with the next call")
+    @Test("Entries before a fault are still returned; the fault is thrown by the next call")
     func beforeFault() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -749,7 +756,7 @@ struct ClusterReplicaTests {
         await view.close()
     }
 
-    @Test("Before an entry of a later version a gateway waits, and says so at each start")
+    @Test("A gateway waits before an entry of a later version, and reports it at each start")
     func laterVersion() async throws {
         try await Self.run { store in
             try await store.fill(try ChannelName("room"), 3)

@@ -26,7 +26,7 @@ struct ClusterTakeoverTests {
         }
     }
 
-    @Test("Its older connection ends with 4104, and what that still carries is not stored")
+    @Test("Its older connection ends with 4104, and later publishes on it are not stored")
     func replaced() async throws {
         try await withGateways { first, second, _ in
             let device = EntryID.random()
@@ -50,7 +50,7 @@ struct ClusterTakeoverTests {
         }
     }
 
-    @Test("Of many that come to both at the same moment one is left")
+    @Test("Of many connections to both gateways at the same moment one is left")
     func crowd() async throws {
         try await withGateways { first, second, _ in
             let device = EntryID.random()
@@ -81,7 +81,7 @@ struct ClusterTakeoverTests {
         }
     }
 
-    @Test("Who types is seen at the other gateway too, and not by himself")
+    @Test("A typing user is shown at the other gateway too, and not to himself")
     func typing() async throws {
         let admission = Admission(
             authenticator: TrustingAuthenticator(), accounts: ScriptedAccounts())
@@ -101,7 +101,9 @@ struct ClusterTakeoverTests {
         }
     }
 
-    @Test("Who is at a gateway that a later version has left behind is sent away, and told why not")
+    @Test(
+        "A client of a gateway that stopped at an entry of a later version is sent away, and readiness says why"
+    )
     func leftBehind() async throws {
         try await withGateways { first, _, journal in
             let client = try await first.client()
@@ -123,7 +125,9 @@ struct ClusterTakeoverTests {
         }
     }
 
-    @Test("While the journal is not there nobody is welcomed; then who still waits is")
+    @Test(
+        "No client is welcomed while the journal is unreachable; waiting clients are welcomed afterwards"
+    )
     func waits() async throws {
         try await withGateways { first, _, journal in
             journal.change { $0.faults.lost = 100 }

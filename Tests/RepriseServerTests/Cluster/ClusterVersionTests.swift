@@ -50,7 +50,9 @@ struct ClusterVersionTests {
         }
     }
 
-    @Test("Both serve until the operator raises the rules; then the older waits, nothing is lost")
+    @Test(
+        "Both versions serve until the operator raises the rules; then the older waits, and nothing is lost"
+    )
     func upgraded() async throws {
         #expect(ClusterRules.newest > ClusterRules.directories)
         let (folder, former) = (try TemporaryFolder(), try TemporaryFolder())

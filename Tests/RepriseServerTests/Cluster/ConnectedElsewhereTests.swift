@@ -8,7 +8,9 @@ import Testing
 /// Over a journal in the process; ``ClusterEarlyPushTests`` has whole servers.
 @Suite("Which devices are connected to another gateway", .timeLimit(.minutes(1)))
 struct ConnectedElsewhereTests {
-    @Test("one that says that it ends is waited for neither by an ask under way nor by the next")
+    @Test(
+        "a gateway that reports its end is waited for neither by the current question nor by the next"
+    )
     func ended() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }

@@ -9,7 +9,9 @@ struct JournalSimulationTests {
     private static let seeds =
         ProcessInfo.processInfo.environment["REPRISE_SEEDS"].flatMap(UInt64.init) ?? 40
 
-    @Test("Whatever the journal loses, doubles, delays and reorders, all apply the same once")
+    @Test(
+        "All gateways apply the same entries once while the journal loses, repeats, delays and reorders them"
+    )
     func fresh() {
         var (answered, lost, doubled) = (0, 0, 0)
         for seed in UInt64(1)...Self.seeds {
@@ -25,7 +27,9 @@ struct JournalSimulationTests {
         #expect(answered > 100 * seeds && lost > 50 * seeds && doubled > 50 * seeds)
     }
 
-    @Test("A gateway that is wrong is noticed", arguments: JournalSimulation.Break.allCases)
+    @Test(
+        "The simulation detects a gateway with a fault", arguments: JournalSimulation.Break.allCases
+    )
     func mutations(_ broken: JournalSimulation.Break) {
         let seed = (UInt64(1)...(broken == .none ? 5 : 200)).first { seed in
             var run = JournalSimulation(seed: seed, broken: broken)

@@ -2,7 +2,7 @@ import RepriseCore
 import RepriseServer
 import Testing
 
-@Suite("A lease, as a gateway wants and keeps it")
+@Suite("Lease machine")
 struct LeaseMachineTests {
     private static func lease(_ grant: Int64) -> Lease {
         Lease(holder: 9, grant: grant, expires: WallTime(milliseconds: 0))
@@ -26,7 +26,7 @@ struct LeaseMachineTests {
         #expect(waiting.grant(now: .seconds(43)) == nil, "another was first")
     }
 
-    @Test("It is renewed, and acted by for 16 s since it was asked for, whatever the clocks say")
+    @Test("A lease is renewed, and valid for 16 s from its request, whatever the clocks say")
     func holds() {
         var machine = LeaseMachine(now: .zero, jitter: 0)
         machine.answered(7, asked: .seconds(1))
@@ -43,7 +43,7 @@ struct LeaseMachineTests {
         #expect(ClusterLimits.leaseActs < ClusterLimits.leaseTime)
     }
 
-    @Test("A renewal that is refused ends it at once, and so does giving it back")
+    @Test("A refused renewal and a release end a lease at once")
     func ends() {
         var machine = LeaseMachine(now: .zero, jitter: 0)
         machine.answered(7, asked: .seconds(1))

@@ -52,7 +52,7 @@ struct NatsGoneBackTests {
         }
     }
 
-    @Test("Nothing is acknowledged behind what an older copy has lost, however soon it is there")
+    @Test("No write is acknowledged behind entries that an older copy of the journal has lost")
     func olderCopy() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }

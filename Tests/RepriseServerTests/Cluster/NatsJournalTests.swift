@@ -45,7 +45,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("What is sent comes live and is read, with the same sequence, time and bytes")
+    @Test("A sent entry arrives live and can be read, with the same sequence, time and bytes")
     func roundTrip() async throws {
         try await withServer { server, _ in
             let journal = try await open(NatsConfiguration(server.url))
@@ -71,7 +71,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("What a gateway says beside the journal comes to all, and is not stored")
+    @Test("A message beside the journal reaches all gateways, and is not stored")
     func news() async throws {
         try await withServer { server, _ in
             let first = try await open(NatsConfiguration(server.url))
@@ -94,7 +94,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("What its stream is like is told: its bound, its entries")
+    @Test("The status of the stream has its size limit, its entries and its bytes")
     func status() async throws {
         try await withServer { server, _ in
             let journal = try await open(NatsConfiguration(server.url))
@@ -130,7 +130,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A gateway with other flags is told so")
+    @Test("A gateway with other flags gets an error that says so")
     func otherFlags() async throws {
         try await withServer { server, _ in
             await (try await open(NatsConfiguration(server.url))).close()
@@ -143,7 +143,7 @@ struct NatsJournalTests {
     }
 
     @Test(
-        "A stream with other settings is told by their names",
+        "A stream with other settings gets an error that names the settings",
         arguments: [
             (#""max_age": 60000000000"#, "max_age"), (#""max_msgs": 10"#, "max_msgs"),
             (#""discard": "old""#, "discard"), (#""allow_direct": false"#, "allow_direct"),
@@ -182,7 +182,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("What somebody else publishes to the journal harms nobody")
+    @Test("A foreign message in the journal's stream changes nothing")
     func strangers() async throws {
         let store = try await NatsStore(clock: ManualClock())
         try await store.reopen()
@@ -197,7 +197,7 @@ struct NatsJournalTests {
         await store.remove()
     }
 
-    @Test("An entry that is forged on the live subject stops who has applied it")
+    @Test("An entry that is forged on the live subject stops the gateway that applied it")
     func forged() async throws {
         let store = try await NatsStore(clock: ManualClock())
         try await store.reopen()
@@ -320,7 +320,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A server that takes only small messages is told of, not met later")
+    @Test("A NATS server with too small a message limit is refused at the start")
     func smallMessages() async throws {
         try await withServer("max_payload: 64KB") { server, _ in
             let failure = await error { try await open(NatsConfiguration(server.url)) }
@@ -337,7 +337,7 @@ struct NatsJournalTests {
         #expect(failure?.code == .unreachable)
     }
 
-    @Test("A user with a password, and nobody with another")
+    @Test("A user with the right password is let in, and with another refused")
     func password() async throws {
         try await withServer(#"authorization { user: "anna", password: "secret" }"#) { server, _ in
             var configuration = try NatsConfiguration(server.url)
@@ -352,7 +352,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A token of NATS lets in, a wrong one is refused")
+    @Test("A right token of NATS is let in, a wrong one refused")
     func token() async throws {
         try await withServer(#"authorization { token: "secret" }"#) { server, _ in
             var configuration = try NatsConfiguration(server.url)
@@ -363,7 +363,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("A key file that another library has made lets in")
+    @Test("A key file that another library has made is accepted")
     func key() async throws {
         let made = try await Command.run(
             Command.python.path,
@@ -395,7 +395,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("Credentials of an operator's account")
+    @Test("The credentials of an operator's account are accepted")
     func credentials() async throws {
         let keys = try TemporaryFolder()
         defer { keys.remove() }
@@ -412,7 +412,7 @@ struct NatsJournalTests {
         }
     }
 
-    @Test("TLS with an authority of one's own")
+    @Test("TLS with a private certificate authority is accepted")
     func tls() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -436,7 +436,7 @@ struct NatsJournalTests {
     }
 
     @Test(
-        "An address that is none is told with an example",
+        "A malformed address gets an error with an example",
         arguments: [
             "", "localhost", "http://a:1", "nats://", "nats://a/b", "nats://a,,b", "nats://a b",
         ])

@@ -4,7 +4,7 @@ import RepriseTestSupport
 import RepriseWire
 import Testing
 
-@Suite("What a gateway sends to the journal")
+@Suite("Submission machine")
 struct SubmissionMachineTests {
     private typealias Machine = SubmissionMachine<Int>
 
@@ -64,7 +64,7 @@ struct SubmissionMachineTests {
     }
 
     @Test(
-        "What is not settled within a second is sent again, with all behind it and a new base",
+        "An entry that is not settled within a second is sent again, with all entries behind it and a new base",
         .limit("cluster.resend"))
     func resends() throws {
         var writer = try Writer.open()
@@ -121,7 +121,7 @@ struct SubmissionMachineTests {
     }
 
     @Test(
-        "After 15 s a caller is told that it is unknown; what was sent is settled without it",
+        "After 15 s a caller is told that the outcome is unknown; the sent entry is settled without him",
         .limit("cluster.answer"))
     func unknown() throws {
         var writer = try Writer.open()
@@ -145,7 +145,7 @@ struct SubmissionMachineTests {
     }
 
     @Test(
-        "The 15 s of what has waited count from when it was taken; what others wait for goes on",
+        "The 15 s of a waiting submission count from its acceptance; other submissions go on",
         .limit("cluster.answer"))
     func since() throws {
         var writer = try Writer.open()
@@ -177,7 +177,7 @@ struct SubmissionMachineTests {
         #expect(try writer.submit().map(\.n) == [7])
     }
 
-    @Test("What somebody still waits for stays in an entry beside what nobody does")
+    @Test("An entry keeps the commands that a caller still waits for, and drops abandoned ones")
     func abandoned() throws {
         var writer = try Writer.open()
         for _ in 0..<5 { _ = try writer.submit() }  // four are under way

@@ -38,7 +38,7 @@ struct TailMachineTests {
         #expect(tail.timerFired(applied: 3, now: .milliseconds(750)) == .read(after: 3))
     }
 
-    @Test("Another entry than the applied one is said at once")
+    @Test("An entry that differs from the applied one is reported at once")
     func changed() {
         var tail = TailMachine(now: .zero)
         let action = tail.heard(Self.entry(2), .changed, applied: 3, now: .zero)

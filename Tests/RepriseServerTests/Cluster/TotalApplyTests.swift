@@ -94,7 +94,7 @@ struct TotalApplyTests {
     }
 
     /// Those of ``ClusterEntryTests``, which has one with each tag.
-    @Test("Each command that there is, alone in an entry")
+    @Test("Each command alone in an entry has an outcome")
     func each() async throws {
         try await expectTotal { writer in
             for command in try ClusterEntryTests.commands() {
@@ -103,7 +103,7 @@ struct TotalApplyTests {
         }
     }
 
-    @Test("Numbers at their bounds, in every command that has some")
+    @Test("Each command with numbers at their bounds has an outcome")
     func numbers() async throws {
         try await expectTotal { writer in
             for number in Self.numbers {
@@ -157,7 +157,7 @@ struct TotalApplyTests {
         }
     }
 
-    @Test("Numbers at their bounds, of who pushes")
+    @Test("Each push command with numbers at their bounds has an outcome")
     func pushes() async throws {
         try await expectTotal { writer in
             try writer.write([.account(SawDevice(phone, of: ada))])
@@ -187,7 +187,7 @@ struct TotalApplyTests {
         }
     }
 
-    @Test("Clocks at their bounds, of the writer and of the journal")
+    @Test("Entries with clocks of writer and journal at their bounds have an outcome")
     func clocks() async throws {
         try await expectTotal { writer in
             for number in Self.numbers {
@@ -200,7 +200,7 @@ struct TotalApplyTests {
         }
     }
 
-    @Test("Texts of every kind, and the same identifiers again and again")
+    @Test("Commands with texts of every kind and repeated identifiers have an outcome")
     func texts() async throws {
         let unset = SetCatalogue.Condition.none
         try await expectTotal { writer in

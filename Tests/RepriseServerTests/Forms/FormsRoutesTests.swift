@@ -30,7 +30,7 @@ struct FormsRoutesTests {
         try await api.send(method, "/v1/forms", headers, [])
     }
 
-    @Test("comes back byte for byte, with a tag by which nothing is sent twice")
+    @Test("comes back byte for byte, with an entity tag that avoids a second transfer")
     func comesBack() async throws {
         try await withAPI { api in
             let text = " \n" + Self.catalogue("1") + "\n"
@@ -79,7 +79,7 @@ struct FormsRoutesTests {
         }
     }
 
-    @Test("is replaced only by who knows what is there, if he says so")
+    @Test("is replaced only if If-Match names the current version")
     func isConditional() async throws {
         try await withAPI { api in
             #expect(
@@ -184,7 +184,7 @@ struct FormsRoutesTests {
         }
     }
 
-    @Test("is for admins to replace, and for everybody to read")
+    @Test("can be replaced by admins, and read by everybody")
     func isForAdmins() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
             for (user, status) in [("ada", HTTPResponse.Status.forbidden), ("root", .created)] {

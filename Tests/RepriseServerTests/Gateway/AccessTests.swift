@@ -22,7 +22,9 @@ struct AccessTests {
         return (refused.channel, refused.id, refused.code)
     }
 
-    @Test("who may not is refused a subscribe, a publish and a receipt, each with its own answer")
+    @Test(
+        "a user without rights is refused a subscribe, a publish and a receipt, each with its own answer"
+    )
     func refused() async throws {
         try await RunningServer.withUsers { server, accounts in
             accounts.set(.nothing, of: user("eve"), in: general)
@@ -68,7 +70,7 @@ struct AccessTests {
         }
     }
 
-    @Test("a message carries who published it")
+    @Test("a message carries its author")
     func from() async throws {
         try await RunningServer.withUsers { server, _ in
             let (ada, ben) = (
@@ -89,7 +91,7 @@ struct AccessTests {
     }
 
     @Test(
-        "what a user may do in a channel is asked once, and the frames of the channel keep their order"
+        "a user's rights in a channel are looked up once, and the frames of the channel keep their order"
     )
     func askedOnce() async throws {
         try await RunningServer.withUsers { server, accounts in
@@ -121,7 +123,7 @@ struct AccessTests {
     }
 
     @Test(
-        "a connection asks about 32 channels in a turn, and then it is the turn of others",
+        "a connection looks up rights of 32 channels in a turn, and then other connections have theirs",
         .limit("server.permissionQueries"))
     func turns() async throws {
         var limits = ServerLimits()
@@ -191,7 +193,7 @@ struct AccessTests {
     }
 
     @Test(
-        "while it is in question what a user may do, nothing is sent; if it may go on, it misses nothing"
+        "while a user's rights are looked up again, nothing is sent; if he keeps them, he misses nothing"
     )
     func inQuestion() async throws {
         try await RunningServer.withUsers { server, accounts in
@@ -240,7 +242,7 @@ struct AccessTests {
         }
     }
 
-    @Test("what was before a user joined is told as gone, without being asked of the log")
+    @Test("messages from before a user joined are gone for him, without a read of the log")
     func beforeJoin() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 20)
@@ -263,7 +265,8 @@ struct AccessTests {
     }
 
     @Test(
-        "who leaves and joins again is not told what was between, also on a connection that stayed")
+        "a user who leaves and joins again gets no messages from between, also on a connection that stayed open"
+    )
     func joinsAgain() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 2)
@@ -290,7 +293,7 @@ struct AccessTests {
     }
 
     @Test(
-        "accounts that cannot be asked refuse for now, and keep a subscription silent until they can"
+        "while accounts are unavailable, requests are refused for now and a subscription is silent"
     )
     func accountsFail() async throws {
         try await RunningServer.withUsers { server, accounts in
@@ -314,7 +317,7 @@ struct AccessTests {
     }
 
     @Test(
-        "where access is open nobody is asked, and receipts and typing are refused without ending anything"
+        "an open server looks up no rights, and refuses receipts and typing without closing the connection"
     )
     func open() async throws {
         try await RunningServer.with { server in

@@ -63,7 +63,7 @@ struct CatchUpTests {
         while received.completed.count < count { received.take(try await client.nextFrame()) }
     }
 
-    @Test("a channel that nobody has written to is complete at 0")
+    @Test("a channel without messages is complete at 0")
     func emptyChannel() async throws {
         try await RunningServer.with { server in
             let client = try await server.client()
@@ -76,7 +76,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("exactly what is missing comes: the complement of the coverage, over many pages")
+    @Test("a catch-up sends exactly the complement of the coverage, over many pages")
     func complement() async throws {
         var limits = ServerLimits()
         limits.pageMessages = 7
@@ -218,7 +218,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("what a failed commit stored nevertheless reaches those who listen")
+    @Test("subscribers get the messages that a failed commit stored nevertheless")
     func failedCommit() async throws {
         try await RunningServer.with { server in
             let client = try await server.client()
@@ -290,7 +290,7 @@ struct CatchUpTests {
         }
     }
 
-    @Test("who is idle gets a heartbeat without heads each time")
+    @Test("an idle client gets heartbeats without heads")
     func idleHeartbeat() async throws {
         var limits = ServerLimits()
         limits.heartbeat = .milliseconds(50)
@@ -307,7 +307,7 @@ struct CatchUpTests {
     }
 
     @Test(
-        "a heartbeat tells the heads that changed, after the events that they count, and no others")
+        "a heartbeat has the heads that changed, after the events that they count, and no others")
     func heartbeat() async throws {
         var limits = ServerLimits()
         limits.heartbeat = .milliseconds(100)

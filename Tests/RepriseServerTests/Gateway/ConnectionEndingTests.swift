@@ -108,7 +108,7 @@ struct ConnectionEndingTests {
         }
     }
 
-    @Test("no hello in time ends with 4002", .limit("server.handshake"))
+    @Test("a connection without a hello in time ends with 4002", .limit("server.handshake"))
     func noHello() async throws {
         var limits = ServerLimits()
         limits.handshake = .seconds(4)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Guarantee 1 at the server: recorded before handled")
 struct DurabilityTests {
-    @Test("what was acknowledged is there after a restart, with the same epoch and sequences")
+    @Test("acknowledged messages are there after a restart, with the same epoch and sequences")
     func restart() async throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-\(UUID().uuidString)")

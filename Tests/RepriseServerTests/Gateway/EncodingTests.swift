@@ -94,7 +94,7 @@ struct EncodingTests {
         #expect(runs.last?.seq == 10)
     }
 
-    @Test("what is due comes out of the wheel in its turn")
+    @Test("the timer wheel returns timers in the order in which they are due")
     func timerWheel() {
         var timerWheel = TimerWheel(tick: .milliseconds(100), now: .seconds(50))
         let soon = timerWheel.add(1, after: .zero)

@@ -68,7 +68,9 @@ struct FairnessTests {
         }
     }
 
-    @Test("who is asked for again as the one on screen goes before those that wait")
+    @Test(
+        "a channel that is asked for again as the one on screen is caught up before those that wait"
+    )
     func becomesFirst() async throws {
         try await RunningServer.with { server in
             let names = Self.channels(50)
@@ -110,7 +112,8 @@ struct FairnessTests {
         }
     }
 
-    @Test("no more read the log at a time than there are readers", .limit("server.readers"))
+    @Test(
+        "no more catch-ups read the log at a time than there are readers", .limit("server.readers"))
     func readers() async throws {
         var limits = ServerLimits()
         limits.logReaders = 3

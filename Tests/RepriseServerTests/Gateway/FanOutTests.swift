@@ -5,7 +5,7 @@ import Testing
 
 @Suite("One message for many connections", .timeLimit(.minutes(2)))
 struct FanOutTests {
-    @Test("all get it, also when a loop needs more than one turn to flush them")
+    @Test("all subscribers get it, also when a loop needs more than one turn to flush them")
     func turns() async throws {
         try await RunningServer.with { server in
             let count = 3 * FlushTurns<Int>.most

@@ -65,7 +65,7 @@ struct HTTPConnectionMachineTests {
         #expect(machine.ticked(buffered: 999, now: Self.at(120)) == .close)
     }
 
-    @Test("of a body only the time counts in which we waited for it")
+    @Test("a body's deadline counts only the time in which the server waited for bytes")
     func bodyRate() {
         var machine = Self.machine()
         machine.headRead(bodyBytes: 100_000, isLast: false)
@@ -80,7 +80,7 @@ struct HTTPConnectionMachineTests {
         #expect(machine.answerBegan(isLast: false) == true, "and the connection ends")
     }
 
-    @Test("much at once buys no time beyond the grace")
+    @Test("a body that arrives fast at first gets no time beyond the grace")
     func bodyCredit() {
         var machine = Self.machine()
         machine.headRead(bodyBytes: nil, isLast: false)
@@ -90,7 +90,7 @@ struct HTTPConnectionMachineTests {
         #expect(machine.nextTick(now: Self.at(1)) == Self.at(21))
     }
 
-    @Test("a head has its time from its first byte; silence between requests has more")
+    @Test("a head's deadline counts from its first byte; the idle time between requests is longer")
     func heads() {
         var machine = Self.machine()
         #expect(machine.nextTick(now: Self.at(0)) == Self.at(10))

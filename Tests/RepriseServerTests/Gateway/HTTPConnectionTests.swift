@@ -20,7 +20,7 @@ struct HTTPConnectionTests {
     // MARK: Answers that are not read
 
     @Test(
-        "answers that nobody reads cost the memory of one, and their connections are closed",
+        "a client that reads no answers costs the memory of one answer, and its connection is closed",
         .limit("http.pipelining", "http.notReading", "http.systemBuffer"))
     func unread() async throws {
         var limits = ServerLimits()
@@ -82,7 +82,7 @@ struct HTTPConnectionTests {
     }
 
     @Test(
-        "beyond the bound for what waits in all, whoever has waited longest is closed",
+        "beyond the limit of all unsent answers, the connection that has waited longest is closed",
         .limit("http.unsent"))
     func unreadInAll() async throws {
         var limits = ServerLimits()
@@ -242,7 +242,7 @@ struct HTTPConnectionTests {
     }
 
     @Test(
-        "a path has one spelling, which a proxy can keep from strangers",
+        "a path is accepted in one spelling only, so that a proxy can block it",
         arguments: [
             "/metrics/", "//metrics", "/metrics//", "//metrics?x", "/./metrics", "/%6detrics",
         ])
@@ -257,7 +257,9 @@ struct HTTPConnectionTests {
 
     // MARK: Bodies
 
-    @Test("a peer that waits for leave to send its body is told when somebody reads it")
+    @Test(
+        "a peer that waits with Expect: 100-continue is told to send its body when a route reads it"
+    )
     func expectation() async throws {
         try await RunningServer.withUsers { server, _ in
             let socket = try PlainSocket(port: server.port)
@@ -361,7 +363,7 @@ struct HTTPConnectionTests {
     // MARK: Too many
 
     @Test(
-        "beyond the bound of an address it gets no connection, and others do; a WebSocket is not counted",
+        "an address beyond its limit gets no connection, and others do; a WebSocket is not counted",
         .limit("http.connections")
     )
     func perAddress() async throws {
@@ -410,7 +412,7 @@ struct HTTPConnectionTests {
     }
 
     @Test(
-        "beyond the bound for all nobody gets a connection until one ends",
+        "beyond the limit of all connections no address gets one until one ends",
         .limit("http.connections"))
     func inAll() async throws {
         var limits = ServerLimits()

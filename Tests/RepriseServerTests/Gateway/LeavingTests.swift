@@ -41,7 +41,9 @@ struct LeavingTests {
         }
     }
 
-    @Test("what comes in one write with hello is bounded until the welcome, and not after it")
+    @Test(
+        "frames in one write with the hello have the smaller limit until the welcome, and not after it"
+    )
     func behindHello() async throws {
         let long = TestClient.frame(0x81, RFC6455Cases.publish(bytes: 20_000))
         let hello = ClientFrame.hello(.init(device: .random(), client: "test")).encoded()
@@ -64,7 +66,7 @@ struct LeavingTests {
         }
     }
 
-    @Test("what comes in one write with a close frame is answered before the close")
+    @Test("frames in one write with a close frame are answered before the close")
     func answeredBeforeTheClose() async throws {
         let log = try MemoryLog()
         log.change { $0.appendDelay = .milliseconds(50) }

@@ -34,7 +34,7 @@ struct LimitTests {
     }
 
     @Test(
-        "who publishes too fast is told how long to wait, on all connections together; an admin is not",
+        "a user who publishes too fast is told how long to wait, over all his connections together; an admin is not limited",
         .limit("server.publishes", "http.rate")
     )
     func publishRate() async throws {
@@ -103,7 +103,8 @@ struct LimitTests {
         }
     }
 
-    @Test("who asks for channels without end is told to wait", .limit("server.subscribes"))
+    @Test(
+        "a client that subscribes too often is told how long to wait", .limit("server.subscribes"))
     func subscribeRate() async throws {
         var limits = ServerLimits()
         limits.channelsPerConnection = 5
@@ -122,7 +123,9 @@ struct LimitTests {
         }
     }
 
-    @Test("a frame that comes a byte at a time keeps no connection: what is not whole says nothing")
+    @Test(
+        "a frame that comes a byte at a time keeps no connection open: only whole frames count as activity"
+    )
     func byteByByte() async throws {
         var limits = ServerLimits()
         limits.pingAfter = .milliseconds(100)
@@ -140,7 +143,9 @@ struct LimitTests {
         }
     }
 
-    @Test("who types, reads and asks but takes nothing is ended when the time is over")
+    @Test(
+        "a client that sends typing, receipts and requests but reads nothing is closed when its time is over"
+    )
     func neverReads() async throws {
         var limits = ServerLimits()
         limits.notReading = .milliseconds(500)

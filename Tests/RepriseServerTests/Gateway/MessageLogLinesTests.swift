@@ -5,7 +5,7 @@ import RepriseTestSupport
 import RepriseWire
 import Testing
 
-@Suite("What the server logs of messages and catch-ups", .timeLimit(.minutes(1)))
+@Suite("Log lines of messages and catch-ups", .timeLimit(.minutes(1)))
 struct MessageLogLinesTests {
     @Test("each outcome of a publish is a line with its id, channel and sequence, without its body")
     func outcomes() async throws {

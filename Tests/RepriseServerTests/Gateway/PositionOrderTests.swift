@@ -61,7 +61,7 @@ struct PositionOrderTests {
         }
     }
 
-    @Test("positions that were read before a receipt and come after it do not take it back")
+    @Test("positions that were read before a receipt and arrive after it do not lower it")
     func readBefore() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 20)
@@ -92,7 +92,7 @@ struct PositionOrderTests {
         }
     }
 
-    @Test("one's own position is never before where one joined, also in a receipt")
+    @Test("a user's own position is never before the head at which he joined, also in a receipt")
     func joined() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 20)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Presence on a connection")
 struct PresenceOfferTests {
     @Test(
-        "a server without presence says so in its welcome, and refuses what is asked all the same")
+        "a server without presence says so in its welcome, and refuses presence requests")
     func notOffered() async throws {
         try await RunningServer.withUsers { server, _ in
             let ada = try await server.client(hello: false)

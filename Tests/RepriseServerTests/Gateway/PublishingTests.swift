@@ -31,7 +31,7 @@ struct PublishingTests {
     }
 
     @Test(
-        "what cannot be stored is refused, and the connection stays",
+        "a message that cannot be stored is refused, and the connection stays",
         arguments: [
             (#"{"type":"publish","channelId":"no good","id":"a","body":1}"#, "badChannelName"),
             (#"{"type":"publish","channelId":"c","id":"with space","body":1}"#, "badID"),

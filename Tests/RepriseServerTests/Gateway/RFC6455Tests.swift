@@ -8,7 +8,8 @@ import Testing
 @Suite("RFC 6455, case by case")
 struct RFC6455Tests {
     @Test(
-        "Autobahn's cases, in our own words", arguments: RFC6455Cases.sections.map(\.name))
+        "each case of the Autobahn test suite has the expected outcome",
+        arguments: RFC6455Cases.sections.map(\.name))
     func section(_ name: String) async throws {
         let cases = RFC6455Cases(name).cases
         #expect(!cases.isEmpty)

@@ -40,7 +40,7 @@ struct ReceiptTests {
     }
 
     @Test(
-        "a receipt that names no position moves nothing, and is answered with where the user stands",
+        "a receipt without a position moves nothing, and is answered with the user's position",
         arguments: PeoplePlace.allCases)
     func empty(place: PeoplePlace) async throws {
         try await place.run { first, second in
@@ -57,7 +57,7 @@ struct ReceiptTests {
         }
     }
 
-    @Test("nothing is told before it is durable; a disk that fails is tried again")
+    @Test("a position is sent only once it is durable; a failed write is tried again")
     func durableFirst() async throws {
         try await RunningServer.withUsers { server, accounts in
             try await server.fill(general, messages: 1)
@@ -71,7 +71,7 @@ struct ReceiptTests {
     }
 
     @Test(
-        "where the users stand is told right behind subscribed, the own user first",
+        "the users' positions follow right behind subscribed, the own user first",
         arguments: PeoplePlace.allCases)
     func positions(place: PeoplePlace) async throws {
         try await place.run { first, second in
@@ -120,7 +120,7 @@ struct ReceiptTests {
     }
 
     @Test(
-        "positions only move forward for who watches at another server, and the newest comes",
+        "a subscriber at another gateway sees positions only move forward, and gets the newest",
         arguments: PeoplePlace.allCases)
     func forward(place: PeoplePlace) async throws {
         try await place.run { first, second in
@@ -161,7 +161,7 @@ struct ReceiptTests {
     }
 
     @Test(
-        "no receipts wait for a client that does not read; when it does it gets the newest positions"
+        "no receipts are queued for a client that does not read; once it reads it gets the newest positions"
     )
     func demoted() async throws {
         var limits = ServerLimits()

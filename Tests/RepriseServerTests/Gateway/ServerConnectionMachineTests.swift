@@ -49,7 +49,7 @@ struct ServerConnectionMachineTests {
         #expect(Self.code(twice.frameReceived(Self.hello, now: .zero)) == .outOfOrder)
     }
 
-    @Test("a device is welcomed when its older connections take nothing any more, not before")
+    @Test("a device is welcomed once its older connections accept no more frames, and not before")
     func takesOver() {
         var older = Self.open()
         older.publishesAccepted(1)
@@ -68,7 +68,7 @@ struct ServerConnectionMachineTests {
         #expect(machine.olderEnded(now: .zero) == .ignore)
     }
 
-    @Test("one that waits for older ones can itself be the older one, or be sent away")
+    @Test("a connection that waits for older ones can itself be replaced, or closed")
     func replacedMeanwhile() {
         var machine = ServerConnectionMachine(now: .zero)
         _ = machine.frameReceived(Self.hello, now: .zero)
@@ -158,7 +158,7 @@ struct ServerConnectionMachineTests {
         #expect(Self.leave(&answered) == .end)
     }
 
-    @Test("what came before the peer's close frame is answered before that is echoed")
+    @Test("frames before the peer's close frame are answered before that is echoed")
     func leaving() {
         var machine = Self.open()
         machine.publishesAccepted(2)
@@ -188,7 +188,7 @@ struct ServerConnectionMachineTests {
         #expect(Self.open().frameLimit == WireLimits.frameBytes)
     }
 
-    @Test("no hello within ten seconds ends the wait")
+    @Test("a connection without a hello within ten seconds is closed")
     func handshake() {
         var machine = ServerConnectionMachine(now: .seconds(100))
         #expect(tick(&machine, .seconds(109)) == nil)
@@ -196,7 +196,7 @@ struct ServerConnectionMachineTests {
     }
 
     @Test(
-        "who is sent nothing else gets a heartbeat, so that it need not take the silence for death")
+        "a connection on which nothing else is sent gets a heartbeat")
     func heartbeat() {
         var machine = Self.open()
         #expect(tick(&machine, .seconds(24), beats: true) == nil)
@@ -209,7 +209,7 @@ struct ServerConnectionMachineTests {
         #expect(tick(&machine, .seconds(65), beats: true) == .heartbeat)
     }
 
-    @Test("silence is asked about once, and ends what does not answer")
+    @Test("a silent peer is pinged once, and closed if it does not answer")
     func silence() {
         var machine = Self.open()
         machine.bytesTaken(now: .seconds(44))
@@ -225,7 +225,7 @@ struct ServerConnectionMachineTests {
         #expect(Self.code(tick(&machine, .seconds(179))) == .idle)
     }
 
-    @Test("after a halt of our own nobody is closed without having been asked")
+    @Test("after a pause of the server itself no peer is closed without a ping")
     func lateTimer() {
         var machine = Self.open()
         machine.bytesTaken(now: .seconds(5_000))
@@ -233,7 +233,7 @@ struct ServerConnectionMachineTests {
         #expect(tick(&machine, .seconds(5_001)) == nil)
     }
 
-    @Test("a silence is the peer's only while we read")
+    @Test("silence counts only while the server reads the socket")
     func silenceOfOurOwn() {
         var machine = Self.open()
         machine.bytesTaken(now: .seconds(50))
@@ -243,7 +243,7 @@ struct ServerConnectionMachineTests {
         #expect(tick(&machine, .seconds(95)) == .ping)
     }
 
-    @Test("bytes that nobody takes for a minute end the connection, whatever the peer sends")
+    @Test("a peer that takes no bytes for a minute is closed, whatever it sends")
     func notReading() {
         var machine = Self.open()
         machine.bytesReceived(now: .seconds(59))
@@ -260,7 +260,7 @@ struct ServerConnectionMachineTests {
         #expect(machine.mayRead(Self.limits))
     }
 
-    @Test("at shutdown what was accepted is answered before the goodbye")
+    @Test("at shutdown accepted publishes are answered before the close")
     func draining() {
         var machine = Self.open()
         machine.publishesAccepted(3)
@@ -278,7 +278,7 @@ struct ServerConnectionMachineTests {
         #expect(Self.code(silent.quiesceRequested(now: .zero)) == .goingAway)
     }
 
-    @Test("it is looked at no later than something can become due")
+    @Test("the next look at a connection is no later than its earliest deadline")
     func nextTick() {
         var machine = ServerConnectionMachine(now: .zero)
         #expect(machine.nextTick(Self.limits, now: .seconds(4)) == .seconds(6))

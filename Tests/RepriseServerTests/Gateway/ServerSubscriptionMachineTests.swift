@@ -57,7 +57,7 @@ struct ServerSubscriptionMachineTests {
             missing: [(0, 9)], reset: true),
     ]
 
-    @Test("it answers exactly what is missing up to the head", arguments: openings)
+    @Test("a request is answered with exactly what is missing up to the head", arguments: openings)
     func opens(_ opening: Opening) throws {
         var coverage = Coverage()
         for (after, through) in opening.covered { coverage.insert(after: after, through: through) }
@@ -119,7 +119,7 @@ struct ServerSubscriptionMachineTests {
         #expect(!machine.wantsRead)
     }
 
-    @Test("what may not be written is read later, from where it stopped")
+    @Test("events that may not be written yet are read later, from where the subscription stopped")
     func demotion() throws {
         var machine = try Self.live(at: 5)
         #expect(machine.committed(after: 5, through: 6, mayWrite: false) == .skip)
@@ -136,7 +136,7 @@ struct ServerSubscriptionMachineTests {
         #expect(machine.nextRead() == .page(missing: [try Self.range(5, 9)]))
     }
 
-    @Test("demoted during a catch-up, it completes that one and begins another")
+    @Test("a subscription demoted during a catch-up completes that one and begins another")
     func demotedDuringCatchUp() throws {
         var machine = ServerSubscriptionMachine(epoch: nil, coverage: Coverage())
         _ = machine.nextRead()
@@ -161,7 +161,7 @@ struct ServerSubscriptionMachineTests {
         #expect(machine.nextRead() == .page(missing: [try Self.range(5, 7)]))
     }
 
-    @Test("after a failed commit it asks the log, and says nothing if there is nothing")
+    @Test("after a failed commit the log is read, and nothing is sent if it has nothing new")
     func doubt() throws {
         var machine = try Self.live(at: 5)
         machine.logBecameUncertain()
@@ -178,7 +178,7 @@ struct ServerSubscriptionMachineTests {
         #expect(machine.headToTell == 6)
     }
 
-    @Test("asked again, it forgets the answers to what was asked before")
+    @Test("a new request drops the answers to the earlier one")
     func staleAnswers() throws {
         var machine = ServerSubscriptionMachine(epoch: nil, coverage: Coverage())
         _ = machine.nextRead()
@@ -206,7 +206,7 @@ struct ServerSubscriptionMachineTests {
         #expect(machine.nextRead() == .page(missing: [try Self.range(0, 9)]))
     }
 
-    @Test("a page of another epoch is not sent; it opens again with the new one")
+    @Test("a page of another epoch is not sent; the subscription opens again with the new epoch")
     func epochBetweenPages() throws {
         var machine = ServerSubscriptionMachine(epoch: nil, coverage: Coverage())
         _ = machine.nextRead()

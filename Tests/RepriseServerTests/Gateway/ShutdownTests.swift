@@ -12,7 +12,7 @@ import Testing
 @Suite("Starting and stopping")
 struct ShutdownTests {
     @Test(
-        "under load what was accepted is acknowledged, everybody is told to come back, the log is closed"
+        "at shutdown under load accepted messages are acknowledged, clients are told to come back, and the log is closed"
     )
     func underLoad() async throws {
         let log = try MemoryLog()

@@ -94,7 +94,7 @@ struct SubscriptionModelTests {
         }
     }
 
-    @Test("whatever the order, each missing sequence comes exactly once", arguments: 0..<8)
+    @Test("each missing sequence is sent exactly once in every order of events", arguments: 0..<8)
     func exactlyOnce(_ block: UInt64) throws {
         for seed in block * 500..<(block + 1) * 500 {
             var generator = SeededGenerator(seed: seed)

@@ -16,7 +16,7 @@ struct TakeoverTests {
     }
 
     @Test(
-        "its older connection ends with 4104, and what that still carries is not stored",
+        "its older connection ends with 4104, and later publishes on it are not stored",
         .limit("server.connectionsOfDevice"))
     func stale() async throws {
         try await RunningServer.with { server in
@@ -38,7 +38,7 @@ struct TakeoverTests {
         }
     }
 
-    @Test("what was refused on the newer connection is not stored by the older one")
+    @Test("a message that was refused on the newer connection is not stored through the older one")
     func refusedForGood() async throws {
         try await RunningServer.with { server in
             let device = EntryID.random()
@@ -58,7 +58,7 @@ struct TakeoverTests {
     }
 
     /// The two are on different loops, mostly: which of them is first is left to the machine.
-    @Test("while the older one publishes as fast as it can, nothing of it is behind the welcome")
+    @Test("publishes of the older connection are never stored after the welcome of the newer one")
     func race() async throws {
         try await RunningServer.with { server in
             for round in 0..<16 {
@@ -97,7 +97,7 @@ struct TakeoverTests {
         }
     }
 
-    @Test("of many that come at the same moment one is left")
+    @Test("of many connections at the same moment one is left")
     func crowd() async throws {
         try await RunningServer.with { server in
             let device = EntryID.random()
@@ -125,7 +125,7 @@ struct TakeoverTests {
         }
     }
 
-    @Test("other devices go on, and other users who say the same id")
+    @Test("other devices go on, and so do other users' devices with the same id")
     func others() async throws {
         try await RunningServer.withUsers { server, _ in
             let device = EntryID.random()
@@ -143,7 +143,7 @@ struct TakeoverTests {
         }
     }
 
-    @Test("what it left behind is no connection of its user too many")
+    @Test("replaced connections do not count towards the user's limit")
     func seat() async throws {
         var limits = ServerLimits()
         limits.connectionsPerUser = 1
@@ -158,7 +158,7 @@ struct TakeoverTests {
         }
     }
 
-    @Test("who has no good token takes nothing over")
+    @Test("a connection without a valid token replaces no other")
     func stranger() async throws {
         try await RunningServer.withUsers { server, _ in
             let device = EntryID.random()

@@ -28,7 +28,7 @@ struct TypingTests {
         }
     }
 
-    @Test("others are told who types and when it stops; oneself is not, on no device")
+    @Test("other users are told who types and when it stops; the typing user's own devices are not")
     func startAndStop() async throws {
         try await withPeople { server, _, ada, ben in
             let tablet = try await server.client(as: "ada")
@@ -68,7 +68,7 @@ struct TypingTests {
     }
 
     @Test(
-        "in a channel with too many subscribers nobody is told who types",
+        "typing is not sent in a channel with too many subscribers",
         .limit("server.typingReceivers"))
     func crowd() async throws {
         var limits = ServerLimits()
@@ -81,7 +81,7 @@ struct TypingTests {
         }
     }
 
-    @Test("who is not subscribed, or may not publish, types unheard")
+    @Test("typing by a user who is not subscribed, or may not publish, is not sent")
     func unheard() async throws {
         try await withPeople { server, accounts, ada, ben in
             let cat = try await server.client(as: "cat")

@@ -17,7 +17,7 @@ struct UpgradeTrapTests {
         ("a foreign subprotocol", TestClient.handshake(protocol: "chat"), "426"),
     ]
 
-    @Test("1: an upgrade that nobody accepts is answered by the router", arguments: strange)
+    @Test("1: an upgrade that is not accepted is answered by the router", arguments: strange)
     func unacceptedUpgradeIsAnswered(_ case: (String, String, String)) async throws {
         try await RunningServer.with { server in
             let socket = try PlainSocket(port: server.port)

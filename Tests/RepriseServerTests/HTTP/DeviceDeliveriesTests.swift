@@ -5,7 +5,7 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-@Suite("How far a message has come to one's own devices, over HTTP")
+@Suite("Delivery to the caller's devices, over HTTP")
 struct DeviceDeliveriesTests {
     private static let path = "/v1/channels/general/deliveries"
 
@@ -30,7 +30,8 @@ struct DeviceDeliveriesTests {
         }
     }
 
-    @Test("a caller is told of his own devices alone, the author of the message too")
+    @Test(
+        "a caller sees the deliveries to his own devices alone, even as the author of the message")
     func own() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
             try await Self.prepare(api)
@@ -49,7 +50,7 @@ struct DeviceDeliveriesTests {
         }
     }
 
-    @Test("nonsense in place of a sequence is a 400, one that is not there a 404, no token a 401")
+    @Test("a malformed sequence is a 400, an unknown one a 404, a missing token a 401")
     func nonsense() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
             try await Self.prepare(api)
@@ -64,7 +65,7 @@ struct DeviceDeliveriesTests {
         }
     }
 
-    @Test("an open server, which knows no users, has no devices to tell of")
+    @Test("an open server, which knows no users, lists no devices")
     func open() async throws {
         try await withAPI { api in
             try await Self.prepare(api)

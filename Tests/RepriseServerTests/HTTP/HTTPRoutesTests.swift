@@ -87,7 +87,7 @@ struct HTTPRoutesTests {
     }
 
     @Test(
-        "knows its paths, methods, channel names, types and parameters, and says so in JSON",
+        "refuses unknown paths, methods, channel names, types and parameters with a JSON error",
         .limit("http.historyPage"))
     func routing() async throws {
         try await withAPI { api in
@@ -170,7 +170,7 @@ struct HTTPRoutesTests {
     }
 
     @Test(
-        "cuts a stream at its bounds: what came before is stored and answered, then one line says why",
+        "cuts a stream at its limits: the lines before are stored and answered, then one line says why",
         .limit("http.message")
     )
     func streamBounds() async throws {
@@ -234,7 +234,7 @@ struct HTTPRoutesTests {
         }
     }
 
-    @Test("says 503 and when to come back while the log cannot store, and 200 again afterwards")
+    @Test("answers 503 with Retry-After while the log cannot store, and 200 again afterwards")
     func unavailable() async throws {
         let log = ScriptedLog()
         try await withAPI(log: log) { api in
@@ -259,7 +259,7 @@ struct HTTPRoutesTests {
         }
     }
 
-    @Test("says overloaded at once when the queue is full; a stream waits first")
+    @Test("answers overloaded at once when the queue is full; a stream waits first")
     func overloaded() async throws {
         var limits = HTTPLimits()
         limits.queueTime = .milliseconds(50)

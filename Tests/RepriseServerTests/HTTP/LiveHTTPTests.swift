@@ -28,7 +28,8 @@ struct LiveHTTPTests {
     }
 
     @Test(
-        "a stream that waits for leave to publish ends at its deadline, and says so for each line")
+        "a stream that waits for its publish rate ends at its deadline, and answers each line with that"
+    )
     func waitingStream() async throws {
         var limits = HTTPLimits()
         limits.streamTime = .seconds(1)
@@ -55,7 +56,7 @@ struct LiveHTTPTests {
         }
     }
 
-    @Test("errors of HEAD have no body that a client would take for the next answer")
+    @Test("errors of HEAD have no body, which a client would take for the next answer")
     func headErrors() async throws {
         try await withAPI(over: .live) { api in
             let socket = try PlainSocket(port: try #require(api.client.port))
@@ -89,7 +90,7 @@ struct LiveHTTPTests {
         }
     }
 
-    @Test("ends a stream without end at its bound, with what was stored")
+    @Test("ends an endless stream at its limit, and answers the stored lines")
     func endless() async throws {
         var limits = HTTPLimits()
         limits.streamBytes = 200_000
@@ -127,7 +128,7 @@ struct LiveHTTPTests {
     }
 
     @Test(
-        "gives up on a stream that comes too slowly; what came before is stored and answered",
+        "gives up on a stream that comes too slowly; the lines before are stored and answered",
         .limit("http.bodyTime"))
     func slowStream() async throws {
         var limits = HTTPLimits()
@@ -151,7 +152,7 @@ struct LiveHTTPTests {
     }
 
     @Test(
-        "a body that ends before it is whole is a bad request; of a stream what came before is stored and answered",
+        "a body that ends early is a bad request; the lines of a stream before the end are stored and answered",
         arguments: ["application/json", "application/x-ndjson"],
         ["Transfer-Encoding: chunked", "Content-Length: 100"])
     func cut(type: String, framing: String) async throws {

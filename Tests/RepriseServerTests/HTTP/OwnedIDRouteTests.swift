@@ -15,7 +15,7 @@ struct OwnedIDRouteTests {
     }
 
     @Test(
-        "somebody who takes an id first, or deletes it before it comes, makes nobody's message vanish"
+        "a user who takes another's id first, or deletes it before it comes, makes no message vanish"
     )
     func vanishes() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
@@ -38,7 +38,9 @@ struct OwnedIDRouteTests {
         }
     }
 
-    @Test("an id of a channel that one cannot see is refused as one of a channel that one can")
+    @Test(
+        "an id of a channel that the caller cannot see is refused like one of a channel that he can see"
+    )
     func hidden() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
             for (channel, visibility) in [("open", "public"), ("closed", "private")] {

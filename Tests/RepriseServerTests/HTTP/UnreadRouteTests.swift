@@ -5,7 +5,7 @@ import RepriseServer
 import RepriseWire
 import Testing
 
-@Suite("What a user has not read, over HTTP")
+@Suite("Unread counts over HTTP")
 struct UnreadRouteTests {
     @Sendable
     private static func counts(_ api: APIUnderTest, _ user: String) async throws -> [String] {
@@ -19,7 +19,7 @@ struct UnreadRouteTests {
         }
     }
 
-    @Test("is told of every channel of which the user is a member, from where he joined or read")
+    @Test("cover every channel of which the user is a member, from where he joined or read")
     func everywhere() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
             let ada = Principal(user: try UserID("ada"))

@@ -15,7 +15,7 @@ struct HubDecisionTests {
 
     // MARK: Turns
 
-    @Test("one reads at a time, in the order in which they asked")
+    @Test("one subscription reads at a time, in the order in which they asked")
     func turns() {
         var turns = ReadTurns<String>()
         turns.asked("a")
@@ -29,7 +29,7 @@ struct HubDecisionTests {
         #expect(turns.next(isWritable: true) == nil)
     }
 
-    @Test("nobody reads more than two pages ahead of what the transport has taken")
+    @Test("no subscription reads more than two pages ahead of the transport")
     func pagesAhead() {
         var turns = ReadTurns<String>()
         for name in ["a", "b", "c"] { turns.asked(name) }
@@ -44,7 +44,7 @@ struct HubDecisionTests {
         #expect(turns.next(isWritable: true) == "c")
     }
 
-    @Test("who has left gets no turn")
+    @Test("a subscription that has ended gets no turn")
     func left() {
         var turns = ReadTurns<String>()
         for name in ["a", "b"] { turns.asked(name) }
@@ -54,7 +54,7 @@ struct HubDecisionTests {
 
     // MARK: Heartbeats
 
-    @Test("a heartbeat tells heads that changed, and keeps those that somebody may not be told yet")
+    @Test("a heartbeat sends changed heads, and keeps those that a connection may not get yet")
     func heartbeats() {
         var beats = Heartbeats<Int>(interval: .seconds(25), now: .zero)
         var heads: [ChannelName: [(connection: Int, head: Int64?)]] = [
@@ -75,7 +75,9 @@ struct HubDecisionTests {
 
     // MARK: Flushing
 
-    @Test("a turn flushes so many, in the order in which they wrote, and another is scheduled once")
+    @Test(
+        "a turn flushes a bounded number of connections, in the order in which they wrote, and the next is scheduled once"
+    )
     func flushTurns() {
         var turns = FlushTurns<Int>()
         let most = FlushTurns<Int>.most
@@ -105,7 +107,7 @@ struct HubDecisionTests {
 
     // MARK: Letters
 
-    @Test("one turn is scheduled for all that waits, and events keep their order")
+    @Test("one turn is scheduled for all waiting events, which keep their order")
     func events() {
         var box = ShardQueue<String>(waitingBytes: 100)
         let first = box.post("a")
@@ -132,7 +134,7 @@ struct HubDecisionTests {
     // MARK: What becomes of a batch
 
     @Test(
-        "subscribers get a batch before it is answered; in doubt they are told before it is refused"
+        "subscribers get a batch before it is answered; if its outcome is unknown they are notified before it is refused"
     )
     func actions() throws {
         typealias Queue = CommitQueue<String>

@@ -14,7 +14,7 @@ struct PeopleDecisionTests {
 
     // MARK: Typing
 
-    @Test("typing is told when it begins, each time it is said again, and when it stops")
+    @Test("typing is sent when it begins, each time it is repeated, and when it stops")
     func typing() {
         var board = TypingBoard(limit: 5)
         let began = board.typed(true, by: ada, at: 1, in: room, now: .zero)
@@ -27,7 +27,7 @@ struct PeopleDecisionTests {
         #expect(twice == nil)
     }
 
-    @Test("what is said more often than every two seconds is ignored; a stop never is")
+    @Test("typing that is repeated within two seconds is ignored; a stop never is")
     func typingTooOften() {
         var board = TypingBoard(limit: 5)
         _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
@@ -36,7 +36,7 @@ struct PeopleDecisionTests {
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .milliseconds(3_999)) != nil)
     }
 
-    @Test("who has just stopped begins again at once, five times in a row")
+    @Test("a user who has just stopped typing may begin again at once, five times in a row")
     func typingAfterAStop() {
         var board = TypingBoard(limit: 5)
         for _ in 0...5 {
@@ -48,7 +48,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "typing ends ten seconds after it was said last, for each by itself",
+        "typing ends ten seconds after its last report, for each user by itself",
         .limit("server.typing"))
     func typingExpires() {
         var board = TypingBoard(limit: 5)
@@ -64,7 +64,7 @@ struct PeopleDecisionTests {
         #expect(board.isEmpty)
     }
 
-    @Test("who types on two devices types until both have stopped")
+    @Test("a user who types on two devices types until both have stopped")
     func typingOnTwoDevices() {
         var board = TypingBoard(limit: 5)
         _ = board.typed(true, by: ada, at: 1, in: room, now: .zero)
@@ -84,7 +84,9 @@ struct PeopleDecisionTests {
         #expect(board.ticked(now: .seconds(10)).map(\.channel) == [hall])
     }
 
-    @Test("beyond the bound nobody more is told, and who types goes on", .limit("server.typists"))
+    @Test(
+        "beyond the limit of typing users no further one is sent, and the known ones go on",
+        .limit("server.typists"))
     func typingIsBounded() {
         var board = TypingBoard(limit: 2)
         #expect(board.typed(true, by: ada, at: 1, in: room, now: .zero) != nil)
@@ -98,7 +100,7 @@ struct PeopleDecisionTests {
     // MARK: Receipts
 
     @Test(
-        "one move of a channel is under way, and what comes meanwhile becomes one more",
+        "one position write of a channel is under way, and receipts meanwhile become one more",
         .limit("server.receipts"))
     func receipts() {
         var desk = ReceiptCoalescer()
@@ -116,7 +118,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "a position is told at once, and then the newest once a tick", .limit("server.receiptsSent")
+        "a position is sent at once, and then the newest once a tick", .limit("server.receiptsSent")
     )
     func news() {
         func telling(_ read: Int64, _ except: UInt64?) -> PositionUpdates.Telling {
@@ -139,7 +141,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "beyond the bound of what is remembered in a tick each move is told at once",
+        "beyond the limit of positions remembered in a tick, each move is sent at once",
         .limit("server.receiptsSent"))
     func manyNews() throws {
         func telling(_ user: UserID, _ read: Int64) -> PositionUpdates.Telling {
@@ -158,7 +160,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "in whatever order moves and states are heard of, what is told of each user only grows",
+        "the positions sent of each user only grow, in whatever order moves and states arrive",
         arguments: 0..<20)
     func toldPositions(round: Int) {
         var told = ToldPositions(limit: 64)
@@ -181,7 +183,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "what was told is remembered for a minute, and as many as there is room for",
+        "sent positions are remembered for a minute, up to a limit",
         .limit("server.receiptsRemembered"))
     func toldPositionsAreForgotten() {
         func position(_ read: Int64, _ name: String = "ada") -> ServerFrame.Position {
@@ -208,7 +210,7 @@ struct PeopleDecisionTests {
     // MARK: Who may do what
 
     @Test(
-        "a channel that a person looks at is asked about before the others, also if it waits already"
+        "the rights in a channel on screen are looked up before the others', also if it waits already"
     )
     func firstIsAskedFirst() {
         var desk = AuthorizationCache<String, Int>(remembered: 1_000)
@@ -233,7 +235,8 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "requests of a channel wait in order for what the user may do; others do not wait for them")
+        "requests of a channel wait in order for the user's rights; other channels do not wait for them"
+    )
     func desk() throws {
         var desk = AuthorizationCache<String, Int>(remembered: 10)
         #expect(desk.arrived("a", in: room) == nil)
@@ -251,7 +254,7 @@ struct PeopleDecisionTests {
         #expect(desk.arrived("e", in: hall) == nil, "what allows nothing is not remembered")
     }
 
-    @Test("an answer from before a change is not believed, and is asked for again")
+    @Test("a look-up of rights from before a change is dropped, and made again")
     func staleGrant() throws {
         var desk = AuthorizationCache<String, Int>(remembered: 10)
         _ = desk.arrived("a", in: room)
@@ -268,7 +271,7 @@ struct PeopleDecisionTests {
     }
 
     @Test(
-        "what is remembered is bounded, and asked again when it is needed",
+        "remembered rights are bounded, and looked up again when they are needed",
         .limit("server.permissions"))
     func rememberedGrants() throws {
         var desk = AuthorizationCache<String, Int>(remembered: 4)
@@ -299,7 +302,7 @@ struct PeopleDecisionTests {
         #expect(turns.next(isWritable: true) == nil)
     }
 
-    @Test("so many read at a time, and who asked first is next")
+    @Test("a bounded number of connections read at a time, in the order in which they asked")
     func readSlots() {
         var slots = ReadSlots<Int>(slots: 2)
         let begun = (0..<5).compactMap { slots.asked($0) }
@@ -326,7 +329,7 @@ struct PeopleDecisionTests {
         #expect(bucket.take(rate, now: .seconds(1)) != nil, "time does not go back")
     }
 
-    @Test("each user has a rate; who is silent for long is forgotten, who is not is remembered")
+    @Test("each user has a rate; an inactive user is forgotten, an active one is not")
     func limiter() {
         var buckets = Buckets(.init(perSecond: 1, burst: 10))
         for _ in 0..<10 { #expect(buckets.take(of: ada, now: .zero) == nil) }

@@ -38,7 +38,7 @@ struct PresenceBoardTests {
         return Self.told(look) + Self.told(board.looked(1, [sight], now: now))
     }
 
-    @Test("nobody watches: whatever users do causes no frame and no timer")
+    @Test("presence of unwatched users causes no frame and no timer")
     func nobodyWatches() {
         var board = PresenceBoard()
         board.connected(ben, wall: wall)
@@ -75,7 +75,7 @@ struct PresenceBoardTests {
         #expect(board.due == nil)
     }
 
-    @Test("a device that is woken and not used leaves when its user was there last as it was")
+    @Test("a device that wakes and is not used leaves its user's last-seen time as it was")
     func woken() {
         var board = PresenceBoard()
         let later = WallTime(milliseconds: 9_000)
@@ -95,7 +95,7 @@ struct PresenceBoardTests {
     }
 
     @Test(
-        "changes are told once in an interval, the newest of each, and what is as before is not",
+        "changes are sent once in an interval, the newest of each user, and unchanged states are not",
         .limit("presence.changes"))
     func gathered() {
         var board = PresenceBoard()
@@ -114,7 +114,9 @@ struct PresenceBoardTests {
         #expect(board.due == nil)
     }
 
-    @Test("a user who reconnects within five seconds was never gone", .limit("presence.grace"))
+    @Test(
+        "a user who reconnects within five seconds is never shown offline", .limit("presence.grace")
+    )
     func grace() {
         var board = PresenceBoard()
         board.connected(ben, wall: wall)
@@ -129,7 +131,9 @@ struct PresenceBoardTests {
         #expect(Self.told(board.timerFired(now: .seconds(13))) == ["1 -: ben=offline@1000"])
     }
 
-    @Test("who hides is offline and was never seen, however he is found, until he shows himself")
+    @Test(
+        "a hidden user is offline without a last-seen time, however he is looked up, until he stops hiding"
+    )
     func hidden() {
         var board = PresenceBoard()
         board.connected(ben, wall: wall)
@@ -146,7 +150,9 @@ struct PresenceBoardTests {
         #expect(board.timerFired(now: .seconds(20)).isEmpty)
     }
 
-    @Test("what other gateways tell counts beside the connections here, also of who is shown later")
+    @Test(
+        "presence from other gateways counts beside the local connections, also for a user who is shown later"
+    )
     func elsewhere() {
         var board = PresenceBoard()
         var now = Duration.zero
@@ -183,7 +189,7 @@ struct PresenceBoardTests {
         #expect(board.takeWatches() == [ben: false])
     }
 
-    @Test("who goes at another gateway has the same time to come back, wherever he does")
+    @Test("a user who leaves at another gateway has the same time to come back, at any gateway")
     func graceElsewhere() {
         var board = PresenceBoard()
         _ = watching(&board)
@@ -199,7 +205,7 @@ struct PresenceBoardTests {
         #expect(board.timerFired(now: .seconds(40)).isEmpty)
     }
 
-    @Test("a look that began before a user hid is not shown, but done again")
+    @Test("a look-up that began before a user hid is not sent, but made again")
     func hiddenMeanwhile() {
         var board = PresenceBoard()
         board.connected(ben, wall: wall)
@@ -211,7 +217,7 @@ struct PresenceBoardTests {
         #expect(Self.told(again) == ["1 team: ben=offline"])
     }
 
-    @Test("once members have changed nothing is told of the channel before it is read again")
+    @Test("after a change of members nothing is sent of the channel before it is read again")
     func membersChanged() {
         var board = PresenceBoard()
         _ = watching(&board)
@@ -229,7 +235,7 @@ struct PresenceBoardTests {
     }
 
     @Test(
-        "looks of a connection are an interval apart, one at a time, and the newest watch counts",
+        "a connection's look-ups are an interval apart, one at a time, and the newest watch counts",
         .limit("presence.looks"))
     func looks() {
         var board = PresenceBoard()
@@ -254,7 +260,7 @@ struct PresenceBoardTests {
         #expect(Self.told(board.timerFired(now: .seconds(12))) == ["1 looks at one"])
     }
 
-    @Test("what ends is told nothing more: a watch, a channel of it, a connection")
+    @Test("a watch, a channel of a watch and a connection get nothing more after their end")
     func ends() {
         var board = PresenceBoard()
         _ = watching(&board)
@@ -283,7 +289,8 @@ struct PresenceBoardTests {
         #expect(board.looked(1, [.init(team, [.init(ben)])], now: .seconds(30)).isEmpty)
     }
 
-    @Test("a user who is shown in two channels is told once, and still when one of them ends")
+    @Test(
+        "a user who is watched in two channels is sent once, and still sent when one of them ends")
     func twoChannels() {
         var board = PresenceBoard()
         let other = channel("other")
@@ -297,7 +304,7 @@ struct PresenceBoardTests {
         #expect(Self.told(board.timerFired(now: .seconds(4))) == ["1 -: ben=idle"])
     }
 
-    @Test("one who begins to watch between two tellings is shown what the others were told")
+    @Test("a user who begins to watch between two intervals gets the states that the others got")
     func newWatcher() {
         var board = PresenceBoard()
         _ = watching(&board)
@@ -312,7 +319,7 @@ struct PresenceBoardTests {
             Self.told(board.timerFired(now: .seconds(3))) == ["1 -: ben=idle", "2 -: ben=idle"])
     }
 
-    @Test("what a connection could not be told is looked at again")
+    @Test("presence that could not be sent to a connection is looked up again")
     func missed() {
         var board = PresenceBoard()
         _ = watching(&board)
@@ -320,7 +327,7 @@ struct PresenceBoardTests {
         #expect(Self.told(board.timerFired(now: .seconds(2))) == ["1 looks at team"])
     }
 
-    @Test("frames name so many users, and no more", .limit("presence.users"))
+    @Test("a presence frame names a bounded number of users", .limit("presence.users"))
     func frames() throws {
         var board = PresenceBoard()
         let all = try (0..<1_500).map { try UserID("u\($0)") }
@@ -333,7 +340,7 @@ struct PresenceBoardTests {
     }
 
     @Test(
-        "when users were seen last is written in batches, and not of one who begins to hide",
+        "last-seen times are written in batches, without those of a user who begins to hide",
         .limit("presence.seen"))
     func seen() {
         var board = PresenceBoard()

@@ -5,7 +5,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("What gateways ask and tell each other of presence")
+@Suite("Presence messages between gateways")
 struct PresenceExchangeTests {
     private let ada = user("ada")
     private let ben = user("ben")
@@ -54,7 +54,7 @@ struct PresenceExchangeTests {
         return Self.words(exchange.heard(news, now: now, wall: wall ?? self.wall))
     }
 
-    @Test("where nobody watches nothing is said, whatever users do, and no timer runs")
+    @Test("a gateway without watched users sends nothing, whatever users do, and runs no timer")
     func nobodyWatches() {
         var exchange = make()
         exchange.changed(ben)
@@ -66,7 +66,7 @@ struct PresenceExchangeTests {
     }
 
     @Test(
-        "a watched user is asked for at once and with each renewal, until nobody watches him",
+        "a watched user is asked for at once and with each renewal, until no watch names him",
         .limit("presence.said"))
     func asks() {
         var exchange = make()
@@ -86,7 +86,9 @@ struct PresenceExchangeTests {
         #expect(exchange.due == nil)
     }
 
-    @Test("who is asked tells of his own users: who is there, what changes, and all with a renewal")
+    @Test(
+        "a gateway that is asked answers for its own users: their states, each change, and all with a renewal"
+    )
     func tells() {
         var exchange = make()
         #expect(hear(&exchange, asked: [ada, ben], isNew: true, at: .zero).isEmpty)
@@ -115,7 +117,7 @@ struct PresenceExchangeTests {
         #expect(exchange.due == nil)
     }
 
-    @Test("a user is online if any gateway says so, idle if all say idle, and else not there")
+    @Test("a user is online if any gateway says so, idle if all say idle, and otherwise offline")
     func anyGateway() {
         var exchange = make()
         exchange.watched(ben, true, now: .zero)
@@ -139,7 +141,7 @@ struct PresenceExchangeTests {
     }
 
     @Test(
-        "what a gateway has told is forgotten once it is not heard; then he was seen when it was",
+        "the states from a gateway that goes silent are forgotten; a user's last-seen time is then when it was last heard",
         .limit("presence.lease"))
     func lease() {
         var exchange = make()
@@ -155,7 +157,7 @@ struct PresenceExchangeTests {
         #expect(fire(&exchange, at: .seconds(30)) == ["1: ben?", "ben - lost"])
     }
 
-    @Test("what was told holds while a watch ends and begins again, and is asked for anew")
+    @Test("a known state holds while a watch ends and begins again, and is asked for anew")
     func watchedAgain() {
         var exchange = make()
         exchange.watched(ben, true, now: .zero)
@@ -173,7 +175,7 @@ struct PresenceExchangeTests {
     }
 
     @Test(
-        "so many users are asked for, told, and told of by so many gateways, and no more",
+        "the users asked for, the users answered for, and the gateways heard are bounded",
         .limit("presence.asked", "presence.wanted", "presence.gateways"))
     func bounds() throws {
         let usual = PresenceExchange.Settings()
@@ -197,7 +199,7 @@ struct PresenceExchangeTests {
         #expect(fire(&exchange, at: .seconds(2), all) == ["1: ada=online ben=online"])
     }
 
-    @Test("a message is split, and read as it was written")
+    @Test("a presence message is split, and read as it was written")
     func parts() throws {
         var exchange = make()
         let all = try (0..<1_500).map { try UserID("u\($0)") }
@@ -212,7 +214,7 @@ struct PresenceExchangeTests {
         for part in parts { #expect(PresenceNews(part.bytes) == part) }
     }
 
-    @Test("what a server that ends has left to tell is told at once")
+    @Test("a gateway that ends sends its pending changes at once")
     func ends() {
         var exchange = make()
         _ = hear(&exchange, asked: [ben], at: .zero)
@@ -223,7 +225,7 @@ struct PresenceExchangeTests {
         #expect(fire(&exchange, at: .milliseconds(10)) == ["1: ben=offline"])
     }
 
-    @Test("of bytes that no gateway of this version says nothing is read, and nothing traps")
+    @Test("malformed bytes are not read as a presence message, and nothing traps")
     func nonsense() throws {
         let news = PresenceNews(
             from: -5, asked: [.init(ada, isNew: true)],

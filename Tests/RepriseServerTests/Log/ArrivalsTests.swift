@@ -45,7 +45,7 @@ struct ArrivalsTests {
     }
 
     @Test(
-        "are where they belong between any two commits: appended, edited, deleted, trimmed, moved, removed, and read again at a start",
+        "are in the right place between any two commits: appended, edited, deleted, trimmed, moved, removed, and read again at a start",
         arguments: 1...6 as ClosedRange<UInt64>)
     func random(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
@@ -213,7 +213,7 @@ struct ArrivalsTests {
         await store.remove()
     }
 
-    @Test("of which some have vanished from the file are not passed over: the log is not opened")
+    @Test("that have vanished from the file keep the log from opening")
     func damaged() async throws {
         let store = try await Self.store()
         _ = try await store.append((0..<10).map { message(Self.rooms[$0 % 7]) })

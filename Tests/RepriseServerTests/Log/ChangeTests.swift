@@ -171,7 +171,9 @@ struct ChangeTests {
         }
     }
 
-    @Test("what was deleted before it came is a duplicate when it comes, and stays without a body")
+    @Test(
+        "a message that was deleted before it came is a duplicate when it comes, and stays without a body"
+    )
     func buried() async throws {
         try await LogUnderTest.sqlite.run { store in
             let late = said(by: ada)
@@ -195,7 +197,9 @@ struct ChangeTests {
         }
     }
 
-    @Test("what was deleted before it came is no predecessor until it comes, nor after a restart")
+    @Test(
+        "a message that was deleted before it came is no predecessor until it comes, also after a restart"
+    )
     func buriedPredecessor() async throws {
         try await LogUnderTest.sqlite.run { store in
             let first = said(by: ada)
@@ -216,7 +220,9 @@ struct ChangeTests {
         }
     }
 
-    @Test("beyond the bound, what was buried first counts as come", .limit("log.awaited"))
+    @Test(
+        "beyond the limit, the earliest message deleted before it came counts as arrived",
+        .limit("log.awaited"))
     func awaitedBound() async throws {
         let folder = try TemporaryFolder()
         var configuration = SQLiteMessageLog.Configuration()

@@ -12,7 +12,7 @@ struct CommitterTests {
 
     init() throws { room = try ChannelName("room") }
 
-    @Test("hands events to subscribers before it answers, and neither before the commit")
+    @Test("sends events to subscribers before it answers, and neither before the commit")
     func order() async throws {
         let log = ScriptedLog()
         let record = Seen<String>()
@@ -30,7 +30,7 @@ struct CommitterTests {
         #expect(record.all == ["out [1, 2]", "reply 2"])
     }
 
-    @Test("stores in one commit what arrived during the one before, and answers each its own")
+    @Test("stores the submissions that arrived during a commit in the next one, and answers each")
     func groupCommit() async throws {
         let log = ScriptedLog()
         let record = Seen<String>()
@@ -70,7 +70,8 @@ struct CommitterTests {
         #expect(log.batches.map(\.count) == [3, 1, 4, 2, 1])
     }
 
-    @Test("keeps apart what came more than a second later, where the answer has a limit")
+    @Test(
+        "keeps submissions more than a second apart in separate commits, if the answer has a limit")
     func span() async throws {
         let (log, clock) = (ScriptedLog(), ManualClock())
         let committer = Committer(log: log, clock: clock) { _ in }
@@ -84,7 +85,7 @@ struct CommitterTests {
     }
 
     @Test(
-        "refuses at once what its queue has no room for, and takes the next when there is room",
+        "refuses a submission at once if its queue has no room, and accepts the next when there is room",
         .limit("log.queue"))
     func fullQueue() async throws {
         var limits = Committer.Limits()
@@ -140,7 +141,7 @@ struct CommitterTests {
     }
 
     @Test(
-        "answers all it accepted before it ends, and refuses what comes later",
+        "answers all accepted submissions before it ends, and refuses later ones",
         arguments: [true, false])
     func shutdown(byCancelling: Bool) async throws {
         let log = ScriptedLog()

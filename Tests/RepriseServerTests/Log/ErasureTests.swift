@@ -18,7 +18,7 @@ struct ErasureTests {
     }
 
     @Test(
-        "with the next housekeeping, while the server runs; a reader who holds it is waited for until the one after",
+        "happens with the next housekeeping, while the server runs; a reader of the message delays it to the one after",
         .limit("log.deletedBodies")
     )
     func erased() async throws {

@@ -17,7 +17,7 @@ struct FullChannelTests {
     }
 
     @Test(
-        "Refuses what would be stored, and nothing else of the batch: at a single server",
+        "On a single server refuses a message to store, and nothing else of the batch",
         .limit("wire.sequence"))
     func single() async throws {
         let store = try SQLiteStore()
@@ -28,7 +28,7 @@ struct FullChannelTests {
         await store.remove()
     }
 
-    @Test("Refuses the same in a cluster, at each gateway, and stops none")
+    @Test("In a cluster refuses the same at each gateway, and stops none")
     func cluster() async throws {
         let store = try ClusterStore()
         try await store.reopen()

@@ -31,7 +31,7 @@ struct KilledWriterTests {
     }
 
     @Test(
-        "has stored every message it acknowledged, once, in a channel without holes, and knows each by its id",
+        "has stored every acknowledged message once, in a channel without holes, and knows each by its id",
         .timeLimit(.minutes(2)))
     func kills() async throws {
         var random = SeededGenerator()

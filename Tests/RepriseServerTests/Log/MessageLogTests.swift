@@ -36,7 +36,7 @@ struct MessageLogTests {
     }
 
     @Test(
-        "says of an unknown channel that it stands at 0, and answers nothing",
+        "reports head 0 for an unknown channel, and returns no messages",
         arguments: LogUnderTest.all)
     func unknownChannel(_ kind: LogUnderTest) async throws {
         try await kind.run { store in

@@ -28,7 +28,7 @@ struct OwnedIDTests {
     }
 
     @Test(
-        "who publishes another's id is refused, wherever that is, in words that do not tell; its author has a duplicate",
+        "a user who publishes another's id is refused in every channel with the same message; its author gets a duplicate",
         arguments: LogUnderTest.all)
     func taken(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
@@ -46,7 +46,7 @@ struct OwnedIDTests {
     }
 
     @Test(
-        "who deletes a message that has not come buries none but his own: its author is told to take a fresh id, and that one is stored",
+        "a user who deletes a message before it comes blocks that id for its author, who is told to take a fresh id, and that one is stored",
         arguments: LogUnderTest.all)
     func buried(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
@@ -63,7 +63,7 @@ struct OwnedIDTests {
     }
 
     @Test(
-        "who may delete anybody's message in the channel may also before it comes: then it is deleted when it comes",
+        "a user who may delete every message of the channel may delete one before it comes: it is deleted when it comes",
         arguments: LogUnderTest.all)
     func managed(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
@@ -81,7 +81,7 @@ struct OwnedIDTests {
     }
 
     @Test(
-        "it stays its author's after the message was trimmed, when ids are sealed, and over restarts"
+        "an id stays its author's after its message was trimmed, when ids are sealed, and over restarts"
     )
     func stays() async throws {
         let store = try SQLiteStore { $0.idsPerRun = 8 }
@@ -100,7 +100,7 @@ struct OwnedIDTests {
         await store.remove()
     }
 
-    @Test("where nobody was asked who he is, or a former version has stored it, it is anybody's")
+    @Test("an id that an open server or an earlier version has stored belongs to every user")
     func unknown() async throws {
         let store = try SQLiteStore { $0.idsPerRun = 4 }
         try await store.reopen()

@@ -32,7 +32,7 @@ struct RetentionTests {
     ]
 
     @Test(
-        "takes the oldest away by count, age and bytes; the channel's own word comes before the server's",
+        "removes the oldest by count, age and bytes; the channel's policy comes before the server's",
         .limit("log.retention"),
         arguments: rules)
     func table(policy: RetentionPolicy, own: RetentionPolicy?, floor: Int64) async throws {
@@ -61,7 +61,7 @@ struct RetentionTests {
         }
     }
 
-    @Test("bytes count what is stored: a deletion makes room, and a restart knows")
+    @Test("the byte limit counts stored bodies: a deletion makes room, also after a restart")
     func bytes() async throws {
         let store = try SQLiteStore()
         try await store.reopen()

@@ -23,7 +23,7 @@ struct RunFiltersTests {
         #expect(others.reduce(0) { $0 + runs(of: $1, in: filters).count } < 36)
     }
 
-    @Test("of a forgotten run let none through, and its place is another run's")
+    @Test("of a forgotten run let no id through, and its place is used by another run")
     func forgotten() {
         var random = SeededGenerator(seed: 7)
         var filters = RunFilters()

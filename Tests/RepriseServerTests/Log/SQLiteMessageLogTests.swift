@@ -36,7 +36,7 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
-    @Test("once closed, also after reads, it is one file that holds everything")
+    @Test("a closed log is one file that holds everything, also after reads")
     func oneFile() async throws {
         let store = try SQLiteStore()
         try await store.reopen()
@@ -97,7 +97,7 @@ struct SQLiteMessageLogTests {
         await store.remove()
     }
 
-    @Test("refuses messages whose channel a medium has emptied: they would be missing in silence")
+    @Test("refuses to open a file in which a channel with messages has lost its head")
     func emptiedChannels() async throws {
         let folder = try TemporaryFolder()
         let log = try SQLiteMessageLog.open(at: folder.path)

@@ -103,7 +103,7 @@ struct TilingTests {
         return coverage
     }
 
-    @Test("answer what was taken out by hand as erased, so that nobody waits for it")
+    @Test("report messages that were removed by hand as erased, so that no client waits for them")
     func erasedByHand() async throws {
         let room = try ChannelName("room")
         let store = try SQLiteStore()

@@ -24,7 +24,7 @@ struct UnreadTests {
     }
 
     @Test(
-        "is what others said behind the position: no edit, no deletion, nothing deleted, nothing trimmed",
+        "are the others' messages behind the position, without edits, deletions, deleted and trimmed messages",
         arguments: LogUnderTest.all)
     func counts(_ kind: LogUnderTest) async throws {
         try await kind.run { store in
@@ -56,7 +56,9 @@ struct UnreadTests {
             body: Array(#"{"notice":{"mentions":[\#(list)]}}"#.utf8))
     }
 
-    @Test("mentions are counted apart: no own, no edit's, nothing deleted, nothing trimmed")
+    @Test(
+        "count mentions apart, without the user's own, those of edits, deleted and trimmed messages"
+    )
     func mentions() async throws {
         let store = try SQLiteStore()
         try await store.reopen()
@@ -86,7 +88,7 @@ struct UnreadTests {
     }
 
     @Test(
-        "asked again it looks only at what is new or was read since, and always says what counting anew would say",
+        "read only new and newly read messages when asked again, and always equal a full count",
         .limit("log.unread", "log.unreadCache"),
         arguments: 0..<4)
     func again(round: Int) async throws {
@@ -124,7 +126,8 @@ struct UnreadTests {
     }
 
     @Test(
-        "of who has published 300,000 messages himself it is counted once, not with each question")
+        "of a user who has published 300,000 messages himself are counted once, not with each request"
+    )
     func own() async throws {
         let store = try SQLiteStore()
         try await store.reopen()
@@ -146,7 +149,7 @@ struct UnreadTests {
     }
 
     @Test(
-        "is counted up to 10,000", .limit("log.unread", "log.unreadCache", "push.badge"),
+        "are counted up to 10,000", .limit("log.unread", "log.unreadCache", "push.badge"),
         arguments: LogUnderTest.all)
     func bound(_ kind: LogUnderTest) async throws {
         try await kind.run { store in

@@ -157,7 +157,7 @@ struct MetricsTests {
         #expect(read.help["sizes"] == #"Sizes\nin \\ bytes."#)
     }
 
-    @Test("whatever a label holds, it comes out as it went in; names are made to fit")
+    @Test("every label value is escaped so that it is read as it was; metric names are made valid")
     func escaping() throws {
         let registry = MetricsRegistry()
         let values = ["\"", "\\", "\n", "a\"b\\c\nd", "ü€", "}", ",x=\"", "\\n"]
@@ -171,7 +171,7 @@ struct MetricsTests {
     }
 
     @Test(
-        "what is made beyond the limit works, is not shown, and is counted",
+        "a metric beyond the limit works, is not shown, and is counted",
         .limit("server.metrics"))
     func bounded() throws {
         let registry = MetricsRegistry(limit: 3)
@@ -184,7 +184,7 @@ struct MetricsTests {
         Gauge(label: "x", dimensions: [], factory: MetricsRegistry()).record(1)
     }
 
-    @Test("one name is of one kind")
+    @Test("one name has one kind of metric")
     func conflict() throws {
         let registry = MetricsRegistry()
         Counter(label: "x", dimensions: [], factory: registry).increment()

@@ -111,7 +111,7 @@ struct APNsTests {
     }
 
     @Test(
-        "an answer of 4,096 bytes is read, and of a longer one no reason is believed",
+        "an answer of up to 4,096 bytes is read, and the reason in a longer one is ignored",
         .limit("push.answer"))
     func longAnswer() async throws {
         try await APNsUnderTest.with { test in
@@ -126,7 +126,7 @@ struct APNsTests {
     }
 
     @Test(
-        "every status and reason that Apple documents",
+        "every status and reason that Apple documents has its outcome",
         arguments: [
             (400, "BadCollapseId", PushOutcome.refused("BadCollapseId")),
             (400, "BadExpirationDate", .refused("BadExpirationDate")),
@@ -222,7 +222,8 @@ struct APNsTests {
         }
     }
 
-    @Test("a token that Apple takes to be old is renewed, unless it is young: then clocks differ")
+    @Test(
+        "a token that Apple takes for expired is renewed, unless it is new: then the clocks differ")
     func expired() async throws {
         try await APNsUnderTest.with { test in
             #expect(await test.provider.send(test.push()) == .accepted)
@@ -238,7 +239,9 @@ struct APNsTests {
         }
     }
 
-    @Test("a calendar ahead of Apple's and an unknown key are said to be ours to mend")
+    @Test(
+        "a calendar ahead of Apple's and an unknown key are reported as errors of the configuration"
+    )
     func skew() async throws {
         try await APNsUnderTest.with { test in
             // The stand-in's clock is this one, so the calendar is moved between signing and
@@ -258,7 +261,7 @@ struct APNsTests {
         }
     }
 
-    @Test("what Apple would never answer, and no answer, mean that the provider is down")
+    @Test("an answer that Apple never gives, and no answer, mean that the provider is down")
     func nonsense() async throws {
         try await APNsUnderTest.with { test in
             let answers: [FakeAnswer] = [
@@ -326,7 +329,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "at most 4,096 bytes, cut between two characters as people count them",
+        "a payload has at most 4,096 bytes, and its text is cut between two characters",
         .limit("push.payload", "push.title"),
         arguments: ["a", "é", "e\u{301}", "👩‍👩‍👧‍👦", "🇩🇪", "\"", "\n", "漢"])
     func cut(character: String) throws {
@@ -343,7 +346,7 @@ struct APNsPayloadTests {
         }
     }
 
-    @Test("a character of a thousand marks is left out whole")
+    @Test("a character with a thousand combining marks is left out whole")
     func marks() throws {
         let text = "ab" + String(repeating: "\u{301}", count: 5_000)
         let (bytes, alert) = try json("Room", text)
@@ -351,7 +354,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "no change of direction leaves the text, and none is in a title; marks stay in both",
+        "direction controls are closed in the text and removed from the title; direction marks stay in both",
         .limit("push.directions"))
     func directions() throws {
         let (_, alert) = try json(
@@ -372,7 +375,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "a push shows the text and title of a body, the notice's own first, and a stand-in where there is none",
+        "a push shows the text and title of a body, the notice's own first, and a placeholder where there is none",
         arguments: [
             (#""plain""#, "plain", nil), (#"{"text":"t"}"#, "t", nil),
             (#"{"text":"t","title":"T"}"#, "t", "T"),
@@ -415,7 +418,7 @@ struct APNsPayloadTests {
     }
 
     @Test(
-        "what asks for something else asks for nothing",
+        "an invalid value in a notice is ignored",
         arguments: [
             #"{"sender":7,"picture":[],"interruption":"critical","relevance":2}"#,
             #"{"sender":"","picture":null,"interruption":"active","relevance":-0.1}"#,

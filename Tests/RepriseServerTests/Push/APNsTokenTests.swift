@@ -46,13 +46,13 @@ struct APNsTokenTests {
         #expect((mode as? Int).map { $0 & 0o777 } == 0o600)
     }
 
-    @Test("without it Apple would refuse the next one for 20 minutes")
+    @Test("without the stored token Apple would refuse the next one for 20 minutes")
     func forgotten() async throws {
         let (outcome, _) = try await restarts(after: .seconds(60), folder: nil)
         #expect(outcome == .unavailable(.seconds(60), "TooManyProviderTokenUpdates"))
     }
 
-    @Test("one that is old enough is made anew")
+    @Test("a stored token that is old enough is replaced")
     func old() async throws {
         let (outcome, tokens) = try await restarts(after: .seconds(51 * 60), folder: folder.path)
         #expect(outcome == .accepted)
@@ -60,7 +60,7 @@ struct APNsTokenTests {
     }
 
     @Test(
-        "what this key has not signed is not sent",
+        "a stored token that this key has not signed is not sent",
         arguments: ["", "a.b.c", "e30.e30.AAAA", String(repeating: "x", count: 100_000)])
     func foreign(text: String) async throws {
         let file = file
@@ -94,7 +94,7 @@ struct APNsTokenTests {
         #expect(tokens == 2)
     }
 
-    @Test("one that Apple does not take is not kept: a start is to bring another")
+    @Test("a token that Apple refuses is not kept, so that a restart makes another")
     func refused() async throws {
         try await APNsUnderTest.with { test in
             let provider = try test.another(folder: folder.path)

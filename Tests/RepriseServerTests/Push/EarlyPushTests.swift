@@ -26,7 +26,7 @@ struct EarlyPushTests {
         }
     }
 
-    @Test("they wait for half a second, the connected ones for their five; each is pushed once")
+    @Test("pushes to absent devices wait half a second, to connected ones five; each is sent once")
     func both() async throws {
         try await withPush(connected: ["c"]) { push in
             try await push.make(members: ["ada", "bob"])

@@ -48,7 +48,7 @@ struct EndpointConnectionTests {
         deinit { close(socket) }
     }
 
-    @Test("a name that leads to this machine is not connected to: not even a greeting goes there")
+    @Test("a name that resolves to this machine gets no connection, and no byte is sent to it")
     func nothingAtAll() async throws {
         let listener = try Listener()
         let names = ["push.example.org": "127.0.0.1", "PUSH.example.org": "127.0.0.1"]
@@ -65,7 +65,7 @@ struct EndpointConnectionTests {
         #expect(listener.connections() == 0)
     }
 
-    @Test("that it would have been seen, had there been a connection")
+    @Test("a listener of this test sees a connection that is made")
     func isSeen() async throws {
         let listener = try Listener()
         let names = ["push.example.org": "127.0.0.1"]
@@ -166,7 +166,8 @@ struct EndpointConnectionTests {
         await silent.close()
     }
 
-    @Test("a name of which one address leads inside is not connected to, whichever comes first")
+    @Test(
+        "a name with one private address gets no connection, in whatever order its addresses come")
     func oneOfMany() async throws {
         for addresses in ["8.8.8.8 127.0.0.1", "127.0.0.1 8.8.8.8"] {
             let names = ["push.example.org": addresses]

@@ -47,7 +47,7 @@ struct FanOutScanTests {
     }
 
     @Test(
-        "a message that is pushed is kept for a second: so long its deletion is overlooked",
+        "a pushed message is cached for a second, in which its deletion is not noticed",
         .limit("push.contents"))
     func kept() async throws {
         try await withPush(RecordingProvider(concurrency: 1)) { push in

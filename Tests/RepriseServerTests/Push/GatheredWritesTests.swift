@@ -29,7 +29,9 @@ struct GatheredWritesTests {
         try channel.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) }
     }
 
-    @Test("is handed on at its end, as one, in order, and whoever wrote hears of it")
+    @Test(
+        "are passed on at the end of the interval, as one, in order, and each write's promise succeeds"
+    )
     func together() throws {
         try connect()
         var done = 0
@@ -44,7 +46,7 @@ struct GatheredWritesTests {
         end()
     }
 
-    @Test("is handed on before the connection is closed")
+    @Test("are passed on before the connection is closed")
     func closing() throws {
         try connect()
         var done = 0
@@ -55,7 +57,7 @@ struct GatheredWritesTests {
         #expect(done == 1)
     }
 
-    @Test("does not wait for its end once it is much")
+    @Test("are passed on early once there are many bytes")
     func much() throws {
         try connect()
         channel.write(ByteBuffer(repeating: 0, count: 70_000), promise: nil)
@@ -68,7 +70,7 @@ struct GatheredWritesTests {
         end()
     }
 
-    @Test("fails for whoever wrote it when the connection ends first")
+    @Test("fail each write's promise when the connection ends first")
     func ended() throws {
         try connect()
         var failed = 0

@@ -41,7 +41,7 @@ struct PushBoundTests {
         await test.remove()
     }
 
-    @Test("of a user's channels 10,000 count for the badge", .limit("push.badgeChannels"))
+    @Test("at most 10,000 channels of a user count for the badge", .limit("push.badgeChannels"))
     func badgeChannels() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
         let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
@@ -120,7 +120,7 @@ struct PushBoundTests {
     }
 
     @Test(
-        "a server that ends waits for a push under way, and writes down what became of it",
+        "a server that ends waits for a push under way, and stores its outcome",
         .limit("push.shutdown"))
     func ending() async throws {
         let push = try PushUnderTest()

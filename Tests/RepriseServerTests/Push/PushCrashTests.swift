@@ -74,7 +74,7 @@ struct PushCrashTests {
         await push.end()
     }
 
-    @Test("what was stored before pushing was set up is not pushed")
+    @Test("messages from before pushing was set up are not pushed")
     func before() async throws {
         let push = try PushUnderTest()
         try await push.make(members: ["bob"])
@@ -88,7 +88,8 @@ struct PushCrashTests {
         await push.end()
     }
 
-    @Test("a provider that is down for an hour gets all that is still wanted then, and no more")
+    @Test(
+        "a provider that is back after an hour gets the pushes that are still wanted, and no more")
     func anHour() async throws {
         let provider = RecordingProvider { _, _ in .unavailable(nil, "down") }
         try await withPush(provider) { push in

@@ -56,7 +56,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "answers are written down 256 together while others are under way", .limit("push.answers"))
+        "outcomes are stored 256 together while other pushes are under way", .limit("push.answers"))
     func settledTogether() async throws {
         try await withHeld(pushes: 300) { push in
             push.provider.release(255)
@@ -69,7 +69,8 @@ struct PushDispatchTests {
         }
     }
 
-    @Test("answers are written down after 50 ms while others are under way", .limit("push.answers"))
+    @Test(
+        "outcomes are stored after 50 ms while other pushes are under way", .limit("push.answers"))
     func settledWithin() async throws {
         try await withHeld(pushes: 10) { push in
             push.provider.release(8)
@@ -102,7 +103,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "a device that has received it by itself is left alone, its user's other one is not",
+        "a device that has received the message itself is not pushed, its user's other one is",
         arguments: AccountsPlace.all)
     func delivered(place: AccountsPlace) async throws {
         try await withPush(at: place) { push in
@@ -118,7 +119,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "what is read, deleted, expired or left meanwhile is not pushed",
+        "a message that is read, deleted, expired or whose channel was left meanwhile is not pushed",
         .limit("push.life"), arguments: AccountsPlace.all)
     func stale(place: AccountsPlace) async throws {
         // Down, so that everything waits in the queue, and one at a time, so that none is on its
@@ -201,7 +202,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "who has no device costs nothing, and a device that registers is not told of the past",
+        "a user without a device has no queued pushes, and a device that registers is not pushed older messages",
         arguments: AccountsPlace.all)
     func late(place: AccountsPlace) async throws {
         try await withPush(at: place) { push in
@@ -220,7 +221,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "what waits behind a push whose address turns out to be dead is not sent there",
+        "pushes that wait behind one whose address turns out to be dead are not sent there",
         arguments: AccountsPlace.all)
     func deadBehind(place: AccountsPlace) async throws {
         let provider = RecordingProvider(concurrency: 1) { _, _ in .dead(since: nil) }
@@ -254,7 +255,7 @@ struct PushDispatchTests {
     }
 
     @Test(
-        "reading on one device takes the banner from the others, and puts their badge right",
+        "reading on one device removes the banner on the others, and corrects their badge",
         arguments: AccountsPlace.all)
     func dismiss(place: AccountsPlace) async throws {
         try await withPush(at: place) { push in

@@ -23,7 +23,7 @@ struct PushKeyTests {
     }
 
     @Test(
-        "that cannot be used are refused with what is wrong and what to do",
+        "that cannot be used are refused with an error that says what is wrong and what to do",
         arguments: [
             (P384.Signing.PrivateKey().pemRepresentation, "P-384"),
             (P521.Signing.PrivateKey().pemRepresentation, "P-521"),

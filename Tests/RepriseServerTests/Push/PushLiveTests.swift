@@ -14,7 +14,7 @@ import Testing
 @Suite("A server that pushes", .timeLimit(.minutes(2)))
 struct PushLiveTests {
     @Test(
-        "what is published reaches Apple's stand-in and a browser's, in real seconds, with keys that were read again"
+        "a published message reaches the stand-ins of Apple and of a browser, in real time, with keys that were read again"
     )
     func both() async throws {
         let authority = try TestAuthority()

@@ -5,7 +5,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("What the server logs of pushes, and tells of them", .timeLimit(.minutes(2)))
+@Suite("Log lines and states of pushes", .timeLimit(.minutes(2)))
 struct PushLogLinesTests {
     @Test("each decision about a push, and its outcome, is a line with the message's id")
     func decisions() async throws {
@@ -46,7 +46,7 @@ struct PushLogLinesTests {
         #expect(!lines.all.contains { $0.contains("\u{1b}") || $0.contains("\n") })
     }
 
-    @Test("a push that waits is told to its user alone, with its attempts, and why it was dropped")
+    @Test("a waiting push is shown to its user alone, with its attempts, and why it was dropped")
     func waiting() async throws {
         let lines = LoggedLines()
         let provider = RecordingProvider { _, _ in .later(.seconds(30), "busy") }

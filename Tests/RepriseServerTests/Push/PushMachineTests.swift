@@ -26,7 +26,7 @@ struct PushMachineTests {
     }
 
     @Test(
-        "scans a channel when its message has had its time; what comes together goes together",
+        "scans a channel after its message's grace period, once for all messages of that time",
         .limit("push.grace"))
     func grace() {
         var machine = machine()
@@ -192,7 +192,7 @@ struct PushMachineTests {
     }
 
     @Test(
-        "of 10,000 push services that fail one more is as if none did",
+        "beyond 10,000 push services that fail, the failures of one more are not counted",
         .limit("push.failingServices"))
     func manyLanes() {
         var machine = machine()
@@ -213,7 +213,7 @@ struct PushMachineTests {
     }
 
     @Test(
-        "two channels are scanned at a time, and 65,536 messages are noted: then all are looked at",
+        "two channels are scanned at a time, and 65,536 messages are noted; beyond that all channels are scanned",
         .limit("push.noted", "push.scans"))
     func scans() {
         var machine = machine()
@@ -246,7 +246,7 @@ struct PushMachineTests {
         #expect(!machine.holds(1))
     }
 
-    @Test("what was queued while the queue was being read is not forgotten")
+    @Test("pushes that were queued while the queue was being read are not forgotten")
     func queuedMeanwhile() {
         var machine = machine()
         machine.othersQueued(dueAfter: .zero, now: .zero)
@@ -257,7 +257,9 @@ struct PushMachineTests {
         #expect(machine.next(now: .seconds(2)) == [.load(PushLimits.page)])
     }
 
-    @Test("what waits for a slow provider is read again before it is sent", .limit("push.inMemory"))
+    @Test(
+        "a push that waits for a slow provider is read again before it is sent",
+        .limit("push.inMemory"))
     func freshness() {
         var machine = machine(concurrency: 1)
         machine.othersQueued(dueAfter: .zero, now: .zero)
@@ -271,7 +273,7 @@ struct PushMachineTests {
         #expect(!machine.holds(2))
     }
 
-    @Test("what cannot be looked through is looked through again")
+    @Test("a recovery that fails is made again")
     func recovery() {
         var machine = PushMachine(concurrency: 1)
         #expect(machine.next(now: .zero).contains(.recover))

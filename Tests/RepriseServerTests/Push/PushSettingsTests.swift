@@ -6,7 +6,7 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("Mutes, quiet hours and how far a message has come", .timeLimit(.minutes(2)))
+@Suite("Mutes, quiet hours and delivery states", .timeLimit(.minutes(2)))
 struct PushSettingsTests {
     /// A moment in UTC.
     private func moment(_ text: String) throws -> WallTime {
@@ -15,7 +15,7 @@ struct PushSettingsTests {
     }
 
     @Test(
-        "quiet hours go by the clock on the wall, also in the nights in which it is changed",
+        "quiet hours follow local time, also in the nights of a daylight-saving change",
         arguments: [
             ("22:00", "07:00", "Europe/Berlin", "2026-11-22T20:59:59Z", false),
             ("22:00", "07:00", "Europe/Berlin", "2026-11-22T21:00:00Z", true),
@@ -39,7 +39,7 @@ struct PushSettingsTests {
         #expect(hours.startText == from && hours.endText == to)
     }
 
-    @Test("what is muted changes the badge alone; in quiet hours it goes into the list alone")
+    @Test("a muted message changes the badge alone; one in quiet hours goes into the list alone")
     func mutes() async throws {
         try await withPush { push in
             let names = ["bob", "eve", "kim", "lee"]
@@ -80,7 +80,7 @@ struct PushSettingsTests {
     }
 
     @Test(
-        "While one reads on another device a push makes no sound, if he wants that, for two minutes",
+        "A push makes no sound for two minutes after its user read on another device, if he wants that",
         .limit("push.activeElsewhere"))
     func elsewhere() async throws {
         try await withPush { push in
@@ -156,7 +156,7 @@ struct PushSettingsTests {
         }
     }
 
-    @Test("what reprise says in a push is read again as it was written")
+    @Test("the reprise part of a push is read as it was written")
     func hints() throws {
         var hint = PushHint(kind: .alert, channel: channel("room"), seq: 7, head: 9)
         let read = try PushHint(payload: wrap(hint))

@@ -11,7 +11,7 @@ import Testing
 @Suite("Failing push providers", .timeLimit(.minutes(2)))
 struct PushTroubleTests {
     @Test(
-        "who hangs is given up, who cuts an answer in its middle too; both are asked again",
+        "a provider that hangs or cuts its answer is given up, and pushed to again",
         .limit("push.provider"))
     func apns() async throws {
         try await APNsUnderTest.with(answer: .seconds(2)) { test in
@@ -74,7 +74,7 @@ struct PushTroubleTests {
         #expect(outcomes.last == .accepted, "it goes on: \(outcomes)")
     }
 
-    @Test("a push that hung is sent again by the queue, and stands once")
+    @Test("a push that hung is sent again by the queue, and shown once")
     func queue() async throws {
         let provider = RecordingProvider { _, count in
             count == 0 ? .unavailable(nil, "No answer in 10 s.") : .accepted

@@ -6,7 +6,7 @@ import Testing
 @Suite("Log lines about push services")
 struct PushTroublesTests {
     @Test(
-        "three that are down are three lines, not one a push; each change is one more, and what lasts is said every ten minutes",
+        "three push services that are down are three lines, not one a push; each change is one more, and a lasting failure is logged every ten minutes",
         .limit("push.failureLog")
     )
     func once() {
@@ -33,7 +33,9 @@ struct PushTroublesTests {
         #expect(troubles.ended(.refused("413"), partition: "d", now: .seconds(607)) == nil)
     }
 
-    @Test("so many are remembered; then all are told again", .limit("push.failureLog"))
+    @Test(
+        "a bounded number of push services is remembered; beyond that all are logged again",
+        .limit("push.failureLog"))
     func bounded() {
         var troubles = PushTroubles(limit: 2)
         for partition in ["a", "b", "c", "a"] {

@@ -6,9 +6,9 @@ import RepriseWire
 import Testing
 
 /// What the server's pushes say; the device's paths are `BannerTests`.
-@Suite("What pushes say", .timeLimit(.minutes(1)))
+@Suite("The text of pushes", .timeLimit(.minutes(1)))
 struct ServerBannerTests {
-    @Test("to Apple and to browsers: what a banner of the device says")
+    @Test("is that of the device's own banner, for Apple and for browsers")
     func same() async throws {
         for vector in try BannerVector.all() {
             try await withPush { push in

@@ -8,7 +8,7 @@ import Testing
 /// Mentions and mutes in the server's pushes; the device's paths are `MentionTests`.
 @Suite("Mentions in pushes", .timeLimit(.minutes(1)))
 struct ServerMentionTests {
-    @Test("break a mute as the vectors say, and the push says that it is one")
+    @Test("break a mute as the vectors say, and the push is marked as a mention")
     func same() async throws {
         for vector in try MentionVector.all() {
             try await withPush { push in
@@ -40,7 +40,8 @@ struct ServerMentionTests {
         }
     }
 
-    @Test("A mute set anew is as the last one says, and leaves nothing behind when it ends")
+    @Test(
+        "A mute that is set anew replaces the earlier one, and leaves nothing behind when it ends")
     func changed() async throws {
         try await withPush { push in
             let ada = try UserID("ada")

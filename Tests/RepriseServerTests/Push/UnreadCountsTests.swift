@@ -26,7 +26,7 @@ struct UnreadCountsTests {
     }
 
     @Test(
-        "are what a recount says, through messages, edits, deletions, trimming, reading, leaving, joining again, restarts and a new epoch",
+        "equal a recount, through messages, edits, deletions, trimming, reading, leaving, joining again, restarts and a new epoch",
         arguments: [100_000, 4])
     func random(limit: Int) async throws {
         var seeded = SeededGenerator()
@@ -188,7 +188,7 @@ struct UnreadCountsTests {
     }
 
     @Test(
-        "no user is begun with beyond so many channels in one read; the others are in the next",
+        "one read counts users of a bounded number of channels; the others are in the next",
         .limit("push.badgeQuery"))
     func together() async throws {
         let push = try PushUnderTest()
@@ -211,7 +211,7 @@ struct UnreadCountsTests {
     }
 
     @Test(
-        "only so many are kept, and those that were not asked for the longest go",
+        "a bounded number of counts is kept, and those unused for the longest are dropped",
         .limit("push.badgeCache"))
     func room() async throws {
         let push = try PushUnderTest()
@@ -235,7 +235,7 @@ struct UnreadCountsTests {
 @Suite("Changed channels of a log")
 struct ChannelChangesTests {
     @Test(
-        "is what was noted since, or that it is not known any more", .limit("push.changedChannels"))
+        "are those noted since, or reported as no longer known", .limit("push.changedChannels"))
     func model() {
         var seeded = SeededGenerator()
         var changes = ChannelChanges(limit: 8)

@@ -66,7 +66,7 @@ struct WebPushUnderTest {
 
 @Suite("Web Push, over TLS", .timeLimit(.minutes(2)))
 struct WebPushTests {
-    @Test("is sealed for the browser, signed for the service, and says how urgent it is")
+    @Test("a message is sealed for the browser, signed for the service, and has its urgency")
     func sends() async throws {
         try await WebPushUnderTest.with { test in
             let browser = test.service.subscribe("b1", serverKey: test.provider.publicKey)
@@ -196,7 +196,7 @@ struct WebPushTests {
     }
 
     @Test(
-        "the push services that there are, are allowed",
+        "the existing push services are allowed",
         arguments: [
             "https://fcm.googleapis.com/fcm/send/abc:def",
             "https://updates.push.services.mozilla.com/wpush/v2/gAAAA",
@@ -206,7 +206,7 @@ struct WebPushTests {
     func allowed(endpoint: String) throws { try EndpointGuard().check(endpoint) }
 
     @Test(
-        "a subscription that is none is refused",
+        "a malformed subscription is refused",
         arguments: [
             ("", "BTBZMqHH6r4Tts7J_aSIgg"), ("AAAA", "BTBZMqHH6r4Tts7J_aSIgg"),
             (RFC8291.receiver, ""), (RFC8291.receiver, "BTBZ"), ("B\u{e9}", "x"),
@@ -270,7 +270,7 @@ struct WebPushSealTests {
         #expect(sealed == (try RFC8291.bytes(RFC8291.body)))
     }
 
-    @Test("an implementation that is not ours opens what we seal: PyPI's http-ece")
+    @Test("an independent implementation, PyPI's http-ece, opens our sealed messages")
     func independent() async throws {
         let python = Command.python
         try #require(

@@ -14,7 +14,7 @@ struct ChainsWorkloadTests {
     }
 
     @Test(
-        "what a hundred thousand seeds came upon: the checker took two chains or two moments for one",
+        "seeds in which the checker once mistook two chains or two moments for one hold",
         arguments: [
             // One commit ends a wait and begins to take the step before it back.
             96_000_000_084 as UInt64,

@@ -12,7 +12,7 @@ struct ChannelsTests {
         workload.expectHolds(schedule)
     }
 
-    @Test("what 2,000 seeds on real stores came upon: a new log without a message has an epoch too")
+    @Test("a seed on real stores in which a new log without a message has an epoch holds")
     func formerly() throws {
         let folder = try TemporaryFolder()
         workload.expectHolds([98_000_000_105], on: .real(folder.url))

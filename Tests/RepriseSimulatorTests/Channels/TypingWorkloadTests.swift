@@ -5,7 +5,7 @@ import Testing
 struct TypingWorkloadTests {
     private let workload = TypingWorkload()
 
-    @Test("who is said to type does, it ends within 10 s, and with the connection")
+    @Test("a user shown as typing does type, and it ends within 10 s and with the connection")
     func honest() {
         workload.expectHolds(1..<201)
     }

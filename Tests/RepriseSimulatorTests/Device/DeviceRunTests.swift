@@ -21,7 +21,7 @@ struct DeviceRunTests {
         #expect(stage.devices[0].state(of: stage.peer.channel) == .live)
     }
 
-    @Test("what an app publishes is recorded, sent once, and acknowledged")
+    @Test("an app's publishes are recorded, sent once, and acknowledged")
     func publishes() throws {
         let stage = try DeviceFixture()
         for index in 0..<20 { try stage.send("p\(index)", from: stage.devices[0]) }

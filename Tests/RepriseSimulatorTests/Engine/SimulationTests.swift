@@ -29,7 +29,7 @@ struct SimulationTests {
             FaultSchedule(seed: 1, devices: 2, messages: 50, faults: [], length: .seconds(60)))
     }
 
-    @Test("what is due at one moment happens in the order in which it was asked for")
+    @Test("events due at one moment happen in the order in which they were scheduled")
     func order() {
         let simulation = Self.simulation()
         var seen: [Int] = []
@@ -77,7 +77,9 @@ struct SimulationTests {
         simulation.end()
     }
 
-    @Test("who dials hears if the connection ended before it was there", arguments: [true, false])
+    @Test(
+        "a dialling device is notified if the connection ends before it arrives",
+        arguments: [true, false])
     func endedOnItsWay(isCut: Bool) {
         let simulation = Self.simulation()
         let network = SimulatedNetwork(simulation)
@@ -127,7 +129,7 @@ struct SimulationTests {
         #expect(simulation.violation?.invariant == .alive)
     }
 
-    @Test("what a killed life had asked for never happens, and what a frozen one had comes late")
+    @Test("events of a killed process never happen, and those of a suspended one come late")
     func lives() {
         let simulation = Self.simulation()
         let process = SimulatedProcess(simulation, name: "app")

@@ -14,7 +14,7 @@ struct GatesTests {
     }
 
     @Test(
-        "what a million seeds came upon: the run broke the rules, not the journal",
+        "seeds in which the workload once broke the rules, not the journal, hold",
         arguments: [
             // A process ended while another had the journal open, and a failed commit was there.
             93_000_131_693,

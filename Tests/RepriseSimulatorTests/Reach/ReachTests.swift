@@ -82,7 +82,7 @@ struct ReachTests {
         }
     }
 
-    @Test("nobody who refuses notifications is shown one, and then all ways are alike")
+    @Test("a user who refuses notifications is shown none, and then all ways are alike")
     func refused() throws {
         var point = Self.plain
         (point[.permission], point[.webPermission]) = (0, 0)
@@ -120,7 +120,7 @@ struct ReachTests {
     }
 
     @Test(
-        "more of what helps never reaches less",
+        "a better value of an input never reaches fewer devices",
         arguments: [
             (ReachInput.backgroundSeconds, true), (.permission, true), (.networkAvailable, true),
             (.refreshAllowed, true), (.refreshMinutes, false), (.forceQuitShare, false),

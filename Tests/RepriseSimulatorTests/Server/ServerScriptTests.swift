@@ -66,7 +66,7 @@ private final class ServerScene {
 
 @Suite("A server in virtual time, step by step")
 struct ServerScriptTests {
-    @Test("whoever subscribes around a commit gets it, without waiting for a heartbeat")
+    @Test("a device that subscribes around a commit gets it, without waiting for a heartbeat")
     func aroundCommit() throws {
         for seed: UInt64 in 0..<200 {
             let scene = try ServerScene(seed: seed)
@@ -102,7 +102,8 @@ struct ServerScriptTests {
         }
     }
 
-    @Test("who was not answered because the server died asks again and gets the same sequence")
+    @Test(
+        "a device without an answer because the server died asks again and gets the same sequence")
     func diedBeforeAnswer() throws {
         for seed: UInt64 in 0..<40 {
             let scene = try ServerScene(seed: seed)

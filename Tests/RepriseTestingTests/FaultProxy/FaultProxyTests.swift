@@ -64,7 +64,7 @@ struct FaultProxyTests {
         #expect(server.receiveAll().1 == .reset)
     }
 
-    @Test("what is half open carries nothing and ends for nobody, whatever the others do")
+    @Test("a half-open connection carries nothing and does not end when the other side does")
     func halfOpens() async throws {
         let wire = try Wire()
         let (device, server) = try wire.pair()
@@ -205,7 +205,7 @@ struct FaultProxyTests {
     }
 
     @Test(
-        "whoever dials through it to no server learns so; a server that ends, ends the connection")
+        "a dial through the proxy without a server fails; a server that ends, ends the connection")
     func noServer() async throws {
         let proxy = try { try Wire().proxy }()  // the listener behind it is closed
         let wire = try Wire()

@@ -141,7 +141,7 @@ struct FormsPersonTests {
         }
     }
 
-    @Test("What is not there is said, with what is", arguments: Kind.allCases)
+    @Test("A missing element is an error that lists the existing ones", arguments: Kind.allCases)
     func absent(_ kind: Kind) async throws {
         try await play(kind) { person, _ in
             let error = await #expect(throws: RepriseError.self) {

@@ -81,7 +81,7 @@ struct ScriptedPageTests {
         #expect(handled.events == ["asked suppressed low overallFrequency"])
     }
 
-    @Test("What has no form, is out of its window or has no properties is over at once")
+    @Test("An event without a form, out of its window or with malformed properties ends at once")
     func over() async throws {
         let host = try await ScriptedHost(
             Self.catalogue(Self.form("past", #","window":{"until":5}"#)))
@@ -126,7 +126,7 @@ struct ScriptedPageTests {
         #expect(suppressed == ["e17 suppressed a queueFull"])
     }
 
-    @Test("What is no message of the host changes nothing and is answered with a fault")
+    @Test("A malformed message of the host changes nothing and is answered with a fault")
     func faults() async throws {
         let host = try await ScriptedHost(Self.catalogue(Self.form("a")))
         for (message, reason) in [

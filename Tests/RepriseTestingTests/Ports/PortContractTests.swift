@@ -68,7 +68,7 @@ struct PortContractTests {
     }
 
     @Test(
-        "What never rings, or repeats within a minute, is refused; one that repeats rings again",
+        "A request that never rings, or repeats within a minute, is refused; a repeating one rings again",
         arguments: PortSystem.Kind.allCases)
     func triggers(_ kind: PortSystem.Kind) async throws {
         try await PortSystem.run(kind) { system in

@@ -264,7 +264,7 @@ struct MemoryServerTests {
         #expect(hint.to?.text == "ada")
     }
 
-    @Test("Who wants it so gets a push without a sound while he reads on another device")
+    @Test("A user with that setting gets a push without a sound while he reads on another device")
     func elsewhere() async throws {
         let other = MemoryNotifications(clock: clock)
         let own = MemoryNotifications(clock: clock)

@@ -4,9 +4,9 @@ import RepriseTesting
 import RepriseWire
 import Testing
 
-@Suite("Whom a message mentions")
+@Suite("Mentions of a message")
 struct MentionsTests {
-    @Test("is in its body, as the vectors say")
+    @Test("are in its body, as the vectors say")
     func vectors() throws {
         let vectors = try MentionVector.all()
         #expect(vectors.count >= 10)
@@ -20,7 +20,7 @@ struct MentionsTests {
     }
 
     @Test(
-        "Nothing that is no such body mentions anybody",
+        "A body of another form mentions no user",
         arguments: [
             "", "{", #""mentions""#, #"["mentions"]"#, #"{"mentions":["ada"]}"#, "null",
             #"{"notice":{"mentions":["ada"]}"#, #"{"notice":false,"x":"mentions"}"#,
@@ -61,7 +61,7 @@ struct MentionsTests {
     }
 
     @Test(
-        "are added to nothing else",
+        "are not added to a body of another form",
         arguments: [
             #""text""#, "[]", "{", #"{"notice":false}"#, #"{"notice":null}"#,
             #"{"notice":{"mentions":[]}}"#,

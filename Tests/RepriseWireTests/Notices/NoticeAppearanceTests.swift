@@ -6,7 +6,7 @@ import Testing
 struct NoticeAppearanceTests {
     private let profile = Profile(name: "Ada", picture: "https://example.org/ada.png")
 
-    @Test("What a message does not say of its author is as the author's profile has it")
+    @Test("A message without a sender's name or picture gets those of the author's profile")
     func completed() {
         var appearance = NoticeAppearance()
         appearance.complete(profile)

@@ -163,7 +163,7 @@ struct NoticeDecisionTests {
         #expect(try Self.decide(state).reason == .new)
     }
 
-    @Test("what is switched off in the system's settings is taken away, and nothing else")
+    @Test("presentations switched off in the system's settings are removed, and nothing else")
     func settings() throws {
         let state = Case(
             mine: false, deleted: false, read: false, before: false, onScreen: false,
@@ -180,7 +180,7 @@ struct NoticeDecisionTests {
                 == ["banner", "list", "sound"])
     }
 
-    @Test("a person who need not sign in has published nothing")
+    @Test("on a device without a user no message counts as the user's own")
     func nobody() throws {
         let notice = Notice(
             id: try EntryID("m"), channel: try ChannelName("general"), seq: 1, sender: nil,
