@@ -75,7 +75,7 @@ struct ChromiumTests {
         await expectError(.closed) { try await empty.send([0x61]) }
     }
 
-    @Test("a page whose process dies is terminated, and who waits for it hears so at once")
+    @Test("a page whose process dies is terminated, and its waiting callers are notified at once")
     func crash() async throws {
         let (webViews, view) = try await open(Self.page("window.repriseReceive = () => {};"))
         async let waiting: Void = {

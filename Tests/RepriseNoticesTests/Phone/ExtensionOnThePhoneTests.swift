@@ -111,7 +111,7 @@ struct ExtensionOnThePhoneTests {
         }
     }
 
-    @Test("told that its time is nearly over it shows what it has decided by then")
+    @Test("an extension told that its time is nearly over shows its decision so far")
     func warned() async throws {
         var mirror = Pushes.mirror()
         mirror.channelMutes["room"] = .init()
