@@ -115,7 +115,7 @@ struct SimulateTests {
         }
     }
 
-    @Test("it names what can be played, and says what is wrong with nonsense")
+    @Test("the command lists its workloads, and reports invalid arguments")
     func nonsense() async throws {
         let list = try await LabTool.run("simulate", "--list")
         #expect(list.status == 0)

@@ -189,7 +189,7 @@ struct ChromiumTests {
         await webViews.close()
     }
 
-    @Test("a page cannot leave, and asks nobody else for anything")
+    @Test("a page cannot navigate away, and makes no request to another server")
     func staying() async throws {
         let (webViews, view) = try await open(Self.page(Self.echo))
         try await view.page.evaluate("location.href = 'https://example.org/'; 0")

@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(
-        "The badge of three devices is what the server's rule says, through 1,000 random operations"
+        "The badge of three devices equals the server's rule, through 1,000 random operations"
     )
     func randomBadge() async throws {
         var random = SystemRandomNumberGenerator()
