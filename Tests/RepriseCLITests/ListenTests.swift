@@ -14,7 +14,7 @@ struct ListenTests {
         #expect(result.status == 0, "\(result.error)")
     }
 
-    @Test("it goes on where it stopped, and prints nothing twice")
+    @Test("listen goes on where it stopped, and prints no message twice")
     func continues() async throws {
         try await withServer { server, folder in
             let arguments = [

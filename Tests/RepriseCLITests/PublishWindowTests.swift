@@ -121,7 +121,7 @@ struct PublishWindowTests {
         #expect(strangers == [nil, nil])
     }
 
-    @Test("it is bounded by number and by bytes", .limit("tool.publish"))
+    @Test("the window is limited by number and by bytes", .limit("tool.publish"))
     func bounds() throws {
         var window = PublishWindow(channel: channel)
         var admitted = 0

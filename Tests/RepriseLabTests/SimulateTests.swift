@@ -42,7 +42,7 @@ struct SimulateTests {
     }
 
     @Test(
-        "it plays all wrong drivers of a workload, and says which seed detects each, or that none does"
+        "simulate plays all mutations of a workload, and prints the seed that detects each, or that none does"
     )
     func mutations() async throws {
         let found = try await LabTool.run(
