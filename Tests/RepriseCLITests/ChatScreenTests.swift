@@ -25,7 +25,7 @@ struct ChatScreenTests {
             isMine: author == "ada", status: status)
     }
 
-    @Test("marks say how far one's own messages have come, and others' have none")
+    @Test("the user's own messages have marks of their delivery, and others' have none")
     func marks() {
         var chat = ChatSnapshot(channel: "general", user: "ada")
         chat.items = [
@@ -51,7 +51,7 @@ struct ChatScreenTests {
         #expect(place.map { lines[$0 + 1].hasSuffix("m2") } == true, "\(lines)")
     }
 
-    @Test("the line of state shows a catch-up's progress, what is unread and what waits")
+    @Test("the status line shows a catch-up's progress, unread and waiting messages")
     func state() {
         var chat = ChatSnapshot(channel: "general", user: "ada")
         chat.catchUp = .init(received: 50, total: 200)
@@ -69,7 +69,7 @@ struct ChatScreenTests {
     }
 
     @Test(
-        "one other is shown with his name, several are counted, and nobody where nothing is known")
+        "one other user is shown by name, several by number, and none while presence is unknown")
     func presence() {
         let now = WallTime(milliseconds: 400_000_000)
         func words(_ users: [UserPresence]) -> String? {

@@ -80,7 +80,9 @@ struct ConversationsTests {
             #"{"id":"\#(EntryID.random().text)","body":{"text":"hello"}}"#)
     }
 
-    @Test("One that somebody starts appears by itself, with its message, and ends with membership")
+    @Test(
+        "A conversation that another user starts appears with its message, and ends with membership"
+    )
     func live() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         try await running(server.url) { client in
@@ -133,7 +135,8 @@ struct ConversationsTests {
         _ = await server.tool.end()
     }
 
-    @Test("One that starts while both device and server are dead is there when they live again")
+    @Test(
+        "A conversation that starts while device and server are down is there when they run again")
     func dead() async throws {
         var server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         try await begin("early", at: server.url)
@@ -169,7 +172,7 @@ struct ConversationsTests {
     }
 
     @Test(
-        "An archived one is in the other list, until its next message, or for as long as it is muted"
+        "An archived conversation is in the other list until its next message, or while it is muted"
     )
     func archived() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
@@ -390,7 +393,8 @@ struct ConversationsTests {
         _ = await server.tool.end()
     }
 
-    @Test("A user joins and leaves a public one; the owner of one invites to it and removes")
+    @Test(
+        "A user joins and leaves a public conversation; its owner invites to it and removes users")
     func members() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let url = server.url
@@ -436,7 +440,7 @@ struct ConversationsTests {
         _ = await server.tool.end()
     }
 
-    @Test("One whose name another has is refused: it and its messages are dead letters")
+    @Test("A conversation whose name is taken is refused: it and its messages are dead letters")
     func refused() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         try await ask(
@@ -568,7 +572,7 @@ struct ConversationsTests {
         _ = await server.tool.end(within: 10)
     }
 
-    @Test("Two who ask for each other at the same time, on several devices, get one conversation")
+    @Test("Two users who start a conversation with each other at the same time get one")
     func direct() async throws {
         let server = try await ToolServer(data: folder.path("data"), options: ["--dev"])
         let names = try await withThrowingTaskGroup(of: String.self) { group in

@@ -136,7 +136,7 @@ struct FormsPreviewTests {
         #expect(input.status == 64)
     }
 
-    @Test("a port that is taken is told")
+    @Test("a port in use is reported")
     func taken() async throws {
         try await Self.play { url, file in
             let port = try #require(url.split(separator: ":").last)

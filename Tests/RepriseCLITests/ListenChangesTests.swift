@@ -27,7 +27,7 @@ struct ListenChangesTests {
             ] + options)
     }
 
-    @Test("listen says who said it, what is an edit and what a deletion, with its target")
+    @Test("listen prints the author, and marks edits and deletions, with their target")
     func text() async throws {
         let scene = try await scene()
         let before = try await listen(scene, "j")

@@ -55,7 +55,7 @@ struct ListenDebugTests {
         }
     }
 
-    @Test("beside a listen that runs it shows what that one has, and disturbs it in nothing")
+    @Test("beside a running listen it shows that one's state, and does not disturb it")
     func beside() async throws {
         try await withServer { server, folder in
             let listen = [

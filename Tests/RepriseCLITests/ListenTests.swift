@@ -14,7 +14,7 @@ struct ListenTests {
         #expect(result.status == 0, "\(result.error)")
     }
 
-    @Test("it goes on where it stopped, and prints nothing twice")
+    @Test("listen goes on where it stopped, and prints no message twice")
     func continues() async throws {
         try await withServer { server, folder in
             let arguments = [
@@ -118,7 +118,7 @@ struct ListenTests {
         #expect(listener.error.hasPrefix("reprise: "))
     }
 
-    @Test("a reader that goes away ends it quietly, and what was not printed is printed next time")
+    @Test("a closed pipe ends it without an error, and unprinted messages are printed next time")
     func brokenPipe() async throws {
         try await withServer { server, folder in
             try await publish(1...2_000, server)
@@ -153,7 +153,7 @@ struct ListenTests {
         }
     }
 
-    @Test("several channels are told apart")
+    @Test("messages of several channels are printed with their channel")
     func channels() async throws {
         try await withServer { server, folder in
             try await publish(1...1, to: "a", server)

@@ -12,7 +12,7 @@ struct LocalhostTests {
         + #""x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","#
         + #""y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}"#
 
-    @Test("it is this machine, whatever a resolver answers: for the keys, and to listen on")
+    @Test("localhost is this machine, regardless of the resolver: for the keys, and to listen on")
     func resolver() async throws {
         let folder = try TemporaryFolder()
         let hosts = try folder.write("127.0.0.9 localhost\n", to: "hosts")

@@ -52,7 +52,7 @@ struct ProtocolClientTests {
     }
 
     @Test(
-        "it catches up through cuts, publishes each line once, and asks for exactly the holes it has"
+        "a client catches up through cuts, publishes each line once, and asks for exactly its holes"
     )
     func cuts() async throws {
         let scene = try await ChatScene(options: [])

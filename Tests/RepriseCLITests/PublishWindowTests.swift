@@ -91,7 +91,7 @@ struct PublishWindowTests {
         #expect(again == ["2", "3", "4"])
     }
 
-    @Test("each temporary refusal halves what is on its way, to 16; what is stored opens it again")
+    @Test("each temporary refusal halves the window, down to 16; stored messages open it again")
     func narrows() throws {
         var window = try window(PublishWindow.messageLimit)
         var onTheWay = [window.batch().count]
@@ -105,7 +105,7 @@ struct PublishWindowTests {
     }
 
     @Test(
-        "a permanent refusal is an error that says how much is stored; one for a stranger is nothing"
+        "a permanent refusal is an error with the number of stored messages; one for an unknown id is ignored"
     )
     func permanent() throws {
         var window = try window(2)
@@ -121,7 +121,7 @@ struct PublishWindowTests {
         #expect(strangers == [nil, nil])
     }
 
-    @Test("it is bounded by number and by bytes", .limit("tool.publish"))
+    @Test("the window is limited by number and by bytes", .limit("tool.publish"))
     func bounds() throws {
         var window = PublishWindow(channel: channel)
         var admitted = 0

@@ -11,7 +11,7 @@ import Testing
 @Suite("serve")
 struct ServeTests {
     @Test(
-        "one line says where it listens, and SIGTERM ends it well within 5 s",
+        "the server prints its address in one line, and SIGTERM ends it well within 5 s",
         arguments: [SIGTERM, SIGINT])
     func ready(signal: Int32) async throws {
         let folder = try TemporaryFolder()
@@ -109,7 +109,7 @@ struct ServeTests {
         #expect(tool.error.contains("no message log"))
     }
 
-    @Test("it ends with the process that holds its input, where it is told to")
+    @Test("the server ends with the process that holds its input, if an option says so")
     func orphan() async throws {
         let folder = try TemporaryFolder()
         let tool = try RunningTool([

@@ -56,7 +56,7 @@ struct LateGoneTests {
         try expectSnapshot(&device, told: try #require(SequenceRange(after: 5, through: 7)))
     }
 
-    @Test("to a device that is live, of what it has not heard of: the position is behind it")
+    @Test("to a live device, of messages beyond its head: the position is behind them")
     func live() throws {
         var device = try ModelDevice.live(at: 10)
         _ = device.machine.snapshotsWanted()

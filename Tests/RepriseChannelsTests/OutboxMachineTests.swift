@@ -82,7 +82,7 @@ struct OutboxMachineTests {
     }
 
     @Test(
-        "ends what is too old only if both clocks say so, and only if it was sent before",
+        "ends a message as too old only if both clocks agree, and only if it was sent before",
         .limit("channels.outboxWindow"))
     func age() throws {
         let month: Duration = .seconds(31 * 86_400)

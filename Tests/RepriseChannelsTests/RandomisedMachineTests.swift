@@ -179,7 +179,7 @@ private struct Run {
 @Suite("Subscription machine, randomised")
 struct RandomisedMachineTests {
     @Test(
-        "covers exactly what is applied or gone, applies nothing twice, is never live with a hole, and gets there"
+        "covers exactly the applied and gone events, applies none twice, is never live with a hole, and becomes live"
     )
     func faultyLine() throws {
         let seed = UInt64.random(in: 0...UInt64.max)

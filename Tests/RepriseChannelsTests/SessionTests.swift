@@ -372,7 +372,7 @@ struct SessionTests {
         try await other.finish()
     }
 
-    @Test("no description of what is said about tokens has the token in it")
+    @Test("no description of a token's state or error contains the token")
     func secrets() throws {
         let token = try TokenBackendInMemory.token(1)
         let hello = ClientFrame.Hello(device: try EntryID("d"), client: "c", token: token)

@@ -105,7 +105,7 @@ struct SubscriptionMachineTests {
         #expect(device.stored == [1, 2, 3])
     }
 
-    @Test("asks after a restart for the complement of what is durable, not from the highest")
+    @Test("asks after a restart for the complement of the durable coverage, not from the highest")
     func resume() throws {
         var coverage = Coverage(through: 180)
         coverage.insert(after: 199, through: 200)
@@ -166,7 +166,7 @@ struct SubscriptionMachineTests {
         #expect(device.machine.heartbeatReceived(head: 500, at: device.now).isEmpty)
     }
 
-    @Test("is not live when sync_complete comes too early: it asks for what is left")
+    @Test("is not live when sync_complete comes too early: it asks for the missing rest")
     func earlySyncComplete() throws {
         var device = ModelDevice()
         _ = device.connect()
@@ -362,7 +362,7 @@ struct SubscriptionMachineRepairTests {
         #expect(device.machine.isLive)
     }
 
-    @Test("empties its coverage in a new epoch and says what was known to be missing")
+    @Test("empties its coverage in a new epoch and reports the known missing ranges")
     func newEpoch() throws {
         var coverage = Coverage(through: 5)
         coverage.insert(after: 7, through: 9)

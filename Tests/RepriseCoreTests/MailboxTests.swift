@@ -19,7 +19,7 @@ struct MailboxTests {
         #expect(await last.value == 4)
     }
 
-    @Test("a cancelled reader leaves what waits: to the close, or to the next reader")
+    @Test("a cancelled reader leaves the waiting events to the close, or to the next reader")
     func cancelled() async {
         let mailbox = Mailbox<Int>()
         for run in 0..<3 {

@@ -50,7 +50,7 @@ struct SignalTests {
         await task.value
     }
 
-    @Test("a task that is cancelled before it waits leaves what was raised to the next")
+    @Test("a task that is cancelled before it waits leaves a raised signal to the next")
     func leaves() async {
         let signal = Signal()
         signal.raise()

@@ -14,7 +14,7 @@ struct ValueTests {
         #expect(backoff.delay(failures: failures, jitter: 7) == .seconds(seconds))
     }
 
-    @Test("The ledger adds up exactly when what was accepted is what became of it")
+    @Test("The ledger is balanced exactly when the outcomes sum up to the accepted entries")
     func ledger() {
         var sum = LedgerSum()
         #expect(sum.isBalanced)

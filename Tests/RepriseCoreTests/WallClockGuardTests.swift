@@ -102,7 +102,7 @@ struct WallClockGuardTests {
         #expect(days == 1_440)
     }
 
-    @Test("A step forward that a restart hides is told, so that nothing is forgotten for it")
+    @Test("A step forward that a restart hides is reported, so that no id is forgotten for it")
     func hidden() {
         let guardian = trusted()
         let later = 1_000_000 + 9 * Self.day

@@ -56,7 +56,7 @@ struct FormsDecisionTests {
         #expect(try await feature.reason(of: id) == "put off welcome: \(reason)")
     }
 
-    @Test("It is told the form, its title and the event, before the page may show anything")
+    @Test("The app gets the form, its title and the event before the page may show anything")
     func told() async throws {
         let (host, app) = (StandInHost(.showing("welcome")), App())
         let isGranted = Seen<Bool>()
@@ -127,7 +127,7 @@ struct FormsDecisionTests {
     }
 
     @Test(
-        "It is put off for a second at least and a day at most",
+        "A form is put off for a second at least and a day at most",
         arguments: [(0, 1_000), (-5, 1_000), (1_000_000_000, 86_400_000)])
     func bounded(seconds: Int, milliseconds: Int) async throws {
         let app = App(.later(.seconds(seconds)))
@@ -224,7 +224,7 @@ struct FormsDecisionTests {
         await feature.close()
     }
 
-    @Test("It is not asked about a form whose cap is reached")
+    @Test("The app is not asked about a form whose cap is reached")
     func capped() async throws {
         let app = App()
         let feature = try await FormsFixture(

@@ -107,7 +107,7 @@ struct FormsDelayTests {
     }
 
     @Test(
-        "One that is to be delivered late goes to the app when its delay is over and no page is there"
+        "An event with a bound to deliver goes to the app when its delay is over and no page is there"
     )
     func late() async throws {
         let rules = [FormsEvent("slow", timeToLive: .seconds(30), then: .deliver)]

@@ -166,7 +166,7 @@ struct FormsMachineTests {
         }
     }
 
-    @Test("A page that keeps what has long to wait may be silent for so long, and no longer")
+    @Test("A page that keeps a delayed event may be silent for its delay, and no longer")
     mutating func silenceOfKeeper() throws {
         let triggers = #"[{"event":"e","delay":600},{"event":"f"}]"#
         let form = #"{"id":"welcome","triggers":\#(triggers),"title":"W"}"#
@@ -206,7 +206,8 @@ struct FormsMachineTests {
     }
 
     @Test(
-        "A timer that fires far too late says that the process was suspended, and nobody was late")
+        "A timer that fires far too late means that the process was suspended, and no deadline counts as missed"
+    )
     mutating func suspended() throws {
         makeReady()
         _ = try deliver(["a"])

@@ -59,7 +59,9 @@ struct FormsPageFaultTests {
         await feature.close()
     }
 
-    @Test("A page of another time gets no events, and says so")
+    @Test(
+        "A page with an unknown protocol version gets no events, and is told that it is incompatible"
+    )
     func incompatible() async throws {
         var manner = StandInView.Manner()
         manner.protocols = [3]
@@ -75,7 +77,7 @@ struct FormsPageFaultTests {
     }
 
     @Test(
-        "A showing that nobody granted ends nothing, and a form that is not in the catalogue is denied"
+        "A showing without a grant ends no event, and a form that is not in the catalogue is denied"
     )
     func unasked() async throws {
         var manner = StandInView.Manner()

@@ -122,7 +122,7 @@ struct FormsStoreTests {
         #expect(throws: FormsCatalogueFailure.self) { try FormsCatalogue(Array(text.utf8)) }
     }
 
-    @Test("Logging out ends what belonged to the user, forgets what was shown, and closes the page")
+    @Test("Logging out ends the user's events, forgets the shown forms, and closes the page")
     func logOut() async throws {
         var manner = StandInView.Manner.silent
         manner.answer = { view, event in
@@ -167,7 +167,7 @@ struct FormsStoreTests {
     }
 
     @Test(
-        "Another company has its own catalogue, and what waited for the former is superseded",
+        "Another company has its own catalogue, and events waiting for the former are superseded",
         .limit("forms.catalogues"))
     func company() async throws {
         let asked = Seen<String>()

@@ -117,7 +117,7 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("an event is asked for, granted, shown, and what was shown is said in order")
+    @Test("an event's form is requested, granted and shown, and each step is reported in order")
     func shown() async throws {
         let stage = try await PageFixture([PageFixture.form("a", #","text":"Some words""#)])
         try await stage.show("a")
@@ -326,7 +326,7 @@ struct PageBridgeTests {
         await stage.close()
     }
 
-    @Test("a dismissal takes the form away and forgets what waits")
+    @Test("a dismissal removes the form and drops the waiting events")
     func dismissal() async throws {
         let stage = try await PageFixture([PageFixture.form("a"), PageFixture.form("b")])
         try await stage.show("a")

@@ -61,7 +61,7 @@ struct PageFormTests {
         await stage.close()
     }
 
-    @Test("Escape closes, and gives the focus back to what had it")
+    @Test("Escape closes, and returns the focus")
     func escape() async throws {
         let stage = try await PageFixture([PageFixture.form("a")])
         try await stage.view.page.evaluate(

@@ -68,7 +68,7 @@ struct PageThemeTests {
                 == "rgb(29, 31, 36) | dark | 8px | 20px | rgb(255, 204, 128) | 8px")
     }
 
-    @Test("one that is always dark, or always light, is so whatever the system says")
+    @Test("a theme that is always dark, or always light, ignores the system's appearance")
     func forced() async throws {
         let dark = "rgb(29, 31, 36) | dark | 20px | 16px | rgb(157, 184, 255) | 14px"
         #expect(try await look(#"{"appearance":"dark"}"#) == dark)

@@ -13,7 +13,7 @@ struct DispatchTests {
         var description: String { "no" }
     }
 
-    @Test("Guarantee 2: the last condition releases what was held, and no time has passed")
+    @Test("Guarantee 2: the last condition releases the held entries, and no time has passed")
     func released() async throws {
         let fixture = try JournalFixture()
         let journal = try await fixture.open([

@@ -39,7 +39,7 @@ struct AllDemoTests {
         #expect(!Self.report([]).hasPassed)
     }
 
-    @Test("the table has a row for each promise, in 80 columns, with a dash for what nobody says")
+    @Test("the table has a row for each promise, in 80 columns, with a dash for a missing value")
     func table() throws {
         let table = Self.report([true, true]).rest(.plain)
         let lines = table.split(separator: "\n")

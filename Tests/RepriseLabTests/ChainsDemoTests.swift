@@ -70,7 +70,7 @@ struct ChainsDemoTests {
     }
 
     @Test(
-        "each expectation is violated by what it names, and by nothing else",
+        "each expectation is violated by the fault that it names, and by no other",
         arguments: [
             (["plain", "by-key", "after"], ["a"], "succeeded", 0, []),
             (["plain", "plain", "by-key", "after"], ["a"], "succeeded", 0, []),

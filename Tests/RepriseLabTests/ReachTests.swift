@@ -23,7 +23,9 @@ struct ReachCommandTests {
         try await body(folder)
     }
 
-    @Test("it prints a table, a chart and what the claim needs, in 80 columns and without colours")
+    @Test(
+        "the report has a table, a chart and the claim's requirements, in 80 columns and without colours"
+    )
     func text() async throws {
         let result = try await LabTool.run(Self.quick, limit: 120)
         #expect(result.status == 0)

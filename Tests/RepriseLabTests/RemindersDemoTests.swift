@@ -12,7 +12,7 @@ import Testing
 /// the ledger.
 @Suite("demo reminders")
 struct RemindersDemoTests {
-    @Test("every tap has its screen once, and nothing waits to ring for what is gone")
+    @Test("every tap has its screen once, and no request is pending for a deleted goal")
     func all() async throws {
         let report = try await Self.play(["--alone"])
         #expect(report.passed)

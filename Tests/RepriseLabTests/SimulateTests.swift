@@ -42,7 +42,7 @@ struct SimulateTests {
     }
 
     @Test(
-        "it plays all wrong drivers of a workload, and says which seed detects each, or that none does"
+        "simulate plays all mutations of a workload, and prints the seed that detects each, or that none does"
     )
     func mutations() async throws {
         let found = try await LabTool.run(
@@ -115,7 +115,7 @@ struct SimulateTests {
         }
     }
 
-    @Test("it names what can be played, and says what is wrong with nonsense")
+    @Test("the command lists its workloads, and reports invalid arguments")
     func nonsense() async throws {
         let list = try await LabTool.run("simulate", "--list")
         #expect(list.status == 0)

@@ -139,7 +139,7 @@ struct SocketTests {
     }
 
     @Test(
-        "a peer that breaks the rules is told the code, and the reader why",
+        "a peer that breaks the protocol gets a close code, and the reader an error",
         arguments: [
             ([0x82, 0x01, 0x31], 1003),  // binary
             ([0xc1, 0x01, 0x31], 1002),  // a reserved bit
@@ -182,7 +182,9 @@ struct SocketTests {
         }
     }
 
-    @Test("close sends what waits, then the code; the reader ends; a second close does nothing")
+    @Test(
+        "close sends the waiting frames, then the code; the reader ends; a second close does nothing"
+    )
     func closes() async throws {
         let seen = SeenSockets<WebSocketFrame>()
         try await TestServer.webSocket { peer in
@@ -236,7 +238,7 @@ struct SocketTests {
         }
     }
 
-    @Test("a cancelled reader leaves at once, and the next one gets what comes")
+    @Test("a cancelled reader ends at once, and the next one gets the next frame")
     func cancelledReader() async throws {
         try await TestServer.webSocket(serve: Self.echo) { url in
             let socket = try await dial(url)

@@ -110,7 +110,7 @@ struct TransportTests {
         #expect(!text.contains("gzip"))
     }
 
-    @Test("is unreachable where nobody answers, and where the connection is closed without a word")
+    @Test("is unreachable without a server, and if the connection is closed without an answer")
     func isUnreachable() async throws {
         try await closing("") { url in
             #expect(await exchange(HTTPCall(url: url)).code == .unreachable)
@@ -156,7 +156,7 @@ struct TransportTests {
         }
     }
 
-    @Test("passes on what the caller throws, and ends the exchange with it")
+    @Test("passes on the caller's error, and ends the exchange with it")
     func passesErrorsOn() async throws {
         struct Own: Error {}
         try await TestServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok") { url in
@@ -270,7 +270,7 @@ struct TransportTests {
         #expect(head.contains("content-length: \(content.count)\r\n"))
     }
 
-    @Test("connects to the address that it is told, and still names the host")
+    @Test("connects to the given address, and still names the host")
     func isPinned() async throws {
         let request = Mutex("")
         try await TestServer.bytes { peer in

@@ -75,7 +75,7 @@ struct ChromiumTests {
         await expectError(.closed) { try await empty.send([0x61]) }
     }
 
-    @Test("a page whose process dies is terminated, and who waits for it hears so at once")
+    @Test("a page whose process dies is terminated, and its waiting callers are notified at once")
     func crash() async throws {
         let (webViews, view) = try await open(Self.page("window.repriseReceive = () => {};"))
         async let waiting: Void = {
@@ -189,7 +189,7 @@ struct ChromiumTests {
         await webViews.close()
     }
 
-    @Test("a page cannot leave, and asks nobody else for anything")
+    @Test("a page cannot navigate away, and makes no request to another server")
     func staying() async throws {
         let (webViews, view) = try await open(Self.page(Self.echo))
         try await view.page.evaluate("location.href = 'https://example.org/'; 0")

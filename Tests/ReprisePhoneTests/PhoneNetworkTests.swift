@@ -29,7 +29,7 @@ struct PhoneNetworkTests {
             HTTPCall(url: "http://server/v1/forms"), limit: 10_000)
     }
 
-    @Test("a phone that is offline asks nobody, and says that it is offline")
+    @Test("a phone that is offline sends no request, and fails as offline")
     func offline() async throws {
         let (server, network) = (Server(), PhonePaths(.off))
         let error = await #expect(throws: RepriseError.self) {
@@ -49,7 +49,7 @@ struct PhoneNetworkTests {
         #expect(.now - began >= .milliseconds(200))
     }
 
-    @Test("a network that ends while the request waits for it has asked nobody")
+    @Test("a request that waits for a network that ends is not sent")
     func endsBefore() async throws {
         let (server, network) = (
             Server(), PhonePaths(.slow(latencyMilliseconds: 2_000, bytesPerSecond: nil))

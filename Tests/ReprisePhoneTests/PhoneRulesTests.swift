@@ -44,7 +44,7 @@ struct PhoneRulesTests {
     }
 
     @Test(
-        "what is no rule and no value is refused with what there is",
+        "an unknown rule or value is refused with the known ones",
         arguments: [
             ("nonsense", "kept", "beyondPendingLimit"), ("zeroBadge", "", "leavesDelivered"),
             ("backgroundSeconds", "-1", "0 to 3600"), ("backgroundSeconds", "1e3", "whole number"),

@@ -89,7 +89,7 @@ struct PushInboxTests {
         #expect(inbox.userOpened().isEmpty)
     }
 
-    @Test("a push that asks for nothing does nothing, and says so")
+    @Test("a push without content does nothing, and the inbox reports it")
     func empty() throws {
         let push = try Self.push("")
         #expect(Self.actions(push, .init()) == [.drop(push, .empty)])

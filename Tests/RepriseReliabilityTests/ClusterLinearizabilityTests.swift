@@ -23,7 +23,7 @@ struct ClusterLinearizabilityTests {
         #expect(run.words.contains("are not linearizable"), "\(run.words)")
     }
 
-    @Test("The search finds what a search of all orders finds")
+    @Test("The search has the same result as a search of all orders")
     func search() async throws {
         let run = try await Self.run("--self-test", "--seed", "5")
         #expect(run.status == 0, "\(run.words)")

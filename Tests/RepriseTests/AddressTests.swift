@@ -12,7 +12,7 @@ struct AddressTests {
         "https://ada@h", "https://h?x=1", "https://h#x", "//h", "http//h",
     ]
 
-    @Test("One that can never be dialled is refused before anything is made", arguments: bad)
+    @Test("An address that can never be dialled is refused before a file is made", arguments: bad)
     func refused(address: String) async throws {
         let folder = try TemporaryFolder()
         let place = folder.appending("account")
@@ -33,7 +33,7 @@ struct AddressTests {
     }
 
     @Test(
-        "One that can be is taken as it is",
+        "An address that can be dialled is accepted as it is",
         arguments: [
             "http://127.0.0.1:1", "https://chat.example.org", "https://chat.example.org/",
             "http://[::1]:8080", "https://h/behind/a/proxy", "HTTPS://h",

@@ -170,7 +170,9 @@ struct ConversationBoundTests {
         }
     }
 
-    @Test("One that the app does not follow any more is counted by the server, until it is again")
+    @Test(
+        "A conversation that the app no longer follows is counted by the server, until it is followed again"
+    )
     func unsubscribed() async throws {
         try server.setMembers(["ada", "grace"], of: "team")
         try say(in: "team")

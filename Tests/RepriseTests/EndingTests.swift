@@ -129,7 +129,7 @@ struct EndingTests {
     }
 
     @Test(
-        "One that was taken over stops by itself, though it has nothing to write, and says so",
+        "A client whose journal is taken over stops by itself, though it has nothing to write, and reports it",
         .limit("journal.ownership"))
     func takenOver() async throws {
         let server = MemoryServer()
@@ -155,7 +155,7 @@ struct EndingTests {
     }
 
     @Test(
-        "One that was taken over while it had no connection dials no more",
+        "A client whose journal is taken over while it has no connection dials no more",
         .limit("journal.ownership"))
     func takenOverBeforeDial() async throws {
         let dialer = MemoryDialer()

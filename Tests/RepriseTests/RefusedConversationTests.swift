@@ -119,7 +119,9 @@ struct RefusedConversationTests {
         }
     }
 
-    @Test("One whose leave is refused is there again, as the server told it last, with its draft")
+    @Test(
+        "A conversation whose leave is refused is listed again, as the server last sent it, with its draft"
+    )
     func left() async throws {
         try tell(#"{"conversation":"a","role":"owner","since":2,"title":"A"}"#)
         try await running(refusing: []) { client in
@@ -161,7 +163,9 @@ struct RefusedConversationTests {
         }
     }
 
-    @Test("One of two that is left and begun again, before the server knows either, is there")
+    @Test(
+        "A direct conversation that is left and begun again, before the server knows either, is listed"
+    )
     func begunAgain() async throws {
         let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
         try server.setMembers(["ada", "bob"], of: direct)
@@ -185,7 +189,7 @@ struct RefusedConversationTests {
     }
 
     @Test(
-        "One of two that is left and begun again keeps its draft where the server refuses the leave",
+        "A direct conversation that is left and begun again keeps its draft if the server refuses the leave",
         arguments: [true, false])
     func begunAgainInVain(isLeaveRefused: Bool) async throws {
         let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
@@ -215,7 +219,9 @@ struct RefusedConversationTests {
         }
     }
 
-    @Test("One of two that is left and begun again keeps its draft, however late the end is told")
+    @Test(
+        "A direct conversation that is left and begun again keeps its draft, however late its end arrives"
+    )
     func begunAgainBeforeTheEnd() async throws {
         let direct = ChannelName.direct(try UserID("ada"), try UserID("bob")).text
         try tell(#"{"conversation":"\#(direct)","role":"member","since":1}"#)

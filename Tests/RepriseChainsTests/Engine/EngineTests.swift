@@ -59,7 +59,7 @@ struct EngineTests {
     }
 
     @Test(
-        "A task reads what came of earlier ones, also of an output that lies in a file",
+        "A task reads the outputs of earlier ones, also one that lies in a file",
         .limit("chains.output"))
     func outputs() async throws {
         let fixture = try EngineFixture()
@@ -152,7 +152,8 @@ struct EngineTests {
         await fixture.close()
     }
 
-    @Test("A cancelled chain stops what runs, takes back what it did, and does no more")
+    @Test(
+        "A cancelled chain stops its running tasks, compensates its done ones, and starts no more")
     func cancelled() async throws {
         let fixture = try EngineFixture()
         let chain = Self.script(compensation: true)

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "In every order of push, socket, record and reading elsewhere nothing stands in the end, and nothing is shown of what is read",
+        "In every order of push, socket, record and reading elsewhere no notification is left, and no read message is shown",
         arguments: orders(Happening.allCases))
     func read(order: [Happening]) {
         var world = World()
@@ -111,7 +111,9 @@ import Testing
         #expect(world.added <= 1)
     }
 
-    @Test("A process that died while it asked: what stands is left, what does not is shown again")
+    @Test(
+        "After a process died while it added a notification, a shown one is left, and a missing one is shown again"
+    )
     func lost() {
         var world = World()
         world.machine = NoticeMachine(

@@ -10,7 +10,7 @@ import Synchronization
 import Testing
 
 /// What the door writes and keeps: docs/limits.md, Notices.
-@Suite("Bounds of what the notices feature writes", .timeLimit(.minutes(1)))
+@Suite("Bounds of the notices feature's writes", .timeLimit(.minutes(1)))
 struct NoticeStoreBoundTests {
     private let system = MemoryNotifications(clock: ManualClock())
 

@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(
-        "A catch-up that does not end is waited for 2 s; then what has come is shown",
+        "A catch-up that does not end is waited for 2 s; then its messages so far are shown",
         .limit("notices.catchUp"))
     func endless() async throws {
         stage.server.faults.completion = .never
@@ -70,7 +70,7 @@ import Testing
         await device.close()
     }
 
-    @Test("10,000 channels: a message costs what it costs with one")
+    @Test("A message costs as much with 10,000 channels as with one")
     func channels() async throws {
         let device = try await stage.open(system: system)
         try stage.publish()
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(
-        "The badge of three devices is what the server's rule says, through 1,000 random operations"
+        "The badge of three devices equals the server's rule, through 1,000 random operations"
     )
     func randomBadge() async throws {
         var random = SystemRandomNumberGenerator()

@@ -155,7 +155,9 @@ import Testing
         await device.close()
     }
 
-    @Test("A deleted message's banner goes; a dismissing push takes away what it names")
+    @Test(
+        "A deleted message's banner is removed; a dismissing push removes the banners that it names"
+    )
     func removals() async throws {
         let device = try await stage.open(system: system)
         try stage.publish()
@@ -215,7 +217,9 @@ import Testing
         await next.close()
     }
 
-    @Test("Killed between the system and the record: what stands is left as it is")
+    @Test(
+        "After a kill between the system's call and the record a shown notification is left as it is"
+    )
     func killedAfter() async throws {
         let device = try await stage.open(system: system)
         try stage.publish()

@@ -5,7 +5,7 @@ import RepriseTestSupport
 import RepriseTesting
 import Testing
 
-@Suite("The notices feature, and a system that does not do what it should", .serialized)
+@Suite("The notices feature with a failing system", .serialized)
 struct NoticesTimeoutTests {
     let stage: NoticeFixture
     let system = MemoryNotifications(clock: ManualClock())
@@ -32,7 +32,7 @@ struct NoticesTimeoutTests {
     }
 
     @Test(
-        "A call that never returns stops nothing: it is left alone, and what it was for is shown",
+        "A call that never returns stops nothing: it is given up, and its notification is shown",
         .limit("notices.system"))
     func hangs() async throws {
         let device = try await open()

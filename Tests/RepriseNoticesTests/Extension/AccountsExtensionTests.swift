@@ -45,7 +45,7 @@ struct AccountsExtensionTests {
     }
 
     @Test(
-        "it works for whoever is signed in, for nobody before and after, and for the next one then"
+        "the extension works for the signed-in user, for none before and after, and for the next user then"
     )
     func follows() async throws {
         let home = try await open()

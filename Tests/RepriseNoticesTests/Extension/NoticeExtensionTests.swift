@@ -101,7 +101,8 @@ struct NoticeExtensionTests {
     }
 
     @Test(
-        "at the end of its time it says what it knows by then", .limit("noticeSettings.extension"))
+        "at the end of its time the extension shows its decision so far",
+        .limit("noticeSettings.extension"))
     func expires() async throws {
         for step in NoticeExtension.Step.allCases {
             let (steps, reached) = AsyncStream<Void>.makeStream()

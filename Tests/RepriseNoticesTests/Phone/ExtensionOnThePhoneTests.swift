@@ -87,7 +87,7 @@ struct ExtensionOnThePhoneTests {
     }
 
     @Test(
-        "one that is ended at its limit loses nothing: the original is shown, and the spool has whole records or none",
+        "an extension ended at its limit loses nothing: the original is shown, and the spool has whole records or none",
         arguments: [NoticeExtension.Step.began, .read, .decided, .recorded])
     func limit(step: NoticeExtension.Step) async throws {
         try await Self.play(["--hang-at", step.rawValue, "--ignores-warning"]) { phone, data in
@@ -111,7 +111,7 @@ struct ExtensionOnThePhoneTests {
         }
     }
 
-    @Test("told that its time is nearly over it shows what it has decided by then")
+    @Test("an extension told that its time is nearly over shows its decision so far")
     func warned() async throws {
         var mirror = Pushes.mirror()
         mirror.channelMutes["room"] = .init()
@@ -129,7 +129,7 @@ struct ExtensionOnThePhoneTests {
     }
 
     @Test(
-        "one that dies, and one that has no mirror, show the original",
+        "an extension that dies, and one without a mirror, show the original",
         arguments: ["died", "blind"])
     func dies(how: String) async throws {
         let arguments = how == "died" ? ["--die-at", "decided"] : []

@@ -9,7 +9,7 @@ import Testing
 @Suite("The bounds of settings", .timeLimit(.minutes(2)))
 struct SettingsLimitsTests {
     @Test(
-        "an answer of 4 MiB is read, one byte more is not, and what waits is told later",
+        "an answer of 4 MiB is read, one byte more is not, and waiting settings are sent later",
         .limit("noticeSettings.server"))
     func answer() async throws {
         let server = ScriptedSettingsServer()
@@ -83,7 +83,7 @@ struct SettingsLimitsTests {
     }
 
     @Test(
-        "a push token of as many bytes as the server takes is told, a longer one refused here",
+        "a push token of the server's longest length is sent, a longer one refused on the device",
         .limit("noticeSettings.token"))
     func token() async throws {
         let server = ScriptedSettingsServer()

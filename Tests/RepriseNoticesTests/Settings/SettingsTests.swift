@@ -56,7 +56,7 @@ struct SettingsTests {
             ])
     }
 
-    @Test("Silence while another device is used is told, read on the others, and taken back")
+    @Test("Silence while another device is used is sent, read on the others, and removed")
     func silentElsewhere() async throws {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
@@ -82,7 +82,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("settings of one target are told in the order in which they were set")
+    @Test("settings of one target are sent in the order in which they were set")
     func order() async throws {
         let server = ScriptedSettingsServer()
         try await SettingsFixture.play(server) { stage in
@@ -199,7 +199,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "a push token is told at each start and when it changes, and forgotten when the person leaves"
+        "a push token is sent at each start and when it changes, and removed at sign-out"
     )
     func tokens() async throws {
         let folder = try TemporaryFolder()
@@ -259,7 +259,7 @@ struct SettingsTests {
     }
 
     @Test(
-        "beyond the most mutes there is a typed error, and what is there can still be changed",
+        "a mute beyond the limit is a typed error, and existing ones can still be changed",
         .limit("noticeSettings.mutes"))
     func full() async throws {
         try await SettingsFixture.play(runs: false) { stage in

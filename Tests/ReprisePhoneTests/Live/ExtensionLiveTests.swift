@@ -28,7 +28,9 @@ struct ExtensionLiveTests {
         try await phone.app().delivered.first?.request.content.title
     }
 
-    @Test("it changes what is shown, leaves its record in the spool, and the app stays dead")
+    @Test(
+        "an extension changes the shown content, leaves its record in the spool, and the app stays dead"
+    )
     func changes() async throws {
         try await Self.play { phone in
             try await phone.push(Self.push("x"), headers: ["apns-collapse-id": "one"])
@@ -45,7 +47,7 @@ struct ExtensionLiveTests {
     }
 
     @Test(
-        "one that hangs is told before its 30 seconds are over, and what it says then is shown",
+        "an extension that hangs is told before its 30 seconds are over, and its content then is shown",
         .limit("phone.extension"))
     func inTime() async throws {
         try await Self.play { phone in
@@ -59,7 +61,7 @@ struct ExtensionLiveTests {
     }
 
     @Test(
-        "one that goes on beyond its 30 seconds is killed, and the original is shown",
+        "an extension that goes on beyond its 30 seconds is killed, and the original is shown",
         .limit("phone.extension"))
     func hangs() async throws {
         try await Self.play { phone in
@@ -76,7 +78,7 @@ struct ExtensionLiveTests {
     }
 
     @Test(
-        "one that crashes, is killed, or answers without a text: the original is shown",
+        "an extension crashes, is killed, or answers without a text: the original is shown",
         arguments: ["crash", "kill me", "empty"])
     func fails(body: String) async throws {
         try await Self.play { phone in

@@ -124,7 +124,7 @@ struct LifeLiveTests {
         }
     }
 
-    @Test("memory pressure is told to who runs and ends who is suspended; a crash is an end")
+    @Test("memory pressure notifies running apps and ends suspended ones; a crash is an end")
     func memoryAndCrash() async throws {
         try await ProbePhone.play { phone in
             try await phone.launch()

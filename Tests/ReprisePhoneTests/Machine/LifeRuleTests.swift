@@ -30,7 +30,7 @@ struct LifeRuleTests {
     }
 
     @Test(
-        "the time in the background is what the rule says; at its end the app is treated as the rule says",
+        "background time, and the app's treatment at its end, follow the rule",
         arguments: PhoneRules.BackgroundOverrun.allCases)
     func overrun(rule: PhoneRules.BackgroundOverrun) throws {
         var rules = PhoneRules()
@@ -111,7 +111,7 @@ struct LifeRuleTests {
     }
 
     @Test(
-        "an app that does nothing of what it is told is terminated at the bound",
+        "an app that ignores its phone's requests is terminated at the limit",
         .limit("phone.orders"))
     func hung() throws {
         var bench = try PhoneBench()
@@ -124,7 +124,7 @@ struct LifeRuleTests {
     }
 
     @Test(
-        "after a restart a force-quit app is what the rule says",
+        "a force-quit app's state after a restart follows the rule",
         arguments: PhoneRules.ForceQuitAcrossRestart.allCases)
     func forceQuit(rule: PhoneRules.ForceQuitAcrossRestart) throws {
         var rules = PhoneRules()
@@ -141,7 +141,7 @@ struct LifeRuleTests {
         #expect(bench.record()?.isForceQuit == false)
     }
 
-    @Test("an update ends the process and keeps what the system keeps; uninstalling keeps nothing")
+    @Test("an update ends the process and keeps the system's data; uninstalling keeps nothing")
     func update() throws {
         var bench = try PhoneBench()
         try bench.open()

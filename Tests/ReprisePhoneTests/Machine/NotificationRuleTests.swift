@@ -31,7 +31,7 @@ struct NotificationRuleTests {
     }
 
     @Test(
-        "a trigger that never fires or repeats too soon, and what is too large, is refused",
+        "a trigger that never fires or repeats too soon, and a request that is too large, are refused",
         .limit("phone.content"))
     func refused() throws {
         var bench = try PhoneBench()
@@ -89,7 +89,7 @@ struct NotificationRuleTests {
         #expect(bench.happened(.delivered).count == 61)
     }
 
-    @Test("a calendar trigger follows the calendar and the zone; what is passed over fires once")
+    @Test("a calendar trigger follows the calendar and the time zone; a skipped time fires once")
     func calendar() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -139,7 +139,7 @@ struct NotificationRuleTests {
     }
 
     @Test(
-        "when the calendar is set an interval trigger does what the rule says",
+        "an interval trigger after the calendar is set follows the rule",
         arguments: PhoneRules.IntervalTriggers.allCases)
     func interval(rule: PhoneRules.IntervalTriggers) throws {
         var rules = PhoneRules()

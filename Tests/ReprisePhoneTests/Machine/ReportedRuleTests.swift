@@ -187,7 +187,7 @@ struct ReportedRuleTests {
 
     // MARK: Focus, Low Power Mode, the first unlock
 
-    @Test("in a Focus nothing makes a banner but what is time-sensitive or critical")
+    @Test("in a Focus only time-sensitive and critical notifications make a banner")
     func focus() throws {
         var bench = try PhoneBench()
         try bench.command(.focus(true))
@@ -253,7 +253,7 @@ struct ReportedRuleTests {
     }
 
     @Test(
-        "before the first unlock nobody opens an app; the system launches it in the background, or does not",
+        "before the first unlock a user cannot open an app; the system launches it in the background, or does not",
         arguments: PhoneRules.LaunchBeforeUnlock.allCases)
     func locked(rule: PhoneRules.LaunchBeforeUnlock) throws {
         var rules = PhoneRules()

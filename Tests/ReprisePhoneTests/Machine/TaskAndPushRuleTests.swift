@@ -73,7 +73,7 @@ struct TaskAndPushRuleTests {
     }
 
     @Test(
-        "a slot expires, is told, and ends with its process if it is not completed; a second completion is nothing",
+        "a slot expires, notifies the app, and ends with its process if it is not completed; a second completion is ignored",
         .limit("phone.expiry", "phone.tasks")
     )
     func expiry() throws {

@@ -9,7 +9,7 @@ struct TransferRuleTests {
     static let ok = Transfer.State.finished(
         HTTPHead(status: 200, headers: [:]), file: URL(fileURLWithPath: "/phone/transfers/1"))
 
-    @Test("a transfer that ends while the app runs is told at once, and nobody is woken")
+    @Test("a transfer that ends while the app runs is reported at once, and wakes no app")
     func told() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -39,7 +39,7 @@ struct TransferRuleTests {
     }
 
     @Test(
-        "a suspended app is told what has ended meanwhile when it runs again, and when all is done it does"
+        "a suspended app gets the ends of its transfers when it runs again, and is resumed when all have ended"
     )
     func suspended() throws {
         var bench = try PhoneBench()
@@ -190,7 +190,9 @@ struct TransferRuleTests {
         #expect(bench.running == ["seen", "unseen"])
     }
 
-    @Test("the same id again does nothing; a cancelled one is told; a forgotten one is no more")
+    @Test(
+        "a transfer with the same id is ignored; a cancelled one is reported; a forgotten one is gone"
+    )
     func ids() throws {
         var bench = try PhoneBench()
         try bench.open()

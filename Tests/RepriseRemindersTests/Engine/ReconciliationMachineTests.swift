@@ -62,7 +62,8 @@ struct ReconciliationMachineTests {
     }
 
     @Test(
-        "It loads, opens the store's readiness, reads everything at once, changes, and writes down")
+        "A first reconciliation loads, sets the store ready, reads everything at once, makes its changes, and records them"
+    )
     func first() {
         var (machine, actions) = started()
         #expect(

@@ -366,7 +366,7 @@ struct RemindersEngineTests {
     }
 
     @Test(
-        "It runs once; a feature that was cancelled runs again; one whose journal is taken over ends"
+        "A feature runs once; a cancelled one runs again; one whose journal is taken over ends"
     )
     func running() async throws {
         stage.store.put("a", [.daily("x", 9, 0)])

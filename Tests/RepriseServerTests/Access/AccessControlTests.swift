@@ -121,7 +121,7 @@ struct AccessControlTests {
     }
 
     @Test(
-        "frames in one packet with the hello wait until the token is checked, and are then handled in order",
+        "frames behind the hello wait for its token, and are handled in order",
         .limit("access.verifying"))
     func together() async throws {
         try await withServer { server in

@@ -299,7 +299,7 @@ struct RemoteKeyTests {
     }
 
     @Test(
-        "without any keys a token is answered with unavailable, and the keys are fetched again after 5 s",
+        "without keys a token is answered with unavailable; a new fetch follows after 5 s",
         .limit("access.fetch"))
     func none() async throws {
         publisher.fail()

@@ -29,7 +29,7 @@ struct SessionMachineTests {
     }
 
     @Test(
-        "frames before the token is checked are not accepted, and the socket is not read meanwhile")
+        "no frame is accepted or read before the token is checked")
     func waits() throws {
         var machine = ServerConnectionMachine(now: .zero, asksWho: true)
         #expect(machine.principal == .nobody)

@@ -154,7 +154,7 @@ struct AdmissionMachineTests {
     enum Unknown: CaseIterable { case command, format, rules }
 
     @Test(
-        "An entry of a later version stops the gateway only if it would be admitted, not as a stale or damaged copy",
+        "An entry of a later version stops the gateway only if it would be admitted",
         arguments: Unknown.allCases)
     func unknownCommand(_ unknown: Unknown) throws {
         var journal = Journal()

@@ -9,7 +9,7 @@ struct LimitTests {
     let general = channel()
 
     @Test(
-        "one connection of a user too many is the one that is refused; when another ends it may come",
+        "a connection beyond a user's limit is refused; when another ends it is accepted",
         .limit("server.connectionsOfUser")
     )
     func connectionsPerUser() async throws {

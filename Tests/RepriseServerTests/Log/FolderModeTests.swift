@@ -17,7 +17,7 @@ struct FolderModeTests {
     }
 
     @Test(
-        "allow this user alone, also in a folder that others can read, and for files that an earlier version made",
+        "allow this user alone, also for files that an earlier version made",
         arguments: [false, true])
     func modes(isOld: Bool) async throws {
         let folder = try TemporaryFolder()

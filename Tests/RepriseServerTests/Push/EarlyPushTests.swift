@@ -87,7 +87,7 @@ struct EarlyPushTests {
     }
 
     @Test(
-        "where more than 16 messages wait for their scan, all devices get the grace period",
+        "when more than 16 messages wait for their scan, all devices get the grace period",
         .limit("push.early"))
     func storm() async throws {
         try await withPush(connected: []) { push in

@@ -152,7 +152,7 @@ struct FaultProxyTests {
         #expect(wire.proxy.report[.delayed] == 2 && wire.proxy.report[.throttled] == 2)
     }
 
-    @Test("it keeps no more than 64 KiB and one read of what nobody takes")
+    @Test("the proxy keeps no more than 64 KiB and one read of unread bytes")
     func bounded() async throws {
         let wire = try Wire()
         let (device, server) = try wire.pair()

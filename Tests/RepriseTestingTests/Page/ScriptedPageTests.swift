@@ -24,7 +24,7 @@ struct ScriptedPageTests {
         return try JSONDecoder().decode([Vector].self, from: Data(contentsOf: file))
     }
 
-    @Test("It evaluates predicates as documented")
+    @Test("The page evaluates predicates as documented")
     func predicates() async throws {
         let vectors = try Self.vectors("predicates")
         #expect(vectors.count > 90)
@@ -40,7 +40,8 @@ struct ScriptedPageTests {
         }
     }
 
-    @Test("It takes the catalogues that the validator takes, and names the place in others")
+    @Test(
+        "The page accepts the catalogues that the validator accepts, and names the place in others")
     func catalogues() async throws {
         for vector in try Self.vectors("catalogues") {
             let host = try await ScriptedHost(nil)
