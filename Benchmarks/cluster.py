@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures a cluster beside raw JetStream with as many tails that write the same rows to SQLite.
 
-    Benchmarks/cluster.py [store | arrivals | overload | catch-up | rebuild | leader | growth] [--messages N] [--rates N,N]
-                          [--rounds N] [--bytes N] [--lines N] [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
+    Benchmarks/cluster.py [store | arrivals | overload | fan-out | catch-up | rebuild | leader | growth] [--messages N]
+                          [--rates N,N] [--connections N] [--rounds N] [--bytes N] [--lines N] [--requests N] [--seconds N] [--nodes N] [--gateways N] [--reprise FILE]
                           [--nats-server FILE]
 
 store     durable messages/s: NDJSON of --lines lines a request, --requests at a time at each gateway; until all gateways have all
 arrivals  acknowledgements of messages that arrive at --rates a second for --seconds, by WebSocket; queueing counts
 overload  twice what the gateways can for --seconds: all that was acknowledged is there, and then they are as fast as before
+fan-out   deliveries/s to --connections in a channel for each gateway, those of each at all gateways, and to as many of a single server
 catch-up  a new device's catch-up of --messages through a gateway, and from a single server
 rebuild   a gateway without its view over a journal of --messages, from its start until /readyz
 leader    the longest time without an acknowledgement when the journal's leader is killed
@@ -40,7 +41,7 @@ loader = importlib.machinery.SourceFileLoader("chaos", os.path.join(ROOT, "scrip
 chaos = importlib.util.module_from_spec(importlib.util.spec_from_loader("chaos", loader))
 loader.exec_module(chaos)
 import client  # noqa: E402  scripts/chaos has put its folder on the path
-from cluster_load import Arrivals, Failed, Spent, catch_up, expect, post, spread  # noqa: E402
+from cluster_load import Arrivals, Failed, FanOut, Spent, catch_up, expect, post, spread  # noqa: E402
 
 # What growth leaves of the disk.
 SPARE = 10e9
@@ -209,6 +210,22 @@ def overload(bench):
     bench.target(f"then as before: the median is {after / before:.2f} of it", after <= 2 * before)
 
 
+def fan_out(bench):
+    call, rates = bench.call, {"single": [], "gateways": []}
+    bench.start(alone=True)
+    ports = {"single": [bench.port] * call.gateways, "gateways": bench.cluster.ports}
+    for round in range(call.rounds or 3):
+        for name in rates:
+            load = FanOut(client, ports[name], call.connections, f"{name}{round}")
+            spent = bench.spent(*(["single"] if name == "single" else ["gateways", "nodes"]))
+            rates[name].append(load.run(call.messages, call.bytes))
+            print(f"{name}: {rates[name][-1]:,.0f} deliveries/s to {len(load.wires)} connections, {load.each} a message; {spent.text()}", flush=True)
+    for name, values in rates.items():
+        print(f"  {name}: {min(values):,.0f} to {max(values):,.0f} deliveries/s")
+    ratio = middle(rates["gateways"]) / middle(rates["single"])
+    bench.target(f"fan-out of {call.gateways} gateways together ≥ 0.8 × a single server's: {ratio:.2f}", ratio >= 0.8)
+
+
 def caught_up(bench):
     call, rates, costs = bench.call, {"single": [], "gateways": []}, {"single": 0, "gateways": 0}
     bench.start(alone=True)
@@ -325,7 +342,7 @@ def growth(bench):
 
 
 WHAT = {"store": (store, 200_000, 0), "arrivals": (arrivals, 0, 10), "catch-up": (caught_up, 200_000, 0), "rebuild": (rebuild, 500_000, 0),
-        "overload": (overload, 0, 60), "leader": (leader, 0, 30), "growth": (growth, 10_000_000, 0)}
+        "overload": (overload, 0, 60), "fan-out": (fan_out, 30_000, 0), "leader": (leader, 0, 30), "growth": (growth, 10_000_000, 0)}
 
 
 def main():
@@ -333,6 +350,7 @@ def main():
     parser.add_argument("what", nargs="?", default="store", choices=WHAT)
     parser.add_argument("--messages", type=int)
     parser.add_argument("--rates", type=lambda text: [int(one) for one in text.split(",")], default=[2_000, 5_000])
+    parser.add_argument("--connections", type=int, default=300)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--nodes", type=int, default=3)

@@ -219,3 +219,83 @@ def catch_up(client, port, channel, wanted, run):
     if count != wanted:
         raise Failed(f"{count} messages were caught up instead of {wanted}")
     return taken
+
+
+class FanOut:
+    """Connections that each get all of one channel: one channel for each port, the connections of each at all ports."""
+
+    def __init__(self, client, ports, connections, run):
+        self.ports, self.run_name, self.each = ports, run, connections // len(ports)
+        wires = [dial(client, ports[n % len(ports)], f"{run}-{n}") for n in range(self.each * len(ports))]
+        for n, wire in enumerate(wires):
+            wire.send({"type": "subscribe", "channels": [{"channelId": self.channel(n // self.each)}]})
+        for wire in wires:
+            while wire.receive()["type"] != "sync_complete":
+                pass
+        self.wires = [wire.socket for wire in wires]
+
+    def channel(self, index):
+        return f"{self.run_name}c{index}"
+
+    def run(self, count, size, lines=250, window=1_000, patience=30):
+        """Deliveries a second; of each channel at most `window` messages and `lines` more are stored and have not arrived."""
+        share, arrived, changed, faults = count // len(self.ports), [0] * len(self.ports), threading.Condition(), []
+
+        def send(index):
+            link = http.client.HTTPConnection("127.0.0.1", self.ports[index], timeout=patience)
+            try:
+                for at in range(0, share, lines):
+                    with changed:
+                        if not changed.wait_for(lambda: faults or at - arrived[index] / self.each < window, patience) or faults:
+                            return
+                    part = range(at, min(at + lines, share))
+                    text = "".join(f'{{"id":"{self.run_name}-{index}-{n}","body":"{"x" * size}"}}\n' for n in part)
+                    link.request("POST", f"/v1/channels/{self.channel(index)}/messages", text.encode(), {"content-type": "application/x-ndjson"})
+                    answer = link.getresponse().read()
+                    if answer.count(b'"seq"') != len(part):
+                        raise Failed(answer[-300:].decode())
+            except (OSError, http.client.HTTPException, Failed) as error:
+                faults.append(error)
+            finally:
+                link.close()
+
+        counts, rest, poll = [0] * len(self.wires), [b""] * len(self.wires), select.epoll()
+        numbers = {wire.fileno(): n for n, wire in enumerate(self.wires)}
+        for wire in self.wires:
+            poll.register(wire, select.EPOLLIN)
+        threads = [threading.Thread(target=send, args=(index,)) for index in range(len(self.ports))]
+        began = last = time.monotonic()
+        for thread in threads:
+            thread.start()
+        try:
+            while sum(arrived) < share * len(self.wires):
+                for number, _ in poll.poll(0.1):
+                    n = numbers[number]
+                    data = self.wires[n].recv(1 << 18)
+                    if not data:
+                        raise Failed("a server has closed a connection")
+                    text = rest[n] + data
+                    found, rest[n] = text.count(EVENT), text[1 - len(EVENT):]
+                    if found:
+                        counts[n], last = counts[n] + found, time.monotonic()
+                        with changed:
+                            arrived[n // self.each] += found
+                            changed.notify_all()
+                if faults:
+                    raise Failed(f"a request failed: {faults[0]}")
+                if time.monotonic() - last > patience:
+                    raise Failed(f"nothing for {patience} s; {sum(arrived):,} of {share * len(self.wires):,} have arrived")
+        except Failed as error:
+            faults.append(error)
+            raise
+        finally:
+            with changed:
+                changed.notify_all()
+            for thread in threads:
+                thread.join()
+            poll.close()
+            for wire in self.wires:
+                wire.close()
+        if set(counts) != {share}:
+            raise Failed(f"connections got {min(counts)} to {max(counts)} messages instead of {share}")
+        return sum(counts) / (last - began)

@@ -41,11 +41,12 @@ final class SimulatedCluster {
         let settings = SimulatedServer.Settings.drawn(for: simulation)
         gateways = try (0..<2 + random.index(2)).map { number in
             let differs = number == 1 && simulation.mutation == .clusterFlagsDiffer
+            let seals = number == 1 && simulation.mutation == .clusterSealsApart
             return try SimulatedGateway(
                 simulation, journal, number: number,
                 files: ViewFiles(
                     in: folder.appendingPathComponent("gateway-\(number)"), epoch: epoch,
-                    implicitChannels: !differs))
+                    implicitChannels: !differs, idsPerRun: seals ? 16 : nil))
         }
         servers = gateways.enumerated().map { number, gateway in
             let server = SimulatedServer(

@@ -136,13 +136,17 @@ final class SimulatedGateway: JournaledStore {
     /// Entries have come, live or read.
     func heard(_ entries: [StoredEntry]) {
         guard !isJoining else { return }
-        for entry in entries where process.state == .running && disputed == nil && isVerified {
+        for var entry in entries
+        where process.state == .running && disputed == nil && isVerified {
             let isNoise = (try? ClusterEntry(entry.bytes)) == nil
             if isNoise, simulation.mutation == .clusterStopsAtNoise {
                 return stop("entry \(entry.sequence) is no entry")
             }
             var order = view.order(of: entry)
             if simulation.mutation == .clusterForgetsPast, order == .changed { order = .applied }
+            if simulation.mutation == .clusterSkipsHoles, order == .ahead {
+                (entry.sequence, order) = (view.position.sequence + 1, .next)
+            }
             let action = tail.heard(entry, order, applied: view.position.sequence, now: now)
             if case .apply? = action, !isConfirmed {
                 return follow(.read(after: view.position.sequence))

@@ -16,13 +16,14 @@ final class ViewFiles {
     private var life = 0
 
     init(
-        in folder: URL, epoch: Epoch, implicitChannels: Bool = true
+        in folder: URL, epoch: Epoch, implicitChannels: Bool = true, idsPerRun: Int? = nil
     ) {
         self.folder = folder
         self.epoch = epoch
         var configuration = ClusterView.Configuration()
         configuration.implicitChannels = implicitChannels
         configuration.log.readers = 1
+        if let idsPerRun { configuration.log.idsPerRun = idsPerRun }
         self.configuration = configuration
     }
 
