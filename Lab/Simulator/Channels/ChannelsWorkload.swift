@@ -53,6 +53,11 @@ package struct ChannelsWorkload: Workload {
         // What is late or comes twice has its chance to do harm.
         // A connection that is half open is given up after 50 s, and dialled anew within 30.
         simulation.run(until: simulation.now + .seconds(120))
+        // Gateways write into the journal every few seconds: an entry may just be on its way.
+        let settled = simulation.now + .seconds(5)
+        while simulation.violation == nil, simulation.now < settled, !world.isSettled {
+            simulation.run(until: simulation.now + .milliseconds(10))
+        }
         guard simulation.violation == nil else { return }
         world.check()
     }

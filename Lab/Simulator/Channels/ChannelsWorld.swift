@@ -234,6 +234,9 @@ final class ChannelsWorld {
         people?.heal()
     }
 
+    /// Whether nothing of a cluster's journal is on its way.
+    var isSettled: Bool { cluster?.isSettled ?? true }
+
     /// Whether nobody has anything to do any more.
     var isComplete: Bool {
         producers.isDone && people?.isDone != false && cluster?.isComplete != false

@@ -198,6 +198,9 @@ final class SimulatedCluster {
 
     var isComplete: Bool { receipts?.isComplete ?? true }
 
+    /// Whether nothing of the journal is on its way to a gateway.
+    var isSettled: Bool { gateways.allSatisfy { $0.view.position == truth.position } }
+
     /// Equal positions, equal rows.
     func check() {
         receipts?.check()
