@@ -48,7 +48,7 @@ struct ServeClusterTests {
             nats.kill()
             let waiting = try RunningTool(["publish", "general", "hello", "--server", server.url])
             try await eventually("it is known that nobody is there") {
-                server.tool.error.contains("dialling on")
+                server.tool.error.contains("connecting again")
             }
             // It may still be on its way: then it is refused.
             try await Task.sleep(for: .milliseconds(200))

@@ -352,7 +352,7 @@ struct AccessControlTests {
             await server.server.reload()
         }
         let text = lines.text
-        #expect(text.contains("hello") && text.contains("old keys stay"), "it did log")
+        #expect(text.contains("hello") && text.contains("the old ones stay in use"), "it did log")
         let secrets =
             [good, bad].flatMap { $0.secret.split(separator: ".").dropFirst().map(String.init) }
             + [Data(TokenForge.secret).base64EncodedString(), "nonsense"]
