@@ -15,15 +15,28 @@ final class Keepers {
         private var machine = LeaseMachine(now: .zero, jitter: 0)
         private var isAsking = false
         private var isActing = false
+        /// Wrong by a few seconds, as calendars are; who is right does not look at it.
+        private let calendar: SimulatedClock
 
         init(_ keepers: Keepers, _ gateway: SimulatedGateway) {
             self.keepers = keepers
             self.gateway = gateway
+            calendar = SimulatedClock(gateway.simulation)
+            var random = gateway.simulation.random("calendar of keeper \(gateway.number)")
+            calendar.jump(by: Duration.seconds(10) * (random.fraction() - 0.5))
         }
 
         /// The grant by which it may act now.
         var grant: Int64? {
-            gateway.process.state == .dead ? nil : machine.grant(now: gateway.now)
+            guard gateway.process.state != .dead else { return nil }
+            guard gateway.simulation.mutation == .clusterLeaseByCalendar else {
+                return machine.grant(now: gateway.now)
+            }
+            let own = Keepers.holder(gateway.number, life: gateway.process.life)
+            guard let lease = gateway.view.lease(.housekeeping), lease.holder == own,
+                calendar.wall() < lease.expires
+            else { return nil }
+            return lease.grant
         }
 
         func begin() {

@@ -24,7 +24,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     case clusterForgetsPast, clusterStopsForOthers, clusterUnfencedHolder, clusterLeaseFromAnswer
     case clusterStartsBlindly
     case clusterPurgesEarly, clusterManifestFirst, clusterBaseUnchecked, clusterAwaitsPurged
-    case clusterPushesAgain, clusterSkipsHoles, clusterSealsApart
+    case clusterPushesAgain, clusterSkipsHoles, clusterSealsApart, clusterLeaseByCalendar
     // People.
     case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
     // Typing.
@@ -117,6 +117,7 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
         case .clusterPushesAgain: "who begins to push asks nobody what others have pushed"
         case .clusterSkipsHoles: "a gateway takes whatever comes for the next entry"
         case .clusterSealsApart: "a gateway seals its ids at other entries than the others"
+        case .clusterLeaseByCalendar: "the holder of a lease acts until it expires by its calendar"
         case .clusterUnfencedHolder: "what the holder of a lease asks for does not carry its grant"
         case .clusterLeaseFromAnswer: "a lease counts from its answer, not from its request"
         case .removalUntold: "connections are not told that a membership has ended"
@@ -213,7 +214,8 @@ extension Mutation {
             .clusterStopsAtNoise, .clusterForgetsPast, .clusterStopsForOthers,
             .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly,
             .clusterPurgesEarly, .clusterManifestFirst, .clusterBaseUnchecked,
-            .clusterAwaitsPurged, .clusterPushesAgain, .clusterSkipsHoles, .clusterSealsApart:
+            .clusterAwaitsPurged, .clusterPushesAgain, .clusterSkipsHoles, .clusterSealsApart,
+            .clusterLeaseByCalendar:
             "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
             .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,

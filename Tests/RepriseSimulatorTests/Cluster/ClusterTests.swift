@@ -83,6 +83,7 @@ struct ClusterTests {
             (.clusterPushesAgain, 8),
             (.clusterSkipsHoles, 1),
             (.clusterSealsApart, 1),
+            (.clusterLeaseByCalendar, 1131),
         ] as [(Mutation, UInt64)])
     func mutation(_ mutation: Mutation, by seed: UInt64) {
         let violation = workload.run(workload.schedule(seed: seed), mutation: mutation).violation
