@@ -240,10 +240,11 @@ enum NoticesDemo: ScenarioDemo {
                    to the phone, where an extension decides by what the app has left.
 
         A time is the longest from “stored” to its banner, as the phone's notification
-        centre has it. A push is sent when a device has not received a message by
-        itself in 5 s. “2 at open”: not before the app was opened or ran again. “badge
-        0 of 1”: what the icon showed, and what was unread by the server. “1 stands”:
-        a banner of what is read. – : the case study does not cover it.
+        centre has it. A push is sent after 0.5 s to a device without a connection, and
+        after 5 s to a connected one that has not received the message. “2 at open”:
+        not before the app was opened or ran again. “badge 0 of 1”: what the icon
+        showed, and what was unread by the server. “1 stands”: a banner of what is
+        read. – : the case study does not cover it.
         """
 
     static func accounts(_ report: ScenarioReport<NoticesDemo>) -> [DemoAccount] {
