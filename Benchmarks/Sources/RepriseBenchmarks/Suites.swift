@@ -10,6 +10,7 @@ enum Suites {
         ("latency", latency), ("stopped", stopped), ("tokens", tokens),
         ("forms", forms), ("reminders", reminders), ("chains", chains), ("jobs", jobs),
         ("push", push), ("notices", notices), ("directories", directories), ("logs", logs),
+        ("ids", ids),
     ]
 
     private static func withServer<T>(
@@ -287,6 +288,22 @@ enum Suites {
     }
 
     /// A new device's directory.
+    @Sendable private static func ids() async throws -> [Figure] {
+        let (together, apart) = IDs.filters()
+        let beside = "an array for each run, one filter"
+        return [
+            Figure(
+                name: "a new id tested against the filters of 153 runs", value: together.time,
+                unit: "ns", baseline: apart.time, baselineName: beside, smallerIsBetter: true),
+            Figure(
+                name: "look-ups in vain for 1,000 new ids", value: together.vain, unit: "",
+                baseline: apart.vain, baselineName: beside, smallerIsBetter: true),
+            Figure(
+                name: "a look-up in vain, among three million ids", value: try IDs.lookUp(),
+                unit: "ns", smallerIsBetter: true),
+        ]
+    }
+
     @Sendable private static func directories() async throws -> [Figure] {
         try await withServer("serve-reprise", ["--tokens"]) { server in
             var figures: [Figure] = []

@@ -51,7 +51,7 @@ package struct IDFilter: Sendable {
         words[Self.word(hash, of: words.count)] |= Self.mask(hash)
     }
 
-    func mayContain(_ hash: UInt64) -> Bool {
+    package func mayContain(_ hash: UInt64) -> Bool {
         let mask = Self.mask(hash)
         return words[Self.word(hash, of: words.count)] & mask == mask
     }
