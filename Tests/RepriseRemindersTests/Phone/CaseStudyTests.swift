@@ -6,7 +6,7 @@ import Testing
 
 /// The five test cases of `case-reminder-routing` (373–424), with notifications that the app has
 /// planned itself.
-@Suite("Case study badge and banner on the phone", .serialized)
+@Suite("Case study reminder routing on the phone", .serialized)
 struct CaseStudyTests {
     @Test(
         "1 and 4: an active goal's reminder opens its question, from a running app and from a dead one",

@@ -85,7 +85,7 @@ struct CommitterTests {
     }
 
     @Test(
-        "refuses a submission at once if its queue has no room, and accepts the next when there is room",
+        "refuses a submission at once while its queue is full, and accepts the next after that",
         .limit("log.queue"))
     func fullQueue() async throws {
         var limits = Committer.Limits()
