@@ -15,11 +15,12 @@ struct IDs {
         var vain: Double
     }
 
-    /// The filters of all runs, and beside them the first filter of each, in an array of its own.
+    /// The filters of all runs, and beside them the first filter of each, one behind the other.
     static func filters() -> (together: Filters, apart: Filters) {
         var random = SystemRandomNumberGenerator()
         var together = RunFilters()
-        var apart: [IDFilter] = []
+        let words = IDFilter.wordCount
+        var apart = [UInt64](repeating: 0, count: runs * words)
         for run in 1...runs {
             var first = IDFilter(wordCount: IDFilter.wordCount)
             var second = IDFilter(wordCount: IDFilter.secondWordCount)
@@ -27,9 +28,10 @@ struct IDs {
                 let hash = random.next()
                 first.insert(hash)
                 second.insert(IDFilter.secondHash(hash))
+                let word = IDFilter.word(hash, of: words)
+                apart[(run - 1) * words + word] |= IDFilter.mask(hash)
             }
             together.insert(Int64(run), first, second)
-            apart.append(first)
         }
         let hashes = (0..<tested).map { _ in random.next() }
         return (
@@ -40,7 +42,12 @@ struct IDs {
                     return nil
                 }
                 return vain
-            }, measure(hashes) { hash in apart.reduce(0) { $0 + ($1.mayContain(hash) ? 1 : 0) } }
+            },
+            measure(hashes) { hash in
+                let (word, mask) = (IDFilter.word(hash, of: words), IDFilter.mask(hash))
+                return stride(from: word, to: apart.count, by: words)
+                    .reduce(0) { $0 + (apart[$1] & mask == mask ? 1 : 0) }
+            }
         )
     }
 

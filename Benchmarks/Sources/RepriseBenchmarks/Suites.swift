@@ -290,7 +290,7 @@ enum Suites {
     /// A new device's directory.
     @Sendable private static func ids() async throws -> [Figure] {
         let (together, apart) = IDs.filters()
-        let beside = "an array for each run, one filter"
+        let beside = "one filter a run, one behind the other"
         return [
             Figure(
                 name: "a new id tested against the filters of 153 runs", value: together.time,

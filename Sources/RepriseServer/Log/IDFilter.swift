@@ -51,18 +51,18 @@ package struct IDFilter: Sendable {
         words[Self.word(hash, of: words.count)] |= Self.mask(hash)
     }
 
-    package func mayContain(_ hash: UInt64) -> Bool {
+    func mayContain(_ hash: UInt64) -> Bool {
         let mask = Self.mask(hash)
         return words[Self.word(hash, of: words.count)] & mask == mask
     }
 
     /// The index of an id's word.
-    static func word(_ hash: UInt64, of wordCount: Int) -> Int {
+    package static func word(_ hash: UInt64, of wordCount: Int) -> Int {
         Int(truncatingIfNeeded: hash) & (wordCount - 1)
     }
 
     /// Five of the word's bits, from the 30 high bits of the hash.
-    static func mask(_ hash: UInt64) -> UInt64 {
+    package static func mask(_ hash: UInt64) -> UInt64 {
         1 << (hash >> 34 & 63) | 1 << (hash >> 40 & 63) | 1 << (hash >> 46 & 63)
             | 1 << (hash >> 52 & 63) | 1 << (hash >> 58)
     }
