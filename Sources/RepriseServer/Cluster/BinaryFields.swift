@@ -7,7 +7,8 @@ package import RepriseCore
 package struct BinaryWriter: Sendable {
     package private(set) var bytes: [UInt8] = []
 
-    package init() {}
+    /// `count` bytes are expected.
+    package init(expecting count: Int = 0) { bytes.reserveCapacity(count) }
 
     package mutating func write(_ value: UInt8) { bytes.append(value) }
 
@@ -22,7 +23,13 @@ package struct BinaryWriter: Sendable {
         bytes.append(contentsOf: value)
     }
 
-    package mutating func write(_ text: String) { write(Array(text.utf8)) }
+    package mutating func write(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            withUnsafeBytes(of: UInt32(utf8.count).bigEndian) { bytes.append(contentsOf: $0) }
+            bytes.append(contentsOf: utf8)
+        }
+    }
 
     package mutating func write(_ time: WallTime) { write(time.milliseconds) }
 
@@ -40,14 +47,26 @@ package struct BinaryWriter: Sendable {
 /// Reads what ``BinaryWriter`` wrote, and nothing else: a value that could be written otherwise is
 /// refused.
 package struct BinaryReader: Sendable {
-    private var rest: ArraySlice<UInt8>
+    private let all: [UInt8]
+    private var read = 0
 
-    package init(_ bytes: [UInt8]) { rest = bytes[...] }
+    package init(_ bytes: [UInt8]) { all = bytes }
 
-    package mutating func byte() throws(RepriseError) -> UInt8 {
-        guard let byte = rest.popFirst() else { throw Self.cutOff }
-        return byte
+    /// Passes so many bytes, and returns where they are.
+    private mutating func pass(_ count: Int) throws(RepriseError) -> Range<Int> {
+        guard all.count - read >= count else { throw Self.cutOff }
+        defer { read += count }
+        return read..<(read + count)
     }
+
+    /// Reads a number of so many bytes.
+    private mutating func number(_ count: Int) throws(RepriseError) -> UInt64 {
+        var number: UInt64 = 0
+        for place in try pass(count) { number = number << 8 | UInt64(all[place]) }
+        return number
+    }
+
+    package mutating func byte() throws(RepriseError) -> UInt8 { UInt8(try number(1)) }
 
     package mutating func bool() throws(RepriseError) -> Bool {
         switch try byte() {
@@ -58,17 +77,17 @@ package struct BinaryReader: Sendable {
     }
 
     package mutating func integer() throws(RepriseError) -> Int64 {
-        Int64(bitPattern: try raw(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        Int64(bitPattern: try number(8))
     }
 
     /// Reads bytes behind their length.
     package mutating func bytes() throws(RepriseError) -> [UInt8] {
-        let count = try raw(4).reduce(0) { $0 << 8 | Int($1) }
-        return try raw(count)
+        try raw(Int(try number(4)))
     }
 
     package mutating func text() throws(RepriseError) -> String {
-        guard let text = String(validating: try bytes(), as: UTF8.self) else {
+        let place = try pass(Int(try number(4)))
+        guard let text = String(validating: all[place], as: UTF8.self) else {
             throw RepriseError(.malformed, "A text is not UTF-8.")
         }
         return text
@@ -80,9 +99,7 @@ package struct BinaryReader: Sendable {
 
     /// Reads so many bytes without a length.
     package mutating func raw(_ count: Int) throws(RepriseError) -> [UInt8] {
-        guard rest.count >= count else { throw Self.cutOff }
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
+        Array(all[try pass(count)])
     }
 
     package mutating func optional<Value>(
@@ -103,8 +120,8 @@ package struct BinaryReader: Sendable {
     }
 
     package func expectEnd() throws(RepriseError) {
-        guard rest.isEmpty else {
-            throw RepriseError(.malformed, "\(rest.count) bytes follow the last field.")
+        guard read == all.count else {
+            throw RepriseError(.malformed, "\(all.count - read) bytes follow the last field.")
         }
     }
 

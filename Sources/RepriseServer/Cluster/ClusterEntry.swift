@@ -60,7 +60,8 @@ package struct ClusterEntry: Sendable {
         rules: Int64 = Self.rules, session: Int64, n: Int64, clock: WallTime,
         base: JournalPosition, commands: [[UInt8]]
     ) -> [UInt8] {
-        var writer = BinaryWriter()
+        var writer = BinaryWriter(
+            expecting: commands.reduce(headBytes) { $0 + $1.count })
         writer.writeRaw(magic)
         writer.write(format)
         writer.write(rules)
