@@ -18,6 +18,14 @@ struct Arrivals: Sendable {
 
         var name: String { self == .first ? "arrivals" : "arrivals2" }
         var other: Table { self == .first ? .second : .first }
+
+        var insertion: RowInsertion { self == .first ? Self.toFirst : Self.toSecond }
+
+        private static let toFirst = Self.insertion(.first)
+        private static let toSecond = Self.insertion(.second)
+        private static func insertion(_ table: Self) -> RowInsertion {
+            RowInsertion(into: table.name, FastStatement.messageColumns + ", n")
+        }
     }
 
     private struct Edited: Hashable {
@@ -48,6 +56,8 @@ struct Arrivals: Sendable {
     /// The edits of a message that are here.
     private var edits: [Edited: [Int64]] = [:]
     private var insertedCount = 0
+    /// What ``write(_:)`` stores.
+    private var unwritten: [(event: ServerFrame.Event, channel: Int64)] = []
     private let turn: Int
 
     /// Reads what is there, and puts it into `index`.
@@ -109,30 +119,29 @@ struct Arrivals: Sendable {
 
     // MARK: Storing
 
-    /// The statement that ``insert(_:_:with:)`` executes until the next ``advance(_:)``.
-    func insertion(_ db: Database) throws -> FastStatement {
-        try FastStatement(
-            db,
-            """
-            INSERT INTO \(filling.name)
-            (channel, seq, prev, id, time, sender, body, change, target, deleted, n)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
-    }
-
-    mutating func insert(
-        _ event: ServerFrame.Event, _ channel: Int64, with row: inout FastStatement
-    ) throws {
+    /// Takes a message that ``write(_:)`` stores in the same transaction.
+    mutating func insert(_ event: ServerFrame.Event, _ channel: Int64) {
         lastRow += 1
-        try row.bind(event, channel)
-        try row.bind(lastRow)
-        try row.run()
-        rows[filling] = (rows[filling]?.lowerBound ?? lastRow)...lastRow
-        insertedCount += 1
+        unwritten.append((event, channel))
         index.append(Place(seq: event.seq, row: lastRow, table: filling), of: channel)
         if case .edits(let target) = event.change {
             edits[Edited(channel: channel, target: target), default: []].append(event.seq)
         }
+    }
+
+    /// Stores what was taken, before anything looks for it in the table.
+    mutating func write(_ db: Database) throws {
+        guard !unwritten.isEmpty else { return }
+        let first = lastRow - Int64(unwritten.count) + 1
+        var number = first
+        try filling.insertion.run(unwritten, db) { row, message in
+            try row.bind(message.event, message.channel)
+            try row.bind(number)
+            number += 1
+        }
+        rows[filling] = (rows[filling]?.lowerBound ?? first)...lastRow
+        insertedCount += unwritten.count
+        unwritten.removeAll(keepingCapacity: true)
     }
 
     /// Ends a transaction: moves and removes a slice of the table whose turn is over.
@@ -214,16 +223,20 @@ struct Arrivals: Sendable {
         _ places: ArraySlice<Place>, of channel: Int64, _ db: Database
     ) throws {
         guard let last = places.last else { return }
-        for place in places {
+        var rest = places
+        while let table = rest.first?.table {
             var row = try FastStatement(
                 db,
                 """
                 INSERT INTO messages
                 SELECT channel, seq, prev, id, time, sender, change, target, deleted, body
-                FROM \(place.table.name) WHERE n = ?
+                FROM \(table.name) WHERE n = ?
                 """)
-            try row.bind(place.row)
-            try row.run()
+            while let place = rest.first, place.table == table {
+                try row.bind(place.row)
+                try row.run()
+                rest.removeFirst()
+            }
         }
         moved[channel] = last.seq
     }
@@ -299,8 +312,10 @@ struct Arrivals: Sendable {
 }
 
 extension FastStatement {
-    /// Binds a message's columns: channel, seq, prev, id, time, sender, body, change, target,
-    /// deleted.
+    static let messageColumns =
+        "channel, seq, prev, id, time, sender, body, change, target, deleted"
+
+    /// Binds ``messageColumns``.
     mutating func bind(_ event: ServerFrame.Event, _ channel: Int64) throws {
         try bind(channel)
         try bind(event.seq)

@@ -3,6 +3,7 @@ import RepriseCore
 /// Ids that collect into a run, and then leave sorted by their bytes.
 struct GatheredIDs: Sendable {
     typealias Known = AppendRules.Known
+    typealias Gathered = (id: EntryID, known: Known)
 
     /// The tables of ids in order of arrival: one fills while the other is sealed, so that it can
     /// be emptied as a whole.
@@ -11,6 +12,14 @@ struct GatheredIDs: Sendable {
         case second = "recent_ids2"
 
         var other: Table { self == .first ? .second : .first }
+
+        var insertion: RowInsertion { self == .first ? Self.toFirst : Self.toSecond }
+
+        private static let toFirst = Self.insertion(.first)
+        private static let toSecond = Self.insertion(.second)
+        private static func insertion(_ table: Self) -> RowInsertion {
+            RowInsertion(into: table.rawValue, "n, id, channel, seq, owner")
+        }
     }
 
     /// An id's place, and the first eight bytes of the id, which nearly always decide.
@@ -37,7 +46,7 @@ struct GatheredIDs: Sendable {
     /// The number of ids that have not left.
     private(set) var count = 0
     /// All ids, in order of arrival: also those that have left are found until the run is sealed.
-    private var ids: [(id: EntryID, known: Known)] = []
+    private var ids: [Gathered] = []
     private var places: [EntryID: Int] = [:]
     private var unsorted: [Key] = []
     /// The first key of each sorted part.
@@ -52,6 +61,9 @@ struct GatheredIDs: Sendable {
     }
 
     subscript(id: EntryID) -> Known? { places[id].map { ids[$0].known } }
+
+    /// The last ones that were inserted, in order.
+    func newest(_ count: Int) -> ArraySlice<Gathered> { ids.suffix(count) }
 
     /// `hasLeft` is for an id that left before the log was opened.
     mutating func insert(_ id: EntryID, _ known: Known, hasLeft: Bool = false) {
@@ -76,7 +88,7 @@ struct GatheredIDs: Sendable {
     }
 
     /// The first in order leaves; nil once all have left.
-    mutating func removeFirst() -> (id: EntryID, known: Known)? {
+    mutating func removeFirst() -> Gathered? {
         if !unsorted.isEmpty { sort() }
         guard var least = firsts.indices.first else { return nil }
         for part in firsts.indices where isOrdered(firsts[part], before: firsts[least]) {

@@ -29,10 +29,7 @@ struct KnownIDs: Sendable {
     /// The most ids of a run forgotten in one transaction.
     private static let forgetBatch = 4_096
 
-    /// The rows of a statement that writes many: half the time of as many statements.
-    private static let rowsAtOnce = 32
-    private static let writesOne = writing(rows: 1)
-    private static let writesMany = writing(rows: rowsAtOnce)
+    private static let insertion = RowInsertion(into: "ids", "run, id, channel, seq, owner")
 
     private struct Sealing: Sendable {
         let number: Int64
@@ -43,7 +40,7 @@ struct KnownIDs: Sendable {
     private var recent: GatheredIDs
     private var sealing: Sealing?
     private var lastRow: Int64 = 0
-    /// The number of inserts since the last slice.
+    /// The number of ids since the last slice; they are not written yet.
     private var insertedCount = 0
     private var runs = RunFilters()
     private let runLength: Int
@@ -129,37 +126,23 @@ struct KnownIDs: Sendable {
         return try row.step() ? known(row, at: 0) : nil
     }
 
-    /// Remembers a message stored in the same transaction.
-    mutating func insert(
-        _ id: EntryID, _ known: Known, with row: inout FastStatement
-    ) throws {
-        lastRow += 1
-        try row.bind(lastRow)
-        try row.bind(id.text)
-        try row.bind(known.position.channel)
-        try row.bind(known.position.seq)
-        try row.bind(known.owner)
-        try row.run()
+    /// Remembers a message stored in the same transaction; ``seal(newest:_:)`` writes it.
+    mutating func insert(_ id: EntryID, _ known: Known) {
         recent.insert(id, known)
         insertedCount += 1
     }
 
-    /// The statement that ``insert(_:_:with:)`` executes until the next ``seal(newest:_:)``.
-    func insertion(_ db: Database) throws -> FastStatement {
-        try FastStatement(
-            db,
-            """
-            INSERT INTO \(recent.table.rawValue) (n, id, channel, seq, owner)
-            VALUES (?, ?, ?, ?, ?)
-            """)
-    }
-
-    /// Ends a transaction: writes a slice of the run being sealed, and starts the next run once
-    /// enough ids have collected; `newest` is the time of the newest message.
+    /// Ends a transaction: writes its ids and a slice of the run being sealed, and starts the next
+    /// run once enough ids have collected; `newest` is the time of the newest message.
     mutating func seal(newest: WallTime, _ db: Database) throws {
         let inserted = insertedCount
         insertedCount = 0
         guard inserted > 0 else { return }
+        try recent.table.insertion.run(recent.newest(inserted), db) { row, id in
+            lastRow += 1
+            try row.bind(lastRow)
+            try row.bind(id.id, id.known)
+        }
         if sealing == nil, recent.count >= runLength {
             let next = GatheredIDs(in: recent.table.other, expecting: runLength)
             sealing = Sealing(number: runs.newest + 1, ids: recent)
@@ -176,27 +159,13 @@ struct KnownIDs: Sendable {
     }
 
     private mutating func writeSlice(of run: Int64, count: Int, _ db: Database) throws {
-        var left = min(count, sealing?.ids.count ?? 0)
-        for rows in [Self.rowsAtOnce, 1] where left >= rows {
-            var insertion = try FastStatement(db, rows == 1 ? Self.writesOne : Self.writesMany)
-            while left >= rows {
-                for _ in 0..<rows {
-                    guard let (id, known) = sealing?.ids.removeFirst() else { return }
-                    try insertion.bind(run)
-                    try insertion.bind(id.text)
-                    try insertion.bind(known.position.channel)
-                    try insertion.bind(known.position.seq)
-                    try insertion.bind(known.owner)
-                }
-                try insertion.run()
-                left -= rows
-            }
+        var slice: [GatheredIDs.Gathered] = []
+        slice.reserveCapacity(count)
+        while slice.count < count, let next = sealing?.ids.removeFirst() { slice.append(next) }
+        try Self.insertion.run(slice, db) { row, id in
+            try row.bind(run)
+            try row.bind(id.id, id.known)
         }
-    }
-
-    private static func writing(rows: Int) -> String {
-        let values = Array(repeating: "(?, ?, ?, ?, ?)", count: rows).joined(separator: ", ")
-        return "INSERT INTO ids (run, id, channel, seq, owner) VALUES \(values)"
     }
 
     private func register(_ sealed: Sealing, _ newest: WallTime, _ db: Database) throws {
@@ -239,5 +208,15 @@ struct KnownIDs: Sendable {
                   WHERE ids.run = id_runs.run AND ids.seq > heads.floor)
                 ORDER BY run LIMIT 1
                 """, arguments: [limit.milliseconds])
+    }
+}
+
+extension FastStatement {
+    /// Binds the columns id, channel, seq and owner.
+    fileprivate mutating func bind(_ id: EntryID, _ known: AppendRules.Known) throws {
+        try bind(id.text)
+        try bind(known.position.channel)
+        try bind(known.position.seq)
+        try bind(known.owner)
     }
 }

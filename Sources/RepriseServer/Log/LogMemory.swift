@@ -21,38 +21,14 @@ struct LogMemory: Sendable {
         var isDense = false
     }
 
-    /// The statements that run per message.
-    private struct Insertions {
-        var id: FastStatement
-        var arrival: FastStatement
-        private var placed: FastStatement?
-
-        init(_ ids: KnownIDs, _ arrivals: Arrivals, _ db: Database) throws {
-            id = try ids.insertion(db)
-            arrival = try arrivals.insertion(db)
-        }
-
-        /// Stores a message where its channel's are.
-        mutating func place(_ event: ServerFrame.Event, _ key: Int64, _ db: Database) throws {
-            var row =
-                try placed
-                ?? FastStatement(
-                    db,
-                    """
-                    INSERT INTO messages
-                    (channel, seq, prev, id, time, sender, body, change, target, deleted)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                    """)
-            try row.bind(event, key)
-            try row.run()
-            placed = row
-        }
-    }
+    private static let placing = RowInsertion(into: "messages", FastStatement.messageColumns)
 
     private var channels: [ChannelName: Channel] = [:]
     /// The channels of the current batch whose messages go to their channel at once.
     private var dense: Set<ChannelName> = []
     private var changed: [ChannelName] = []
+    /// Messages that go to their channel at once, which ``write(_:)`` stores.
+    private var unwritten: [(event: ServerFrame.Event, channel: Int64)] = []
     private(set) var ids: KnownIDs
     var arrivals: Arrivals
     private var awaited: AwaitedMessages
@@ -77,13 +53,19 @@ struct LogMemory: Sendable {
         var results: [AppendResult] = []
         results.reserveCapacity(batch.count)
         var newest = now
-        var inserting = try Insertions(ids, arrivals, db)
         dense = Self.dense(batch)
-        for message in batch {
-            let result = try append(message, now: now, &inserting, db)
-            if let event = result.event { newest = max(newest, event.time) }
-            results.append(result)
+        var rest = batch[...]
+        while let name = rest.first?.channel {
+            var channel = try channel(name, db)
+            while let message = rest.first, message.channel == name {
+                let result = try append(message, &channel, now: now, db)
+                if let event = result.event { newest = max(newest, event.time) }
+                results.append(result)
+                rest.removeFirst()
+            }
+            channels[name] = channel
         }
+        try write(db)
         try writeHeads(db)
         try ids.seal(newest: newest, db)
         try arrivals.advance(db)
@@ -103,6 +85,13 @@ struct LogMemory: Sendable {
         return Set(counts.lazy.filter { $0.value >= Arrivals.dense }.map(\.key))
     }
 
+    /// Stores the messages so far, before anything looks for one of them in its table.
+    private mutating func write(_ db: Database) throws {
+        try Self.placing.run(unwritten, db) { try $0.bind($1.event, $1.channel) }
+        unwritten.removeAll(keepingCapacity: true)
+        try arrivals.write(db)
+    }
+
     /// Forgets ids; see `KnownIDs/forget(_:_:)`.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
         try ids.forget(run, db)
@@ -114,10 +103,11 @@ struct LogMemory: Sendable {
         channels[name]?.head.bytes -= bytes
     }
 
+    /// `known` is its channel, nil if that has no messages yet.
     private mutating func append(
-        _ message: NewMessage, now: WallTime, _ inserting: inout Insertions, _ db: Database
+        _ message: NewMessage, _ known: inout Channel?, now: WallTime, _ db: Database
     ) throws -> AppendResult {
-        let known = try channel(message.channel, db)
+        if message.change != nil { try write(db) }
         let decision = try AppendRules.decide(
             message, in: known?.head,
             known: { try ids.known($0, db) }, awaits: { awaited.contains($0) },
@@ -136,23 +126,23 @@ struct LogMemory: Sendable {
             channel.isDense = dense.contains(message.channel)
             if channel.isDense { _ = try arrivals.move(channel.head.key, db) }
         }
-        let result = try store(message, decision, &channel, now: now, &inserting, db)
+        let result = try store(message, decision, &channel, now: now, db)
         if !channel.isChanged { changed.append(message.channel) }
         channel.isChanged = true
-        channels[message.channel] = channel
+        known = channel
         return result
     }
 
     private mutating func store(
         _ message: NewMessage, _ decision: AppendRules.Decision, _ channel: inout Channel,
-        now: WallTime, _ inserting: inout Insertions, _ db: Database
+        now: WallTime, _ db: Database
     ) throws -> AppendResult {
         switch decision {
         case .answer(let result): return result
         case .arrived(let position): return .duplicate(seq: position.seq)
         case .store(let change):
             let event = channel.head.take(message, change, now: now)
-            try insert(event, in: channel, &inserting, db)
+            try insert(event, owner: owner(event.from), in: channel, db)
             if case .deletes(let target) = change {
                 channel.head.bytes -= try StoredChange.blank(target, in: channel.head.key, db)
                 channel.head.bytes -= try arrivals.blank(target, in: channel.head.key, db)
@@ -165,30 +155,21 @@ struct LogMemory: Sendable {
             let target = channel.head.bury(id, by: message, now: now)
             let deletion = channel.head.take(message, .deletes(target.seq), now: now)
             try insert(
-                target, owner: owner(AppendRules.owner(ofBuriedBy: message)), in: channel,
-                &inserting, db)
-            try insert(deletion, in: channel, &inserting, db)
+                target, owner: owner(AppendRules.owner(ofBuriedBy: message)), in: channel, db)
+            try insert(deletion, owner: owner(deletion.from), in: channel, db)
             try awaited.insert(.init(channel: channel.head.key, seq: target.seq), db)
             return .buried(target: target, deletion: deletion)
         }
     }
 
     private mutating func insert(
-        _ event: ServerFrame.Event, in channel: Channel, _ inserting: inout Insertions,
-        _ db: Database
-    ) throws {
-        try insert(event, owner: owner(event.from), in: channel, &inserting, db)
-    }
-
-    private mutating func insert(
-        _ event: ServerFrame.Event, owner: Int64?, in channel: Channel,
-        _ inserting: inout Insertions, _ db: Database
+        _ event: ServerFrame.Event, owner: Int64?, in channel: Channel, _ db: Database
     ) throws {
         let key = channel.head.key
         if channel.isDense {
-            try inserting.place(event, key, db)
+            unwritten.append((event, key))
         } else {
-            try arrivals.insert(event, key, with: &inserting.arrival)
+            arrivals.insert(event, key)
         }
         if notesMentions, event.change == nil {
             for user in Mentions(in: event.body).users where user != event.from {
@@ -198,7 +179,7 @@ struct LogMemory: Sendable {
             }
         }
         let known = AppendRules.Known(.init(channel: key, seq: event.seq), owner: owner)
-        try ids.insert(event.id, known, with: &inserting.id)
+        ids.insert(event.id, known)
     }
 
     private mutating func owner(_ user: UserID?) -> Int64? {
