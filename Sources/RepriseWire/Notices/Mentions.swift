@@ -45,17 +45,19 @@ package struct Mentions: Hashable, Sendable {
 
     /// Whether the body has the key, written without escapes: quick, since most bodies have not.
     private static func mayMention(_ body: [UInt8]) -> Bool {
-        let key = Array(#""mentions""#.utf8)
-        return body.withUnsafeBufferPointer { bytes in
-            var rest = bytes[...]
-            while rest.count >= key.count, let quote = rest.firstIndex(of: key[0]) {
-                rest = rest[quote...]
-                if rest.prefix(key.count).elementsEqual(key) { return true }
-                rest = rest.dropFirst()
+        body.withUnsafeBytes { bytes in
+            var start = 0
+            while bytes.count - start >= key.count {
+                let quote = bytes[start...].firstIndex(of: key[0])
+                guard let quote, bytes.count - quote >= key.count else { return false }
+                if bytes[quote..<(quote + key.count)].elementsEqual(key) { return true }
+                start = quote + 1
             }
             return false
         }
     }
+
+    private static let key = Array(#""mentions""#.utf8)
 
     /// A body with mentions.
     ///
