@@ -251,9 +251,14 @@ package final class ClusterView: Sendable {
             }
         }
         if let grant = applied.last?.mark { try mark(by: grant) }
-        let changes = applied.flatMap(\.changes)
-        log.noteChanges(
-            in: changes.map(\.channel), hasDeleted: changes.contains(where: \.hasDeleted))
+        var (channels, hasDeleted) = ([ChannelName](), false)
+        for entry in applied {
+            entry.forEachChange { channel, deletes in
+                if channel != channels.last { channels.append(channel) }
+                hasDeleted = hasDeleted || deletes
+            }
+        }
+        log.noteChanges(in: channels, hasDeleted: hasDeleted)
         return applied
     }
 
@@ -399,28 +404,31 @@ extension AppliedEntry {
 
     /// The stored messages, in order: for the subscribers.
     package var events: [ServerFrame.Event] {
-        outcomes.flatMap { outcome -> [ServerFrame.Event] in
-            guard case .published(let results) = outcome else { return [] }
-            return results.flatMap(\.events)
+        var events: [ServerFrame.Event] = []
+        for case .published(let results) in outcomes {
+            for result in results { result.forEachEvent { events.append($0) } }
         }
+        return events
     }
 
-    /// The channels whose messages have changed.
-    var changes: [(channel: ChannelName, hasDeleted: Bool)] {
-        outcomes.flatMap { outcome -> [(channel: ChannelName, hasDeleted: Bool)] in
+    /// Calls `body` with each channel whose messages have changed, and whether one was deleted.
+    func forEachChange(_ body: (ChannelName, _ hasDeleted: Bool) -> Void) {
+        for outcome in outcomes {
             switch outcome {
             case .published(let results):
-                results.flatMap(\.events).map { event in
-                    if case .deletes = event.change {
-                        (event.channel, true)
-                    } else {
-                        (event.channel, false)
+                for result in results {
+                    result.forEachEvent { event in
+                        if case .deletes = event.change {
+                            body(event.channel, true)
+                        } else {
+                            body(event.channel, false)
+                        }
                     }
                 }
-            case .trimmed(let channel, _): [(channel, true)]
+            case .trimmed(let channel, _): body(channel, true)
             case .nothing, .arrived, .leased, .marked, .hashed, .checked, .forgot, .changed,
                 .refused:
-                []
+                break
             }
         }
     }

@@ -147,8 +147,12 @@ struct CommandApplier {
         var (batch, refusals): ([NewMessage], [AppendResult?]) = ([], [])
         for run in runs {
             let isSuperseded = try arrivals.isSuperseded(run.fence, of: run.who.user, db)
+            var (channel, grant) = (ChannelName?.none, Grant.nothing)
             for message in run.messages {
-                let grant = try grant(run.who, in: message.channel, db)
+                if message.channel != channel {
+                    channel = message.channel
+                    grant = try self.grant(run.who, in: message.channel, db)
+                }
                 let refusal: AppendResult? =
                     isSuperseded ? Self.superseded : grant.mayPublish ? nil : Self.forbidden
                 refusals.append(refusal)

@@ -149,7 +149,7 @@ extension AppendResult {
     fileprivate func write(to writer: inout BinaryWriter) {
         switch self {
         case .stored, .buried:
-            for event in events {
+            forEachEvent { event in
                 writer.write(UInt8(0))
                 writer.write(event.seq)
                 writer.write(event.prev)

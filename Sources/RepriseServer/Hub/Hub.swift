@@ -27,8 +27,10 @@ package final class Hub: Sendable {
         let wanted = interest.withLock { interest in
             var wanted: Set<ChannelName> = []
             guard !interest.isEmpty else { return wanted }
-            for event in events where interest[event.channel] != nil {
-                wanted.insert(event.channel)
+            var last: ChannelName?
+            for event in events where event.channel != last {
+                last = event.channel
+                if interest[event.channel] != nil { wanted.insert(event.channel) }
             }
             return wanted
         }

@@ -18,10 +18,19 @@ package enum AppendResult: Hashable, Sendable {
 
     /// The events for subscribers, in order.
     package var events: [ServerFrame.Event] {
+        var events: [ServerFrame.Event] = []
+        forEachEvent { events.append($0) }
+        return events
+    }
+
+    /// Calls `body` with each of ``events``: without an array for each message.
+    func forEachEvent(_ body: (ServerFrame.Event) -> Void) {
         switch self {
-        case .stored(let event): [event]
-        case .buried(let target, let deletion): [target, deletion]
-        case .duplicate, .refused: []
+        case .stored(let event): body(event)
+        case .buried(let target, let deletion):
+            body(target)
+            body(deletion)
+        case .duplicate, .refused: break
         }
     }
 

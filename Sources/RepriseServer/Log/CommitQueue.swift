@@ -95,7 +95,8 @@ package struct CommitQueue<Reply> {
 
     /// The batch is durable.
     package static func stored(_ batch: [Submission], _ results: [AppendResult]) -> [Action] {
-        let events = results.flatMap(\.events)
+        var events: [ServerFrame.Event] = []
+        for result in results { result.forEachEvent { events.append($0) } }
         var actions: [Action] = events.isEmpty ? [] : [.fanOut(events)]
         actions.reserveCapacity(batch.count + 1)
         var rest = results[...]
