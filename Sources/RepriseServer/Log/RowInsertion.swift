@@ -10,7 +10,7 @@ struct RowInsertion: Sendable {
 
     private let statements: [(rows: Int, sql: String)]
 
-    /// - Parameter columns: separated by commas, in the order in which they are bound.
+    /// `columns` are separated by commas, in the order in which they are bound.
     init(into table: String, _ columns: String) {
         let row = "(\(columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")))"
         statements = Self.sizes.map { rows in
