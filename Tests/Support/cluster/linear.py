@@ -330,7 +330,7 @@ def search(model, operations, limit, may_come):
         """Behind each operation with an outcome that may come next; before it those without one that it needs, the fewest first."""
         nonlocal steps
         runs, seen = collections.deque([(done, state, path, ())]), {(done, state)}
-        while runs:
+        while runs and steps <= limit:
             before, now, way, run = runs.popleft()
             steps += 1
             for index in left:

@@ -41,6 +41,10 @@ def logged(*ids):
     return ("messages",) + tuple((id, "bob", None, None) for id in ids)
 
 
+# Of as many joins nobody knows the outcome; each set of them comes to another state, and none to what is read.
+UNKNOWN_JOINS = history(
+    *[(0, 1, "ada", "put", (f"u{number}", "member"), UNKNOWN) for number in range(14)], (2, 3, "ada", "members", (), ("members", ADA)))
+
 # A name, what is to be found, and the history.
 BY_HAND = [
     ("one after the other", HOLDS, history(
@@ -302,6 +306,9 @@ def self_test(pick, rounds=5_000):
             wrong.append(f"a long history, cleo joined at {joined}: {verdict.word} after {verdict.steps} steps; it is {word}")
     if check(MODEL, BY_HAND[-1][2], limit=0).word != "undecided":
         wrong.append("a search without steps decides")
+    steps = check(MODEL, UNKNOWN_JOINS, limit=100).steps
+    if steps > 101:
+        wrong.append(f"a search of at most 100 steps takes {steps}")
     if min(counts.values()) < rounds // 20:
         wrong.append(f"the random histories are all alike: {counts}")
     print(f"{len(BY_HAND)} histories by hand, {counts[HOLDS]} random ones that hold and {counts[VIOLATED]} that do not, compared with all orders")
