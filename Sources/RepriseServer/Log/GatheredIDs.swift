@@ -28,9 +28,10 @@ struct GatheredIDs: Sendable {
         let place: Int
 
         init(_ id: EntryID, at place: Int) {
-            var prefix: UInt64 = 0
-            for byte in id.text.utf8.prefix(8) { prefix = prefix << 8 | UInt64(byte) }
-            self.prefix = prefix << (8 * UInt64(8 - min(id.text.utf8.count, 8)))
+            var text = id.text
+            prefix = text.withUTF8 { bytes in
+                (0..<8).reduce(0) { $0 << 8 | ($1 < bytes.count ? UInt64(bytes[$1]) : 0) }
+            }
             self.place = place
         }
     }

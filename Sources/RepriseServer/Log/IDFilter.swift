@@ -34,8 +34,12 @@ package struct IDFilter: Sendable {
 
     /// FNV-1a, then a mix that spreads its weak low bits.
     static func hash(_ id: EntryID) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in id.text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        var text = id.text
+        var hash = text.withUTF8 { bytes in
+            bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { hash, byte in
+                (hash ^ UInt64(byte)) &* 0x100_0000_01b3
+            }
+        }
         hash = (hash ^ hash >> 30) &* 0xbf58_476d_1ce4_e5b9
         hash = (hash ^ hash >> 27) &* 0x94d0_49bb_1331_11eb
         return hash ^ hash >> 31

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 
 /// The users whom a message mentions: `notice.mentions` of its body, an array of their names.
@@ -46,12 +47,12 @@ package struct Mentions: Hashable, Sendable {
     /// Whether the body has the key, written without escapes: quick, since most bodies have not.
     private static func mayMention(_ body: [UInt8]) -> Bool {
         body.withUnsafeBytes { bytes in
-            var start = 0
-            while bytes.count - start >= key.count {
-                let quote = bytes[start...].firstIndex(of: key[0])
-                guard let quote, bytes.count - quote >= key.count else { return false }
-                if bytes[quote..<(quote + key.count)].elementsEqual(key) { return true }
-                start = quote + 1
+            guard var start = bytes.baseAddress else { return false }
+            let end = start + bytes.count
+            while let quote = memchr(start, Int32(key[0]), end - start) {
+                guard end - UnsafeRawPointer(quote) >= key.count else { return false }
+                if memcmp(quote, key, key.count) == 0 { return true }
+                start = UnsafeRawPointer(quote) + 1
             }
             return false
         }
