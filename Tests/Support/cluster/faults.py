@@ -23,13 +23,13 @@ RELAYS = {
     "gateway without its node": {},
 }
 POWER = ["power of nodes", "power of all"]
-DISKS = ["full node", "full leader", "full gateway"]
+DISKS = ["full node", "full leader", "full gateway", "failing node", "failing leader"]
 EVERY = list(dict.fromkeys(HERE + PARTITIONS + list(RELAYS) + POWER + DISKS))
 # These wait until all is ready before them and after them.
 ALONE = ["remove disk", "stop gateway beyond its leases", "restart gateway", "restart all nodes", "replace node", "make base", "damage node"]
 OVERLAPPING = [what for what in HERE + PARTITIONS + list(RELAYS) if what not in ALONE]
 # Left out of runs of less than a minute.
-LONG = ["stop gateway beyond its leases", "replace node", "make base", "damage node"]
+LONG = ["stop gateway beyond its leases", "replace node", "make base", "damage node", "failing node", "failing leader"]
 # Housekeeping and bases.
 LEASES = 2
 WAYS = {"hears nothing": ["in"], "is not heard": ["out"]}
@@ -58,7 +58,7 @@ class Faults:
                 self.left_out[what] += 1
             elif what in LONG and self.call.seconds < 60 and not self.call.is_one_by_one:
                 continue
-            elif what in ("remove disk", "replace node", "damage node") and len(self.cluster.nodes) < 3:
+            elif what in ("remove disk", "replace node", "damage node", "failing node", "failing leader") and len(self.cluster.nodes) < 3:
                 return "kill node"
             elif what == "stop gateway beyond its leases" and len(self.cluster.gateways) < 2:
                 return "stop gateway"
@@ -87,6 +87,8 @@ class Faults:
             self.disturb(what, node, gateway, pick.uniform(5, 12))
         elif what in POWER:
             self.power(cluster.nodes + (cluster.gateways if what == "power of all" else []))
+        elif "failing" in what:
+            self.fail(what, node)
         elif what in DISKS:
             self.full(what, gateway if what == "full gateway" else node, pick.uniform(3, 10))
         elif what == "stop gateway beyond its leases":
@@ -210,13 +212,35 @@ class Faults:
         former = self.cluster.rename(node)
         node.start()
         answer = self.cluster.ask_system(node, "$JS.API.SERVER.REMOVE", {"peer": former})
-        # A new node calls itself healthy before it has been given anything.
+        wanted, peers = self.wait_for_peers()
+        self.faults += peer_faults(what, former, wanted, peers, answer)
+
+    def wait_for_peers(self):
+        """A new node calls itself healthy before it has been given anything; the nodes that there are, and those that have all."""
         end, wanted, peers = time.monotonic() + 60, set(self.cluster.server_names.values()), set()
         while time.monotonic() < end and peers != wanted:
             time.sleep(0.2)
             peers = self.cluster.peers()
         say(f"        the journal is on {', '.join(sorted(map(str, peers)))}")
-        self.faults += peer_faults(what, former, wanted, peers, answer)
+        return wanted, peers
+
+    def fail(self, what, node):
+        """A node's disk dies under it; the others go on, and it is named. Then it gets a new disk, with nothing on it."""
+        cluster, name, end = self.cluster, self.cluster.server_names[node], time.monotonic() + 60
+        is_named, is_ready, said = False, False, ""
+        cluster.disks[node].die()
+        while time.monotonic() < end and not (is_named and is_ready and said):
+            time.sleep(0.5)
+            # A reading waits for a round through the journal: two nodes store it.
+            is_ready = all(map(cluster.ready, range(len(cluster.gateways))))
+            is_named = is_ready and any(f"{name} is" in one["message"] for one in cluster.results()[1])
+            said = cluster.complaint(node)
+        say(f"        {'named' if is_named else 'not named'} by cluster check; gateways {'ready' if is_ready else 'not ready'}; it says: {said or 'nothing'}")
+        node.kill()
+        cluster.disks[node].replace()
+        node.start()
+        wanted, peers = self.wait_for_peers()
+        self.faults += disk_faults(what, name, is_ready, is_named, said, wanted, peers)
 
     def damage(self, what, node, gateway, index):
         """Bits of a node's copy of the journal have flipped while it was off; then it leads, and a gateway without a view reads it all."""
@@ -359,6 +383,13 @@ def peer_faults(what, former, wanted, peers, answer):
 
 def damage_faults(what, flipped, leads):
     return [f"{what}: no bits were flipped"] * (not flipped) + [f"{what}: the node does not lead"] * (not leads)
+
+
+def disk_faults(what, name, is_ready, is_named, said, wanted, peers):
+    faults = [f"{what}: gateways are not ready with two nodes"] * (not is_ready)
+    faults += [f"{what}: cluster check does not name {name}"] * (not is_named)
+    faults += [] if "write error" in said else [f"{what}: {name} does not tell of an error: {said or 'nothing'}"]
+    return faults + ([] if peers == wanted else [f"{what}: with its new disk the journal is on {sorted(map(str, peers))}"])
 
 
 def result_faults(compared, problems):
