@@ -147,6 +147,10 @@ struct JournalStream: Sendable {
         version.prefix { $0.isNumber || $0 == "." }.split(separator: ".").compactMap { Int($0) }
     }
 
+    static func isTooOld(_ version: String) -> Bool {
+        numbers(version).lexicographicallyPrecedes(leastVersion)
+    }
+
     /// Of the nats-server that answers; empty if it does not say.
     func version(_ found: Settings) -> String {
         found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
@@ -211,7 +215,7 @@ struct JournalStream: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
     func check(_ found: Settings, allowsSealed: Bool = false) throws -> Agreement {
         let version = version(found)
-        guard !Self.numbers(version).lexicographicallyPrecedes(Self.leastVersion) else {
+        guard !Self.isTooOld(version) else {
             throw RepriseError(
                 .badConfiguration,
                 "nats-server is too old\(version.isEmpty ? "" : ": it is \(version)").",
