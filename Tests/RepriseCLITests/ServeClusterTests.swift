@@ -58,6 +58,47 @@ struct ServeClusterTests {
         }
     }
 
+    @Test("A nats-server that is too old is refused with 78; after its upgrade all goes on")
+    func oldServer() async throws {
+        let folder = try TemporaryFolder()
+        let place = folder.url.appending(path: "nats")
+        let nats = try await NatsServer.start(in: place, program: NatsServer.oldProgram)
+        defer { nats.kill() }
+        let view = folder.path("view")
+        let serve = ["serve", "--port", "0", "--data", view, "--log", nats.url]
+        for arguments in [serve, ["cluster", "check", "--log", nats.url]] {
+            let result = try await Tool.run(arguments)
+            #expect(result.status == 78, "\(arguments): \(result)")
+            let words = "nats-server is too old: it is 2.12.2. Use 2.12.3 or newer"
+            #expect(result.error.contains(words), "\(result.error)")
+            // It is a journal: nobody is told to remove it.
+            #expect(!result.error.contains("remove"), "\(result.error)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: view))
+
+        // Beside a newer one, as a node that does not lead.
+        let other = try await NatsServer.start(in: folder.url.appending(path: "other"))
+        defer { other.kill() }
+        let gateway = try await ToolServer(
+            data: folder.path("other-view"), options: ["--log", other.url])
+        let check = ["cluster", "check", "--json", "--log", other.url, "--monitor"]
+        let found = try await Tool.run(check + ["\(other.monitor),\(nats.monitor)"])
+        #expect(found.status == 1)
+        let address = nats.monitor.replacing("http://", with: "")
+        let problem = "\(address) is nats-server 2.12.2: too old."
+        #expect(found.output.contains(problem), "\(found)")
+        let alone = try await Tool.run(check + [other.monitor])
+        #expect(!alone.output.contains("too old"), "\(alone)")
+        gateway.tool.signal(SIGTERM)
+        #expect(await gateway.tool.end() == 0)
+
+        nats.kill()
+        try nats.restart()
+        let server = try await ToolServer(data: view, options: ["--log", nats.url])
+        try await publish("one", to: server)
+        #expect(try await history(of: server).contains("one"))
+    }
+
     @Test(
         "Contradicting options are refused before a file is opened",
         arguments: [

@@ -10,13 +10,17 @@ struct ClusterChaosTests {
         "Nothing acknowledged is lost, doubled or moved, and all gateways are equal",
         arguments: [(nodes: 3, gateways: 2), (nodes: 1, gateways: 2)])
     func kills(nodes: Int, gateways: Int) async throws {
+        try await Self.play(
+            "--seconds", "8", "--nodes", "\(nodes)", "--gateways", "\(gateways)")
+    }
+
+    static func play(_ arguments: String...) async throws {
         let run = try await Command.run(
             Command.python.path,
             [
-                Command.root.appending(path: "scripts/chaos").path, "--seconds", "8", "--seed", "5",
-                "--nodes", "\(nodes)", "--gateways", "\(gateways)", "--devices", "4", "--reprise",
-                URL.sibling("reprise").path, "--nats-server", NatsServer.program.path,
-            ], within: .seconds(110))
+                Command.root.appending(path: "scripts/chaos").path, "--seed", "5", "--devices", "4",
+                "--reprise", URL.sibling("reprise").path, "--nats-server", NatsServer.program.path,
+            ] + arguments, within: .seconds(110))
         #expect(run.status == 0, "\(run.words)")
         #expect(run.words.contains("all holds"), "\(run.words)")
     }

@@ -30,8 +30,8 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             the journal's last 4,096 entries: how many entries they were behind, how far
             their clock is off, and what they do for all.
 
-            Whether NATS syncs each entry to its disk is known to its monitoring port
-            alone: give --monitor.
+            Whether each server of NATS syncs each entry to its disk, and its version,
+            is known to its monitoring port alone: give --monitor.
 
             EXAMPLES
               reprise cluster check --log nats://n1:4222,n2:4222,n3:4222
@@ -60,7 +60,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                     nats, cluster: cluster, logger: .quiet),
                 cluster: cluster.text, servers: nats.description)
             for url in monitor?.split(separator: ",") ?? [] {
-                report.add(try await SyncSetting(of: String(url)))
+                report.add(try await MonitoredNode(at: String(url)))
             }
             if json {
                 try StandardOutput.write(json: report)
@@ -75,22 +75,26 @@ struct ClusterCheckCommand: AsyncParsableCommand {
 }
 
 #if Cluster
-    /// Whether a server of NATS syncs each entry: from its monitoring port.
-    struct SyncSetting: Sendable {
+    /// What a server of NATS says of itself at its monitoring port.
+    struct MonitoredNode: Sendable {
         let server: String
-        let isAlways: Bool
+        let version: String
+        /// Nil: JetStream is off.
+        let syncsAlways: Bool?
         /// The pause between two syncs otherwise.
         let seconds: Int
 
-        init(of url: String) async throws {
+        init(at url: String) async throws {
             struct Answer: Decodable {
+                struct JetStream: Decodable { var config: Config? }
                 struct Config: Decodable {
                     var sync_always: Bool?
                     var sync_interval: Int64?
                 }
-                var config: Config?
+                var version: String
+                var jetstream: JetStream?
             }
-            guard let address = URL(string: url + "/jsz?config=true"), address.host != nil else {
+            guard let address = URL(string: url + "/varz"), address.host != nil else {
                 throw RepriseError(
                     .badConfiguration, "\(url) is no address of a monitoring port.",
                     remedy: "Write it as http://n1:8222.")
@@ -98,16 +102,17 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             var request = URLRequest(url: address)
             request.timeoutInterval = 5
             guard let (data, _) = try? await URLSession.shared.data(for: request),
-                let answer = try? JSONDecoder().decode(Answer.self, from: data),
-                let config = answer.config
+                let answer = try? JSONDecoder().decode(Answer.self, from: data)
             else {
                 throw RepriseError(
                     .unreachable, "\(url) does not answer as the monitoring port of NATS.",
                     remedy: "Set `http: 127.0.0.1:8222` in nats.conf, and look from that machine.")
             }
             server = "\(address.host ?? url):\(address.port ?? 8_222)"
-            isAlways = config.sync_always ?? false
-            seconds = Int((config.sync_interval ?? 0) / 1_000_000_000)
+            version = answer.version.limited(to: 32)
+            let config = answer.jetstream?.config
+            syncsAlways = config.map { $0.sync_always ?? false }
+            seconds = Int((config?.sync_interval ?? 0) / 1_000_000_000)
         }
     }
 
@@ -129,6 +134,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             let behind: Int64
             let clockSeconds: Double
             let roles: [String]
+            let sqlite: String?
         }
 
         struct Base: Encodable, Sendable {
@@ -187,7 +193,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                     session: gateway.session, name: gateway.name, entry: gateway.entry,
                     secondsAgo: gateway.time.duration(to: now) / .seconds(1),
                     behind: gateway.behind, clockSeconds: gateway.clock / .seconds(1),
-                    roles: gateway.roles.map { "\($0)" })
+                    roles: gateway.roles.map { "\($0)" }, sqlite: gateway.sqlite)
             }
             strangers = found.strangers
             skipped = found.skipped
@@ -197,15 +203,31 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             }
         }
 
-        mutating func add(_ sync: SyncSetting) {
-            syncsAlways[sync.server] = sync.isAlways
-            guard !sync.isAlways else { return }
-            problems.append(
-                Problem(
-                    code: "\(RepriseError.Code.badConfiguration)",
-                    message: "\(sync.server) syncs every \(sync.seconds) s: what is acknowledged "
-                        + "may be lost with the power of a majority.",
-                    remedy: "Set `sync_interval: always` in its jetstream block."))
+        mutating func add(_ node: MonitoredNode) {
+            if ClusterInspection.isTooOld(node.version) {
+                add(
+                    .badConfiguration, "\(node.server) is nats-server \(node.version): too old.",
+                    remedy: "Upgrade it: while it leads the journal, no gateway starts.")
+            }
+            guard let syncsAlways = node.syncsAlways else {
+                return add(
+                    .unavailable, "JetStream is off at \(node.server).",
+                    remedy: "Its log says why: a full or failing disk switches it off. Mend that, "
+                        + "and restart it.")
+            }
+            self.syncsAlways[node.server] = syncsAlways
+            guard !syncsAlways else { return }
+            add(
+                .badConfiguration,
+                "\(node.server) syncs every \(node.seconds) s: what is acknowledged may be lost "
+                    + "with the power of a majority.",
+                remedy: "Set `sync_interval: always` in its jetstream block.")
+        }
+
+        private mutating func add(
+            _ code: RepriseError.Code, _ message: String, remedy: String
+        ) {
+            problems.append(Problem(code: "\(code)", message: message, remedy: remedy))
         }
 
         var lines: [String] {
@@ -235,6 +257,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                 var text = "gateway   \(name): entry \(gateway.entry.grouped), "
                 text += "\(gateway.behind.grouped) behind, "
                 text += String(format: "clock %+.1f s", gateway.clockSeconds)
+                if let sqlite = gateway.sqlite { text += ", SQLite \(sqlite)" }
                 if !gateway.roles.isEmpty {
                     text += "; " + gateway.roles.joined(separator: ", ")
                 }

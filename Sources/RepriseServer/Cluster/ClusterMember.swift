@@ -70,6 +70,11 @@ package struct ClusterMember: Sendable {
                     metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
                 view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
             }
+            logger.notice(
+                "the view is open",
+                metadata: [
+                    "applied": "\(view.position.sequence)", "sqlite": "\(ResultChecks.sqlite)",
+                ])
             return ClusterMember(journal, view, path, name, schedule, clock, logger)
         } catch {
             await journal.close()

@@ -10,16 +10,24 @@ package struct ResultCheck: Hashable, Sendable {
     package var digest: [UInt8]
     /// Of the gateway, for people.
     package var name: String
+    /// The version of its SQLite; nil if it does not say.
+    package var sqlite: String?
 
-    package init(first: Int64, last: Int64, digest: [UInt8], name: String) {
+    /// In front of the version: former versions print it as a part of the name.
+    private static let separator = " with SQLite "
+
+    package init(
+        first: Int64, last: Int64, digest: [UInt8], name: String, sqlite: String? = nil
+    ) {
         (self.first, self.last, self.digest, self.name) = (first, last, digest, name)
+        self.sqlite = sqlite
     }
 
     func write(to writer: inout BinaryWriter) {
         writer.write(first)
         writer.write(last)
         writer.writeRaw(digest)
-        writer.write(name)
+        writer.write(name + (sqlite.map { Self.separator + $0 } ?? ""))
     }
 
     init(from reader: inout BinaryReader) throws {
@@ -27,6 +35,9 @@ package struct ResultCheck: Hashable, Sendable {
         last = try reader.integer()
         digest = try reader.raw(32)
         name = try reader.text()
+        guard let mark = name.ranges(of: Self.separator).last else { return }
+        sqlite = String(name[mark.upperBound...])
+        name = String(name[..<mark.lowerBound])
     }
 }
 

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import GRDBSQLite
 import Logging
 import RepriseCore
 import Synchronization
@@ -50,6 +51,8 @@ package final class ResultChecks: Sendable {
 
     /// The most spans that are compared, or whose checks wait to be said.
     private static let spans = 64
+    /// The version of SQLite that this process uses.
+    static let sqlite = String(cString: sqlite3_libversion())
 
     private let name: String
     private let note: URL
@@ -152,7 +155,7 @@ extension ResultChecks.State {
             if span.isWhole {
                 let check = ResultCheck(
                     first: span.first, last: span.last, digest: Array(span.hash.finalize()),
-                    name: name)
+                    name: name, sqlite: ResultChecks.sqlite)
                 compared[span.last] = .init(mine: check)
                 ended = check
             }

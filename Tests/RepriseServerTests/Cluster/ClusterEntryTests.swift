@@ -73,6 +73,8 @@ struct ClusterEntryTests {
             .publish(PublishMessages(messages, by: user, fence: fence)),
             .mark(grant: 77), .hashed(ViewHash(mark: 12, hash: Array(1...32))),
             .checked(ResultCheck(first: 5, last: 9, digest: Array(1...32), name: "g1:8080")),
+            .checked(
+                ResultCheck(first: 5, last: 9, digest: Array(1...32), name: "g1", sqlite: "3.46.1")),
             .stuck(StuckReport(sequence: 9, reason: "no", name: "g1:8080")),
             .hello(.init(user: ada, device: id)), .hello(.init(user: nil, device: other)),
             .lease(LeaseRequest(.housekeeping, by: -5, .claim)),

@@ -10,6 +10,10 @@ package enum Command {
     /// Python with the validators in it, which `make setup` makes.
     package static let python = root.appending(path: ".build/python/bin/python")
 
+    /// What tests have in other versions, which `make setup` gets:
+    /// Tests/Support/cluster/other-versions.txt.
+    package static let otherVersions = root.appending(path: ".build/other-versions")
+
     /// Runs a program, without blocking one of Swift's threads; kills it at the limit.
     ///
     /// It is a path, or a name that is looked for where the system has its programs. Its words are

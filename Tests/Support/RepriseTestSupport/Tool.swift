@@ -144,23 +144,30 @@ package final class ToolServer: Sendable {
     package let url: String
     package let data: String
     private let options: [String]
+    private let environment: [String: String]
 
     /// Starts one, or starts it again with the data and the port of an earlier one.
-    package init(data: String, url earlier: String? = nil, options: [String] = []) async throws {
+    package init(
+        data: String, url earlier: String? = nil, options: [String] = [],
+        environment: [String: String] = [:]
+    ) async throws {
         let port = earlier?.split(separator: ":").last.map(String.init) ?? "0"
         tool = try RunningTool(
-            ["serve", "--port", port, "--data", data, "--json", "--until-input-ends"] + options)
+            ["serve", "--port", port, "--data", data, "--json", "--until-input-ends"] + options,
+            environment: environment)
         try await tool.wait("the server is ready") { $0.contains("\n") }
         let line = try JSONSerialization.jsonObject(with: Data(tool.output.utf8)) as? [String: Any]
         url = try #require(line?["url"] as? String)
         self.data = data
         self.options = options
+        self.environment = environment
     }
 
     /// A new one in the place of this one, with its options, once it has ended.
     package func restarted() async throws -> ToolServer {
         _ = await tool.end()
-        return try await ToolServer(data: data, url: url, options: options)
+        return try await ToolServer(
+            data: data, url: url, options: options, environment: environment)
     }
 }
 

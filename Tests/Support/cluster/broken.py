@@ -44,6 +44,7 @@ LOGS = {
     "a head went back": lambda one: one.devices[1].faults.append("the head went back from 2 to 1"),
     "a gateway does not answer": lambda one: setattr(one, "log", cannot_be_read),
 }
+OLD = "reprise: nats-server is too old: it is 2.12.2."
 # What is right first, then what is not.
 KINDS = [
     (faults.cut_faults, ("cut", [3, 1]), [("cut", [3, 0]), ("cut", [0, 0, 24, 36]), ("cut", [])]),
@@ -57,6 +58,12 @@ KINDS = [
     (faults.peer_faults, ("replace", "a", {"b", "c"}, {"b", "c"}, '"success":true'),
      [("replace", "a", {"b", "c"}, {"b", "c"}, ""), ("replace", "a", {"b", "c"}, {"b", "a"}, '"success":true'),
       ("replace", "a", {"b", "c"}, {"b", None}, '"success":true')]),
+    (faults.old_faults, ("old", [True, True], True, 78, OLD, 78, OLD),
+     [("old", [True, False], True, 78, OLD, 78, OLD), ("old", [True, True], False, 78, OLD, 78, OLD), ("old", [True, True], True, None, OLD, 78, OLD),
+      ("old", [True, True], True, 78, "no", 78, OLD), ("old", [True, True], True, 78, OLD, 1, OLD), ("old", [True, True], True, 78, OLD, 78, "{}")]),
+    (faults.disk_faults, ("failing", "a", True, True, "node write error: EIO", {"a", "b"}, {"a", "b"}),
+     [("failing", "a", False, True, "node write error", {"a", "b"}, {"a", "b"}), ("failing", "a", True, False, "node write error", {"a", "b"}, {"a", "b"}),
+      ("failing", "a", True, True, "", {"a", "b"}, {"a", "b"}), ("failing", "a", True, True, "node write error", {"a", "b"}, {"a", None})]),
     (faults.damage_faults, ("damage", 9, True), [("damage", 0, True), ("damage", 9, False)]),
     (faults.result_faults, (3, [{"code": "badConfiguration", "message": "few servers"}]),
      [(0, []), (3, [{"code": "corrupt", "message": "results differ"}])]),

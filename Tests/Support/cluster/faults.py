@@ -1,8 +1,10 @@
 """The faults of scripts/chaos: what is broken, how it is put right, and how long nobody was acknowledged anything meanwhile."""
 import bisect
 import collections
+import contextlib
 import os
 import shutil
+import subprocess
 import time
 
 # What stands here more often is played more often. "Hears nothing": packets to it are lost; "is not heard": those from it.
@@ -22,14 +24,16 @@ RELAYS = {
     "loss from gateway": {"loss": (0.1, 0)},
     "gateway without its node": {},
 }
+# Only if it is asked for: it needs another nats-server.
+OLD = "old node"
 POWER = ["power of nodes", "power of all"]
-DISKS = ["full node", "full leader", "full gateway"]
+DISKS = ["full node", "full leader", "full gateway", "failing node", "failing leader"]
 EVERY = list(dict.fromkeys(HERE + PARTITIONS + list(RELAYS) + POWER + DISKS))
 # These wait until all is ready before them and after them.
 ALONE = ["remove disk", "stop gateway beyond its leases", "restart gateway", "restart all nodes", "replace node", "make base", "damage node"]
 OVERLAPPING = [what for what in HERE + PARTITIONS + list(RELAYS) if what not in ALONE]
 # Left out of runs of less than a minute.
-LONG = ["stop gateway beyond its leases", "replace node", "make base", "damage node"]
+LONG = ["stop gateway beyond its leases", "replace node", "make base", "damage node", "failing node", "failing leader"]
 # Housekeeping and bases.
 LEASES = 2
 WAYS = {"hears nothing": ["in"], "is not heard": ["out"]}
@@ -54,11 +58,11 @@ class Faults:
         """The same seed draws the same faults everywhere; those that cannot be played here are counted."""
         while True:
             what = self.pick.choice(self.call.only)
-            if what not in HERE and not self.cluster.network:
+            if what not in [*HERE, OLD] and not self.cluster.network:
                 self.left_out[what] += 1
             elif what in LONG and self.call.seconds < 60 and not self.call.is_one_by_one:
                 continue
-            elif what in ("remove disk", "replace node", "damage node") and len(self.cluster.nodes) < 3:
+            elif what in ("remove disk", "replace node", "damage node", "failing node", "failing leader") and len(self.cluster.nodes) < 3:
                 return "kill node"
             elif what == "stop gateway beyond its leases" and len(self.cluster.gateways) < 2:
                 return "stop gateway"
@@ -87,6 +91,10 @@ class Faults:
             self.disturb(what, node, gateway, pick.uniform(5, 12))
         elif what in POWER:
             self.power(cluster.nodes + (cluster.gateways if what == "power of all" else []))
+        elif what == OLD:
+            self.play_old(what, node, gateway)
+        elif "failing" in what:
+            self.fail(what, node)
         elif what in DISKS:
             self.full(what, gateway if what == "full gateway" else node, pick.uniform(3, 10))
         elif what == "stop gateway beyond its leases":
@@ -210,13 +218,35 @@ class Faults:
         former = self.cluster.rename(node)
         node.start()
         answer = self.cluster.ask_system(node, "$JS.API.SERVER.REMOVE", {"peer": former})
-        # A new node calls itself healthy before it has been given anything.
+        wanted, peers = self.wait_for_peers()
+        self.faults += peer_faults(what, former, wanted, peers, answer)
+
+    def wait_for_peers(self):
+        """A new node calls itself healthy before it has been given anything; the nodes that there are, and those that have all."""
         end, wanted, peers = time.monotonic() + 60, set(self.cluster.server_names.values()), set()
         while time.monotonic() < end and peers != wanted:
             time.sleep(0.2)
             peers = self.cluster.peers()
         say(f"        the journal is on {', '.join(sorted(map(str, peers)))}")
-        self.faults += peer_faults(what, former, wanted, peers, answer)
+        return wanted, peers
+
+    def fail(self, what, node):
+        """A node's disk dies under it; the others go on, and it is named. Then it gets a new disk, with nothing on it."""
+        cluster, name, end = self.cluster, self.cluster.server_names[node], time.monotonic() + 60
+        is_named, is_ready, said = False, False, ""
+        cluster.disks[node].die()
+        while time.monotonic() < end and not (is_named and is_ready and said):
+            time.sleep(0.5)
+            # A reading waits for a round through the journal: two nodes store it.
+            is_ready = all(map(cluster.ready, range(len(cluster.gateways))))
+            is_named = is_ready and any(f"{name} is" in one["message"] for one in cluster.results()[1])
+            said = cluster.complaint(node)
+        say(f"        {'named' if is_named else 'not named'} by cluster check; gateways {'ready' if is_ready else 'not ready'}; it says: {said or 'nothing'}")
+        node.kill()
+        cluster.disks[node].replace()
+        node.start()
+        wanted, peers = self.wait_for_peers()
+        self.faults += disk_faults(what, name, is_ready, is_named, said, wanted, peers)
 
     def damage(self, what, node, gateway, index):
         """Bits of a node's copy of the journal have flipped while it was off; then it leads, and a gateway without a view reads it all."""
@@ -224,15 +254,47 @@ class Faults:
         flipped = flip(os.path.join(self.cluster.folder, node.name), self.pick)
         node.start()
         self.wait(what)
-        end = time.monotonic() + 20
-        while time.monotonic() < end and self.cluster.leader() is not node:
-            self.cluster.let_lead(node)
-            time.sleep(1)
-        leads = self.cluster.leader() is node
+        leads = self.make_lead(node)
         gateway.kill()
         self.cluster.remove_view(index)
         say(f"        {flipped} bits were flipped; {node.name} {'leads' if leads else 'does not lead'}")
         self.faults += damage_faults(what, flipped, leads)
+
+    def make_lead(self, node):
+        """Whether it leads in the end."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.cluster.leader() is not node:
+            self.cluster.let_lead(node)
+            time.sleep(1)
+        return self.cluster.leader() is node
+
+    def play_old(self, what, node, gateway):
+        """A node is older than gateways take, and is upgraded. Until then none starts while it leads; those that run go on."""
+        cluster, new, old = self.cluster, self.call.nats_server, self.call.old_nats_server
+        node.kill()
+        shutil.rmtree(os.path.join(cluster.folder, node.name), ignore_errors=True)
+        node.command = [old if word == new else word for word in node.command]
+        node.start()
+        self.wait(what)
+        self.wait_for_peers()
+        other = next(one for one in cluster.nodes if one is not node)
+        led = [self.make_lead(other)]
+        gateway.terminate(20)
+        gateway.start()
+        self.wait(what)
+        led.append(self.make_lead(node))
+        goes_on = all(map(cluster.ready, range(len(cluster.gateways))))
+        gateway.terminate(20)
+        gateway.start()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            gateway.child.wait(timeout=30)
+        status, words = gateway.child.poll(), gateway.last_words()
+        checked, said = cluster.run_check()
+        say(f"        {gateway.name} stopped with {status}: {words}; cluster check: {checked}")
+        node.kill()
+        node.command = [new if word == old else word for word in node.command]
+        node.start()
+        self.faults += old_faults(what, led, goes_on, status, words, checked, said)
 
     def make_base(self, what, gateway, index):
         """The newest base goes, so one is due; then a gateway without a view begins with it."""
@@ -359,6 +421,22 @@ def peer_faults(what, former, wanted, peers, answer):
 
 def damage_faults(what, flipped, leads):
     return [f"{what}: no bits were flipped"] * (not flipped) + [f"{what}: the node does not lead"] * (not leads)
+
+
+def old_faults(what, led, goes_on, status, words, checked, said):
+    faults = [f"{what}: nodes did not lead as they should: {led}"] * (not all(led))
+    faults += [f"{what}: gateways that ran do not go on"] * (not goes_on)
+    for who, code, text in (("a gateway", status, words), ("cluster check", checked, said)):
+        if code != os.EX_CONFIG or "nats-server is too old: it is 2." not in text:
+            faults.append(f"{what}: {who} ended with {code}: {text}")
+    return faults
+
+
+def disk_faults(what, name, is_ready, is_named, said, wanted, peers):
+    faults = [f"{what}: gateways are not ready with two nodes"] * (not is_ready)
+    faults += [f"{what}: cluster check does not name {name}"] * (not is_named)
+    faults += [] if "write error" in said else [f"{what}: {name} does not tell of an error: {said or 'nothing'}"]
+    return faults + ([] if peers == wanted else [f"{what}: with its new disk the journal is on {sorted(map(str, peers))}"])
 
 
 def result_faults(compared, problems):

@@ -3,7 +3,7 @@
 Network: two bridges, `clients` (gateways and nodes) and `routes` (nodes alone); a part has an interface on each that it needs. A cut
 drops all packets of one interface, in one direction or both. A relay in between delays, swaps and loses packets: few kernels have all
 of `tc netem`. Devices reach a gateway inside its namespace, whatever is cut.
-Disk: an ext4 on a loop device. Both are made in a network and mount namespace of this process, and end with it.
+Disk: an ext4 on a loop device, whose medium can die. Both are made in a network and mount namespace of this process, and end with it.
 """
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 
-TOOLS = ["unshare", "nsenter", "ip", "tc", "mount", "umount", "mkfs.ext4"]
+TOOLS = ["unshare", "nsenter", "ip", "tc", "mount", "umount", "mkfs.ext4", "losetup"]
 EXT4_SHUTDOWN = 0x8004587D  # _IOR('X', 125, u32)
 WITHOUT_FLUSH = 2
 CLONE_NEWNET = 0x40000000
@@ -205,14 +205,18 @@ class Relay(threading.Thread):
 
 
 class Disk:
-    """A file system that can be full, and that can lose its power."""
+    """A file system that can be full, that can lose its power, and whose medium can die."""
 
     def __init__(self, point, megabytes=4096):
-        self.point, self.image = point, point + ".disk"
-        with open(self.image, "wb") as file:
-            file.truncate(megabytes << 20)
-        run("mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=8", self.image)
+        self.point, self.image, self.megabytes = point, point + ".disk", megabytes
         os.makedirs(point, exist_ok=True)
+        self.make()
+
+    def make(self):
+        """Empty."""
+        with open(self.image, "wb") as file:
+            file.truncate(self.megabytes << 20)
+        run("mkfs.ext4", "-q", "-F", "-m", "0", "-J", "size=8", self.image)
         self.mount()
 
     def mount(self):
@@ -243,3 +247,16 @@ class Disk:
             fcntl.ioctl(folder, EXT4_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
         finally:
             os.close(folder)
+
+    def die(self):
+        """From now on the medium answers with errors; ext4 hands them on, and then takes no writes."""
+        with open("/proc/self/mounts") as mounts:
+            device = [line.split()[0] for line in mounts if line.split()[1] == os.path.realpath(self.point)][-1]
+        os.truncate(self.image, 1 << 20)
+        run("losetup", "--set-capacity", device)
+
+    def replace(self):
+        """Another medium, with nothing on it."""
+        self.unmount()
+        os.remove(self.image)
+        self.make()
