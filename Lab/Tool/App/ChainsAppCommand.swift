@@ -42,7 +42,7 @@ struct ChainsAppCommand: AsyncParsableCommand {
         guard let data = folder.map({ URL(fileURLWithPath: $0) }) ?? phone?.folder else { return }
         let effects = try ChainsEffects(
             at: URL(fileURLWithPath: effects), clock: phone?.timekeeper ?? SystemTimekeeper())
-        try effects.write(.life, "\(getpid())", 0, "-")
+        effects.write(.life, "\(getpid())", 0, "-")
         let host = ChainsHost(
             phone: phone, folder: data, plan: plan, chains: chains, then: then, effects: effects,
             server: server, version: version)

@@ -5,6 +5,7 @@ import RepriseChannels
 import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
+import RepriseTesting
 import RepriseWire
 
 /// The devices of `reprise-lab demo kill` and `catch-up`.
@@ -120,10 +121,10 @@ struct DeviceCommand: AsyncParsableCommand {
     /// and inside, where it cannot.
     private func read(_ channel: Channel, of name: ChannelName) async throws {
         let path = role.effects(of: name.text, in: place)
-        let file = try CheckerFile(path)
+        let file = try LineFile(effects: path)
         guard streams != nil else {
             try await channel.read("file") { message in
-                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                file.append(seq: message.seq, id: message.id, attempt: message.attempt)
             }
             return try await channel.read("sink", inTransaction: SinkTable.insert)
         }
@@ -133,7 +134,7 @@ struct DeviceCommand: AsyncParsableCommand {
         try await channel.read(
             "file", isApplied: { id in applied.update { $0.contains(id) } },
             handler: { message in
-                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                file.append(seq: message.seq, id: message.id, attempt: message.attempt)
                 applied.update { _ = $0.insert(message.id) }
             })
     }
