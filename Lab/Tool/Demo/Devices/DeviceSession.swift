@@ -6,7 +6,7 @@ import RepriseWire
 
 /// Devices that listen to the same channels, are killed at the same moments, and leave what they
 /// have handled in files.
-actor DeviceSession: ScenarioSession {
+actor DeviceSession {
     /// A step that takes less than a second, and may take longer on a busy machine.
     static let timeout = Duration.seconds(60)
 

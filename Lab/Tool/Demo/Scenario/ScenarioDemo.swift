@@ -9,8 +9,7 @@ protocol ScenarioDemo: Sendable {
     typealias Sighting = (label: String, microseconds: Int64)
 
     associatedtype App
-    associatedtype Script: Scenario
-    where Script.Session: PhoneSession, Script.Session.Algorithm == App
+    associatedtype Script: Scenario where Script.Session.Algorithm == App
     /// Phone, server and browser, which scenarios share.
     associatedtype Fixture: Sendable
     /// What was observed of one app in one scenario, beside the phone's log and the ledger.
