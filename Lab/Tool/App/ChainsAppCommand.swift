@@ -5,7 +5,7 @@ import RepriseCore
 import ReprisePhone
 
 /// Which app does the chains of the demo: the same plans, another way to remember how far they are.
-enum ChainsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum ChainsAlgorithm: String, ExpressibleByArgument, ScenarioApp {
     /// The original app of `case-task-chain`: all chains' positions are one value, saved whole
     /// after each step.
     case singleValue = "single-value"

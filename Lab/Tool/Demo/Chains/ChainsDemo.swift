@@ -3,8 +3,6 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension ChainsAlgorithm: ScenarioApp {}
-
 /// The demo `chains`: real processes, beside the store of the case study `case-task-chain`.
 enum ChainsDemo: ScenarioDemo {
     typealias App = ChainsAlgorithm

@@ -3,8 +3,6 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension FormsAlgorithm: ScenarioApp {}
-
 /// The demo `forms`: every timeline and table of `case-push-form`, in real processes.
 enum FormsDemo: ScenarioDemo {
     typealias App = FormsAlgorithm

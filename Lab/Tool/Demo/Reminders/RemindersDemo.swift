@@ -4,8 +4,6 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension RemindersAlgorithm: ScenarioApp {}
-
 /// The demo `reminders`: the cases of `case-reminder-routing` and more, in real processes.
 enum RemindersDemo: ScenarioDemo {
     typealias App = RemindersAlgorithm
