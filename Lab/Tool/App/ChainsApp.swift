@@ -50,16 +50,11 @@ struct ChainsApp: Sendable {
     private func start(_ chain: Chain<Input>, _ chains: Chains) async throws {
         if try await chains.list(limit: 1).isEmpty {
             let (plan, count, partitionKeys) = (host.plan, host.chains, min(50, host.chains))
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for partitionKey in 0..<partitionKeys {
-                    group.addTask {
-                        for number in stride(from: partitionKey, to: count, by: partitionKeys) {
-                            try await chains.start(
-                                chain, input: Input(plan: plan, number: number), name: "c\(number)")
-                        }
-                    }
+            try await untilAllEnd(Array(0..<partitionKeys)) { partitionKey in
+                for number in stride(from: partitionKey, to: count, by: partitionKeys) {
+                    try await chains.start(
+                        chain, input: Input(plan: plan, number: number), name: "c\(number)")
                 }
-                try await group.waitForAll()
             }
         }
         if let then = host.then {

@@ -142,14 +142,10 @@ struct DeviceCommand: AsyncParsableCommand {
     /// Says what all channels have come to, whenever that changes.
     private func announce(_ names: [ChannelName], of reprise: AccountClient) async throws {
         let states = Shared(ChannelStates(names))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for name in names {
-                let changes = try reprise.channel(name.text).states
-                group.addTask {
-                    for await state in changes { states.update { $0.set(state, of: name) } }
-                }
+        try await untilAllEnd(names) { name in
+            for await state in try reprise.channel(name.text).states {
+                states.update { $0.set(state, of: name) }
             }
-            try await group.waitForAll()
         }
     }
 }

@@ -56,7 +56,7 @@ actor DeviceSession {
         (self.folder, self.server, self.options) = (folder, server, options)
         (self.channels, self.timeline) = (channels, timeline)
         url = await server.url
-        traffic = channels.map { _ in Traffic() }
+        traffic = channels.map { Traffic($0) }
         devices = roles.map { role in
             Device(role: role, logs: channels.map { EffectLog(role.effects(of: $0, in: folder)) })
         }
@@ -242,19 +242,12 @@ actor DeviceSession {
 
     /// Publishes, distributed over the channels.
     func send(_ count: Int) {
-        if publishing == nil { publishing = Task { try await publish() } }
-        for traffic in traffic { traffic.send(count / self.traffic.count) }
-    }
-
-    private func publish() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (name, traffic) in zip(channels, traffic) {
-                group.addTask { [url] in
-                    try await traffic.run(server: url, channel: ChannelName(name))
-                }
+        if publishing == nil {
+            publishing = Task { [traffic, url] in
+                try await untilAllEnd(traffic) { try await $0.run(server: url) }
             }
-            try await group.waitForAll()
         }
+        for traffic in traffic { traffic.send(count / self.traffic.count) }
     }
 
     /// Publishes without pause, 12 events a second in each channel.
