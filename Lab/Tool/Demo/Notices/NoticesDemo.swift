@@ -17,7 +17,6 @@ enum NoticesAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 enum NoticesDemo: ScenarioDemo {
     typealias App = NoticesAlgorithm
     typealias Script = NoticesScenario
-    typealias Result = ScenarioResult<NoticesDemo>
 
     /// By the phone's notification centre and by the server.
     struct Observation: Sendable {
@@ -218,15 +217,12 @@ enum NoticesDemo: ScenarioDemo {
     }
 
     static func sums(_ report: ScenarioReport<NoticesDemo>, _ terminal: Terminal) -> [String] {
-        func row(_ title: String, _ count: (Result, Run) -> Int) -> String {
-            ScenarioReport<NoticesDemo>.line(title, report.sums(count).map(String.init))
-        }
-        return [
-            "", row("messages") { $1.seen.messages.count },
-            row("  not heard of before the app was opened", total("late")),
-            row("  with a second banner", total("twice")),
-            row("banners of what is read", total("stale")),
-            row("scenarios with a wrong badge") { total("badge")($0, $1) > 0 ? 1 : 0 },
+        [
+            "", report.row("messages") { $1.seen.messages.count },
+            report.row("  not heard of before the app was opened", total("late")),
+            report.row("  with a second banner", total("twice")),
+            report.row("banners of what is read", total("stale")),
+            report.row("scenarios with a wrong badge") { total("badge")($0, $1) > 0 ? 1 : 0 },
         ]
     }
 

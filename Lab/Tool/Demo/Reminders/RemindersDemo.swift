@@ -8,7 +8,6 @@ import ReprisePhone
 enum RemindersDemo: ScenarioDemo {
     typealias App = RemindersAlgorithm
     typealias Script = RemindersScenario
-    typealias Result = ScenarioResult<RemindersDemo>
     typealias Fixture = DemoPhone
 
     struct Observation: Sendable {
@@ -157,9 +156,7 @@ enum RemindersDemo: ScenarioDemo {
             "",
             share("the right screen within 500 ms of the tap", time),
             share("  counted from when its goals are loaded") { timeWithGoals($1) },
-            ScenarioReport<RemindersDemo>.line(
-                "wait to ring for what is gone",
-                report.sums { $1.seen.centre.orphans }.map(String.init)),
+            report.row("wait to ring for what is gone") { $1.seen.centre.orphans },
         ]
     }
 
