@@ -16,7 +16,7 @@ struct FormsDemoTests {
         "every scenario ends with the forms that were promised, each seen once", arguments: 0..<2)
     func all(half: Int) async throws {
         let folder = try TemporaryFolder()
-        let scenarios = FormsScenario.all.half(half)
+        let scenarios = FormsScenario.all().half(half)
         let report = try await Self.play(
             ["--alone", "--output", folder.url.path] + scenarios.flatMap { ["--only", $0.name] })
         #expect(report.passed)
@@ -55,8 +55,8 @@ struct FormsDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(FormsScenario.all.map(\.name)).count == FormsScenario.all.count)
-        let results = FormsScenario.all.map { scenario in
+        #expect(Set(FormsScenario.all().map(\.name)).count == FormsScenario.all().count)
+        let results = FormsScenario.all().map { scenario in
             FormsDemo.Result(
                 scenario: scenario, runs: FormsAlgorithm.allCases.map { Self.run(scenario, $0) })
         }
@@ -82,7 +82,7 @@ struct FormsDemoTests {
     func expectations(
         name: String, forms: [String], reports: [String], outcome: Outcome, isKept: Bool
     ) throws {
-        let scenario = try #require(FormsScenario.all.first { $0.name == name })
+        let scenario = try #require(FormsScenario.all().first { $0.name == name })
         let run = Self.run(
             scenario, .reprise, forms, reports, [outcome: scenario.outcomes.values.reduce(0, +)])
         #expect(FormsDemo.Result(scenario: scenario, runs: [run]).isKept == isKept)

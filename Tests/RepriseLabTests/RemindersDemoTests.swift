@@ -16,8 +16,8 @@ struct RemindersDemoTests {
     func all() async throws {
         let report = try await Self.play(["--alone"])
         #expect(report.passed)
-        #expect(report.scenarios.map(\.name) == RemindersScenario.all.map(\.name))
-        for (scenario, result) in zip(RemindersScenario.all, report.scenarios) {
+        #expect(report.scenarios.map(\.name) == RemindersScenario.all().map(\.name))
+        for (scenario, result) in zip(RemindersScenario.all(), report.scenarios) {
             let run = try #require(result.apps["reprise"])
             #expect(run.faults.isEmpty, "\(scenario.name)")
             #expect(run.screens == scenario.screens, "\(scenario.name)")
@@ -66,8 +66,8 @@ struct RemindersDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(RemindersScenario.all.map(\.name)).count == RemindersScenario.all.count)
-        let results = RemindersScenario.all.map { scenario in
+        #expect(Set(RemindersScenario.all().map(\.name)).count == RemindersScenario.all().count)
+        let results = RemindersScenario.all().map { scenario in
             RemindersDemo.Result(
                 scenario: scenario,
                 runs: RemindersAlgorithm.allCases.map {
@@ -91,7 +91,7 @@ struct RemindersDemoTests {
             (["dataEntry read/pages", "dataEntry read/pages"], 0, 0, false),
         ])
     func promises(screens: [String], orphans: Int, silent: Int, isKept: Bool) throws {
-        let scenario = try #require(RemindersScenario.all.first { $0.name == "case-1" })
+        let scenario = try #require(RemindersScenario.all().first { $0.name == "case-1" })
         let run = Self.run(scenario, .reprise, screens: screens, orphans: orphans, silent: silent)
         #expect(RemindersDemo.Result(scenario: scenario, runs: [run]).isKept == isKept)
     }

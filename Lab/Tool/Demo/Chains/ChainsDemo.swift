@@ -24,10 +24,6 @@ enum ChainsDemo: ScenarioDemo {
     static let name = "chains"
     static let headline = "case-task-chain, for real: every kill is a SIGKILL of a process."
 
-    static func scenarios(_ settings: DemoSettings) -> [ChainsScenario] {
-        ChainsScenario.all(settings)
-    }
-
     // MARK: Expectations
 
     static let expectations: [Expectation<Run>] = [

@@ -17,8 +17,6 @@ enum FormsDemo: ScenarioDemo {
     static let name = "forms"
     static let headline = "case-push-form, for real; it takes about a minute and a half."
 
-    static func scenarios(_ settings: DemoSettings) -> [FormsScenario] { FormsScenario.all }
-
     static let expectations: [Expectation<Run>] = [
         Expectation("each form is seen on the screen that has to be, once, in order") {
             run in

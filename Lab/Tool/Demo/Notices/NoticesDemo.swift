@@ -43,10 +43,6 @@ enum NoticesDemo: ScenarioDemo {
     /// Most of a scenario is waiting for a push.
     static let fixtures = 5
 
-    static func scenarios(_ settings: DemoSettings) -> [NoticesScenario] {
-        NoticesScenario.all(settings)
-    }
-
     /// Those that wait for pushes begin first, so that none runs alone at the end.
     static func isLong(_ scenario: NoticesScenario, _ app: App) -> Bool {
         scenario.isPushed && app == .reprise

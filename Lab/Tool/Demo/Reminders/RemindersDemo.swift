@@ -19,10 +19,6 @@ enum RemindersDemo: ScenarioDemo {
     static let name = "reminders"
     static let headline = "case-reminder-routing, for real; it takes about a minute."
 
-    static func scenarios(_ settings: DemoSettings) -> [RemindersScenario] {
-        RemindersScenario.all
-    }
-
     // MARK: Expectations
 
     static let expectations: [Expectation<Run>] = [

@@ -7,6 +7,9 @@ protocol Scenario: Sendable {
     /// One app on its way through the steps.
     associatedtype Session: PhoneSession
 
+    /// Those of a demo, in the order of its report.
+    static func all(_ settings: DemoSettings) -> [Self]
+
     var name: String { get }
     var title: String { get }
     /// Whether the case study covers it, so that its original apps play it, too.

@@ -22,8 +22,6 @@ protocol ScenarioDemo: Sendable {
     /// The fixtures of each queue.
     static var fixtures: Int { get }
 
-    /// All scenarios, in the order of the report.
-    static func scenarios(_ settings: DemoSettings) -> [Script]
     /// What has to hold of every run.
     static var expectations: [Expectation<Run>] { get }
     /// Whether this run begins before others, because it waits the most.
@@ -94,16 +92,16 @@ extension ScenarioDemo {
                 "reprise-\(name)-\(EntryID.random().text.prefix(8))")
         }
         return try await ScenarioRunner<Self>(
-            scenarios: scenarios(settings).filter { names.isEmpty || names.contains($0.name) },
+            scenarios: Script.all(settings).filter { names.isEmpty || names.contains($0.name) },
             apps: settings.isAlone ? [.reprise] : Array(App.allCases), settings: settings
         ).play()
     }
 
-    static func names(_ settings: DemoSettings) -> [String] { scenarios(settings).map(\.name) }
+    static func names(_ settings: DemoSettings) -> [String] { Script.all(settings).map(\.name) }
 
     /// The scenarios, and what is expected of each, for people.
     static func list(_ settings: DemoSettings) -> [String] {
-        scenarios(settings).map { $0.name.left(24) + $0.title }
+        Script.all(settings).map { $0.name.left(24) + $0.title }
             + ["", "Expected of each, checked from outside the app:"]
             + expectations.map { "  " + $0.sentence }
     }
