@@ -99,7 +99,7 @@ extension PhoneSession {
     }
 
     /// It becomes this time of day, for the next time.
-    func advance(toHour hour: Int, minute: Int = 0, in zone: String? = nil) async throws {
+    func advance(toHour hour: Int, minute: Int, in zone: String?) async throws {
         let status = try await phone.status()
         guard let place = TimeZone(identifier: zone ?? status.zone) else { return }
         var calendar = Calendar(identifier: .gregorian)
