@@ -75,8 +75,7 @@ struct ChainsApp: Sendable {
                     for await progress in chains.progress(of: status.id) {
                         let isWatched = progress.total <= watched || progress.state.isEnd
                         let name = (status.name ?? "c?").dropFirst()
-                        let news =
-                            "\(name) \(progress.state) \(isWatched ? progress.done : 0)"
+                        let news = "\(name) \(progress.state) \(isWatched ? progress.done : 0)"
                         if news != last { await host.report("chain", news) }
                         last = news
                     }
@@ -95,8 +94,7 @@ struct ChainsApp: Sendable {
         var chains = Chains.Configuration()
         chains.timekeeper = host.timekeeper
         chains.chains = [definition]
-        chains.workers =
-            standard.all + [Mark(effects: host.effects), Fill(host: host, room: room)]
+        chains.workers = standard.all + [Mark(effects: host.effects), Fill(host: host, room: room)]
         for worker in standard.all {
             switch worker {
             case let copy as CopyFileWorker:

@@ -37,8 +37,7 @@ enum ChainsDemo: ScenarioDemo {
                 let due = run.scenario.end(of: chain)
                 return state == due
                     ? nil
-                    : fault(
-                        "lost", "Chain \(chain) is \(state ?? "unknown"), not \(due).")
+                    : fault("lost", "Chain \(chain) is \(state ?? "unknown"), not \(due).")
             }
         },
         Expectation("no more is done again than was in flight at a kill") { run in

@@ -41,8 +41,7 @@ enum RemindersDemo: ScenarioDemo {
             guard let due = run.scenario.heard, due != run.seen.heard else { return [] }
             let times = run.seen.heard
             return [
-                .init(
-                    "heard", "\(times.count)× heard", "rang at \(times.joined(separator: ", "))")
+                .init("heard", "\(times.count)× heard", "rang at \(times.joined(separator: ", "))")
             ]
         },
         Expectation("a button does what it says, once") { run in
