@@ -24,6 +24,7 @@ struct FormsDemoTests {
         for (scenario, result) in zip(scenarios, report.scenarios) {
             #expect(result.name == scenario.name)
             #expect(result.apps["reprise"]?.seen == scenario.forms, "\(scenario.name)")
+            #expect(result.expected == scenario.forms, "\(scenario.name)")
             #expect(result.ledger["pending"] == 0, "\(scenario.name)")
             for (outcome, count) in scenario.outcomes {
                 #expect(result.ledger[outcome.rawValue] == count, "\(scenario.name)")
@@ -106,29 +107,17 @@ struct FormsDemoTests {
             seen: .init(sightings: forms.map { .init(title: $0, microseconds: 0) }))
     }
 
-    private struct Report: Decodable {
-        struct Run: Decodable {
-            let disposition: String
-            let seen: [String]
+    private struct Run: Decodable {
+        let disposition: String
+        let seen: [String]
 
-            private enum CodingKeys: String, CodingKey {
-                case disposition = "verdict"
-                case seen
-            }
+        private enum CodingKeys: String, CodingKey {
+            case disposition = "verdict"
+            case seen
         }
-
-        struct Scenario: Decodable {
-            let name: String
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let passed: Bool
-        let scenarios: [Scenario]
-        let picture: String?
     }
 
-    private static func play(_ arguments: [String]) async throws -> Report {
+    private static func play(_ arguments: [String]) async throws -> PlayedReport<Run> {
         try await LabTool.play("forms", arguments)
     }
 }

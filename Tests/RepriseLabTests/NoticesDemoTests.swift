@@ -159,31 +159,17 @@ struct NoticesDemoTests {
                 terminal: terminal.map { .init(text: $0, microseconds: 5) }))
     }
 
-    private struct Report: Decodable {
-        struct Run: Decodable {
-            let faults: [String]
-            let messages: Int
-            let banners: Int
-            let milliseconds: Int64?
-            let badge: Int64
-            let unread: Int64
-            let secondAlerts: Int64
-        }
-
-        struct Scenario: Decodable {
-            let name: String
-            let kept: Bool
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let scenario: String
-        let passed: Bool
-        let scenarios: [Scenario]
-        let milliseconds: Int64
+    private struct Run: Decodable {
+        let faults: [String]
+        let messages: Int
+        let banners: Int
+        let milliseconds: Int64?
+        let badge: Int64
+        let unread: Int64
+        let secondAlerts: Int64
     }
 
-    private static func play(_ arguments: [String]) async throws -> Report {
+    private static func play(_ arguments: [String]) async throws -> PlayedReport<Run> {
         try await LabTool.play("notices", arguments)
     }
 }

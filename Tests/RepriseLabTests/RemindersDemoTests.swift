@@ -21,6 +21,7 @@ struct RemindersDemoTests {
             let run = try #require(result.apps["reprise"])
             #expect(run.faults.isEmpty, "\(scenario.name)")
             #expect(run.screens == scenario.screens, "\(scenario.name)")
+            #expect(result.expected == scenario.screens, "\(scenario.name)")
             #expect(run.orphans == 0 && run.dropped == 0, "\(scenario.name)")
             #expect(run.heard == scenario.heard ?? run.heard, "\(scenario.name)")
             #expect(result.ledger["pending"] == 0, "\(scenario.name)")
@@ -119,34 +120,19 @@ struct RemindersDemoTests {
                 heard: []))
     }
 
-    private struct Report: Decodable {
-        struct Run: Decodable {
-            let faults: [String]
-            let screens: [String]
-            let heard: [String]
-            let milliseconds: Int64?
-            let millisecondsWithGoals: Int64?
-            let pending: Int
-            let orphans: Int
-            let silent: Int
-            let dropped: Int
-        }
-
-        struct Scenario: Decodable {
-            let name: String
-            let kept: Bool
-            let expected: [String]
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let scenario: String
-        let passed: Bool
-        let scenarios: [Scenario]
-        let milliseconds: Int64
+    private struct Run: Decodable {
+        let faults: [String]
+        let screens: [String]
+        let heard: [String]
+        let milliseconds: Int64?
+        let millisecondsWithGoals: Int64?
+        let pending: Int
+        let orphans: Int
+        let silent: Int
+        let dropped: Int
     }
 
-    private static func play(_ arguments: [String]) async throws -> Report {
+    private static func play(_ arguments: [String]) async throws -> PlayedReport<Run> {
         try await LabTool.play("reminders", arguments)
     }
 }

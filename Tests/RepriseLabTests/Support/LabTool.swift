@@ -13,29 +13,38 @@ enum LabTool {
     static func run(_ arguments: String...) async throws -> Tool.Result { try await run(arguments) }
 
     /// Plays scenarios of a demo, and says of each that is not right what is wrong.
-    static func play<Report: Decodable>(
-        _ demo: String, _ arguments: [String], as: Report.Type = Report.self
-    ) async throws -> Report {
+    static func play<Run: Decodable>(
+        _ demo: String, _ arguments: [String]
+    ) async throws -> PlayedReport<Run> {
         let result = try await run(["demo", demo, "--json"] + arguments, limit: 240)
         let output = Data(result.output.utf8)
-        let report = try? JSONDecoder().decode(PlayedScenarios.self, from: output)
+        let report = try? JSONDecoder().decode(PlayedReport<Faults>.self, from: output)
         let wrong = (report?.scenarios ?? []).filter { !$0.kept }
         #expect(result.status == 0, "\(wrong) \(result.error)")
-        return try JSONDecoder().decode(Report.self, from: output)
+        return try JSONDecoder().decode(PlayedReport<Run>.self, from: output)
     }
 
-    private struct PlayedScenarios: Decodable {
-        struct Scenario: Decodable {
-            struct Run: Decodable { let faults: [String] }
+    private struct Faults: Decodable { let faults: [String] }
+}
 
-            let name: String
-            let kept: Bool
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let scenarios: [Scenario]
+/// A demo's report for programs; a run has members of its feature.
+struct PlayedReport<Run: Decodable>: Decodable {
+    struct Scenario: Decodable {
+        let name: String
+        let kept: Bool
+        /// Of forms and reminders: what has to be seen.
+        let expected: [String]?
+        /// Of chains.
+        let faults: [String]?
+        let apps: [String: Run]
+        let ledger: [String: Int64]
     }
+
+    let scenario: String
+    let passed: Bool
+    let scenarios: [Scenario]
+    let milliseconds: Int64
+    let picture: String?
 }
 
 extension Sequence {
