@@ -52,22 +52,11 @@ struct ChainsDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(ChainsScenario.all().map(\.name)).count == ChainsScenario.all().count)
-        let results = ChainsScenario.all().map { scenario in
-            ChainsDemo.Result(
-                scenario: scenario,
-                runs: ChainsAlgorithm.allCases.map {
-                    Self.run(scenario, $0, [], [:], written: 99_999_999)
-                })
+        LabTool.checkTable(of: ChainsDemo.self) {
+            Self.run($0, $1, [], [:], written: 99_999_999)
         }
-        let report = ScenarioReport(
-            results: results, apps: ChainsAlgorithm.allCases, took: .seconds(60))
-        #expect(!report.hasPassed)
         let full = ChainsScenario.all(DemoSettings(isFull: true))
         for scenario in ChainsScenario.all() + full { #expect(scenario.title.count < 34) }
-        for line in report.table(Terminal.output).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
-        }
     }
 
     @Test(

@@ -56,17 +56,7 @@ struct FormsDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(FormsScenario.all().map(\.name)).count == FormsScenario.all().count)
-        let results = FormsScenario.all().map { scenario in
-            FormsDemo.Result(
-                scenario: scenario, runs: FormsAlgorithm.allCases.map { Self.run(scenario, $0) })
-        }
-        let report = ScenarioReport(
-            results: results, apps: FormsAlgorithm.allCases, took: .seconds(90))
-        #expect(!report.hasPassed)
-        for line in report.table(Terminal.output).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
-        }
+        LabTool.checkTable(of: FormsDemo.self) { Self.run($0, $1) }
     }
 
     @Test(

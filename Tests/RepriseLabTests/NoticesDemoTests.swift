@@ -48,19 +48,8 @@ struct NoticesDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(NoticesScenario.all().map(\.name)).count == NoticesScenario.all().count)
-        let results = NoticesScenario.all().map { scenario in
-            NoticesDemo.Result(
-                scenario: scenario,
-                runs: NoticesAlgorithm.allCases.map {
-                    Self.run(scenario, $0, badge: 99, unread: 10)
-                })
-        }
-        let report = ScenarioReport(
-            results: results, apps: NoticesAlgorithm.allCases, took: .seconds(75))
-        #expect(!report.hasPassed)
-        for line in report.table(.plain).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
+        let report = LabTool.checkTable(of: NoticesDemo.self) {
+            Self.run($0, $1, badge: 99, unread: 10)
         }
         #expect(report.accounts.map(\.promise.count).allSatisfy { $0 < 33 })
     }

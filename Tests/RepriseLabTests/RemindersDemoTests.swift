@@ -67,19 +67,8 @@ struct RemindersDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(RemindersScenario.all().map(\.name)).count == RemindersScenario.all().count)
-        let results = RemindersScenario.all().map { scenario in
-            RemindersDemo.Result(
-                scenario: scenario,
-                runs: RemindersAlgorithm.allCases.map {
-                    Self.run(scenario, $0, orphans: 64, dropped: 999)
-                })
-        }
-        let report = ScenarioReport(
-            results: results, apps: RemindersAlgorithm.allCases, took: .seconds(75))
-        #expect(!report.hasPassed)
-        for line in report.table(.plain).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
+        LabTool.checkTable(of: RemindersDemo.self) {
+            Self.run($0, $1, orphans: 64, dropped: 999)
         }
     }
 

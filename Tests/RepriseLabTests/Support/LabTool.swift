@@ -1,6 +1,9 @@
 import Foundation
+import RepriseCommandLine
 import RepriseTestSupport
 import Testing
+
+@testable import RepriseLab
 
 /// The real binary `reprise-lab`, run as a person runs it.
 enum LabTool {
@@ -25,6 +28,26 @@ enum LabTool {
     }
 
     private struct Faults: Decodable { let faults: [String] }
+
+    /// A table of all scenarios with these runs, which are wrong, fits into 80 columns; no two
+    /// scenarios have one name.
+    @discardableResult
+    static func checkTable<Demo: ScenarioDemo>(
+        of _: Demo.Type, _ run: (Demo.Script, Demo.App) -> Demo.Run
+    ) -> ScenarioReport<Demo> {
+        let scenarios = Demo.Script.all(DemoSettings())
+        #expect(Set(scenarios.map(\.name)).count == scenarios.count)
+        let apps = Array(Demo.App.allCases)
+        let results = scenarios.map { scenario in
+            Demo.Result(scenario: scenario, runs: apps.map { run(scenario, $0) })
+        }
+        let report = ScenarioReport<Demo>(results: results, apps: apps, took: .seconds(90))
+        #expect(!report.hasPassed)
+        for line in report.table(.plain).split(separator: "\n") {
+            #expect(line.count <= 80, "\(line)")
+        }
+        return report
+    }
 }
 
 /// A demo's report for programs; a run has members of its feature.
