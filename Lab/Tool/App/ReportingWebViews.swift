@@ -11,9 +11,7 @@ actor ReportingWebViews: WebViewHost {
     private var death: WebViewDeath?
 
     init(_ webViews: ChromiumWebViews, phone: PhoneApp, death: WebViewDeath?) {
-        self.webViews = webViews
-        self.phone = phone
-        self.death = death
+        (self.webViews, self.phone, self.death) = (webViews, phone, death)
     }
 
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
@@ -44,9 +42,7 @@ private final class ReportingWebView: HostedWebView {
         _ view: ChromiumWebView, phone: PhoneApp,
         _ reached: @escaping @Sendable (WebViewDeath) async -> Void
     ) {
-        self.view = view
-        self.phone = phone
-        self.reached = reached
+        (self.view, self.phone, self.reached) = (view, phone, reached)
         let (events, continuation) = AsyncStream.makeStream(
             of: WebViewEvent.self, bufferingPolicy: .bufferingOldest(1_024))
         self.events = events
