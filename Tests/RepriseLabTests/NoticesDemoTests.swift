@@ -48,19 +48,8 @@ struct NoticesDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(NoticesScenario.all().map(\.name)).count == NoticesScenario.all().count)
-        let results = NoticesScenario.all().map { scenario in
-            NoticesDemo.Result(
-                scenario: scenario,
-                runs: NoticesAlgorithm.allCases.map {
-                    Self.run(scenario, $0, badge: 99, unread: 10)
-                })
-        }
-        let report = ScenarioReport(
-            results: results, apps: NoticesAlgorithm.allCases, took: .seconds(75))
-        #expect(!report.hasPassed)
-        for line in report.table(.plain).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
+        let report = LabTool.checkTable(of: NoticesDemo.self) {
+            Self.run($0, $1, badge: 99, unread: 10)
         }
         #expect(report.accounts.map(\.promise.count).allSatisfy { $0 < 33 })
     }
@@ -159,31 +148,17 @@ struct NoticesDemoTests {
                 terminal: terminal.map { .init(text: $0, microseconds: 5) }))
     }
 
-    private struct Report: Decodable {
-        struct Run: Decodable {
-            let faults: [String]
-            let messages: Int
-            let banners: Int
-            let milliseconds: Int64?
-            let badge: Int64
-            let unread: Int64
-            let secondAlerts: Int64
-        }
-
-        struct Scenario: Decodable {
-            let name: String
-            let kept: Bool
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let scenario: String
-        let passed: Bool
-        let scenarios: [Scenario]
-        let milliseconds: Int64
+    private struct Run: Decodable {
+        let faults: [String]
+        let messages: Int
+        let banners: Int
+        let milliseconds: Int64?
+        let badge: Int64
+        let unread: Int64
+        let secondAlerts: Int64
     }
 
-    private static func play(_ arguments: [String]) async throws -> Report {
+    private static func play(_ arguments: [String]) async throws -> PlayedReport<Run> {
         try await LabTool.play("notices", arguments)
     }
 }

@@ -16,11 +16,12 @@ struct RemindersDemoTests {
     func all() async throws {
         let report = try await Self.play(["--alone"])
         #expect(report.passed)
-        #expect(report.scenarios.map(\.name) == RemindersScenario.all.map(\.name))
-        for (scenario, result) in zip(RemindersScenario.all, report.scenarios) {
+        #expect(report.scenarios.map(\.name) == RemindersScenario.all().map(\.name))
+        for (scenario, result) in zip(RemindersScenario.all(), report.scenarios) {
             let run = try #require(result.apps["reprise"])
             #expect(run.faults.isEmpty, "\(scenario.name)")
             #expect(run.screens == scenario.screens, "\(scenario.name)")
+            #expect(result.expected == scenario.screens, "\(scenario.name)")
             #expect(run.orphans == 0 && run.dropped == 0, "\(scenario.name)")
             #expect(run.heard == scenario.heard ?? run.heard, "\(scenario.name)")
             #expect(result.ledger["pending"] == 0, "\(scenario.name)")
@@ -66,19 +67,8 @@ struct RemindersDemoTests {
 
     @Test("the table fits into 80 columns, and names every scenario once")
     func columns() {
-        #expect(Set(RemindersScenario.all.map(\.name)).count == RemindersScenario.all.count)
-        let results = RemindersScenario.all.map { scenario in
-            RemindersDemo.Result(
-                scenario: scenario,
-                runs: RemindersAlgorithm.allCases.map {
-                    Self.run(scenario, $0, orphans: 64, dropped: 999)
-                })
-        }
-        let report = ScenarioReport(
-            results: results, apps: RemindersAlgorithm.allCases, took: .seconds(75))
-        #expect(!report.hasPassed)
-        for line in report.table(.plain).split(separator: "\n") {
-            #expect(line.count <= 80, "\(line)")
+        LabTool.checkTable(of: RemindersDemo.self) {
+            Self.run($0, $1, orphans: 64, dropped: 999)
         }
     }
 
@@ -91,7 +81,7 @@ struct RemindersDemoTests {
             (["dataEntry read/pages", "dataEntry read/pages"], 0, 0, false),
         ])
     func promises(screens: [String], orphans: Int, silent: Int, isKept: Bool) throws {
-        let scenario = try #require(RemindersScenario.all.first { $0.name == "case-1" })
+        let scenario = try #require(RemindersScenario.all().first { $0.name == "case-1" })
         let run = Self.run(scenario, .reprise, screens: screens, orphans: orphans, silent: silent)
         #expect(RemindersDemo.Result(scenario: scenario, runs: [run]).isKept == isKept)
     }
@@ -119,34 +109,19 @@ struct RemindersDemoTests {
                 heard: []))
     }
 
-    private struct Report: Decodable {
-        struct Run: Decodable {
-            let faults: [String]
-            let screens: [String]
-            let heard: [String]
-            let milliseconds: Int64?
-            let millisecondsWithGoals: Int64?
-            let pending: Int
-            let orphans: Int
-            let silent: Int
-            let dropped: Int
-        }
-
-        struct Scenario: Decodable {
-            let name: String
-            let kept: Bool
-            let expected: [String]
-            let apps: [String: Run]
-            let ledger: [String: Int64]
-        }
-
-        let scenario: String
-        let passed: Bool
-        let scenarios: [Scenario]
-        let milliseconds: Int64
+    private struct Run: Decodable {
+        let faults: [String]
+        let screens: [String]
+        let heard: [String]
+        let milliseconds: Int64?
+        let millisecondsWithGoals: Int64?
+        let pending: Int
+        let orphans: Int
+        let silent: Int
+        let dropped: Int
     }
 
-    private static func play(_ arguments: [String]) async throws -> Report {
+    private static func play(_ arguments: [String]) async throws -> PlayedReport<Run> {
         try await LabTool.play("reminders", arguments)
     }
 }

@@ -17,14 +17,13 @@ struct AppCommand: AsyncParsableCommand {
 
 /// Which app takes the taps of the demo: the same system, the same page, another way to hand an
 /// event over.
-enum FormsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum FormsAlgorithm: String, ExpressibleByArgument, ScenarioApp {
     /// The unrepaired app of `case-push-form`: the event goes to the web view if one exists.
     case optionalChaining = "optional-chaining"
     /// Its repair: buffered in memory, replayed when the forms have come or after 3 s.
     case waitThreeSeconds = "wait-three-seconds"
     case reprise
 
-    /// In the head of a column.
     var title: String {
         switch self {
         case .optionalChaining: "chaining"

@@ -50,16 +50,11 @@ struct ChainsApp: Sendable {
     private func start(_ chain: Chain<Input>, _ chains: Chains) async throws {
         if try await chains.list(limit: 1).isEmpty {
             let (plan, count, partitionKeys) = (host.plan, host.chains, min(50, host.chains))
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for partitionKey in 0..<partitionKeys {
-                    group.addTask {
-                        for number in stride(from: partitionKey, to: count, by: partitionKeys) {
-                            try await chains.start(
-                                chain, input: Input(plan: plan, number: number), name: "c\(number)")
-                        }
-                    }
+            try await untilAllEnd(Array(0..<partitionKeys)) { partitionKey in
+                for number in stride(from: partitionKey, to: count, by: partitionKeys) {
+                    try await chains.start(
+                        chain, input: Input(plan: plan, number: number), name: "c\(number)")
                 }
-                try await group.waitForAll()
             }
         }
         if let then = host.then {
@@ -80,8 +75,7 @@ struct ChainsApp: Sendable {
                     for await progress in chains.progress(of: status.id) {
                         let isWatched = progress.total <= watched || progress.state.isEnd
                         let name = (status.name ?? "c?").dropFirst()
-                        let news =
-                            "\(name) \(progress.state) \(isWatched ? progress.done : 0)"
+                        let news = "\(name) \(progress.state) \(isWatched ? progress.done : 0)"
                         if news != last { await host.report("chain", news) }
                         last = news
                     }
@@ -100,8 +94,7 @@ struct ChainsApp: Sendable {
         var chains = Chains.Configuration()
         chains.timekeeper = host.timekeeper
         chains.chains = [definition]
-        chains.workers =
-            standard.all + [Mark(effects: host.effects), Fill(host: host, room: room)]
+        chains.workers = standard.all + [Mark(effects: host.effects), Fill(host: host, room: room)]
         for worker in standard.all {
             switch worker {
             case let copy as CopyFileWorker:

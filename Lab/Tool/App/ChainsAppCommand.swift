@@ -5,7 +5,7 @@ import RepriseCore
 import ReprisePhone
 
 /// Which app does the chains of the demo: the same plans, another way to remember how far they are.
-enum ChainsAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum ChainsAlgorithm: String, ExpressibleByArgument, ScenarioApp {
     /// The original app of `case-task-chain`: all chains' positions are one value, saved whole
     /// after each step.
     case singleValue = "single-value"
@@ -42,7 +42,7 @@ struct ChainsAppCommand: AsyncParsableCommand {
         guard let data = folder.map({ URL(fileURLWithPath: $0) }) ?? phone?.folder else { return }
         let effects = try ChainsEffects(
             at: URL(fileURLWithPath: effects), clock: phone?.timekeeper ?? SystemTimekeeper())
-        try effects.write(.life, "\(getpid())", 0, "-")
+        effects.write(.life, "\(getpid())", 0, "-")
         let host = ChainsHost(
             phone: phone, folder: data, plan: plan, chains: chains, then: then, effects: effects,
             server: server, version: version)

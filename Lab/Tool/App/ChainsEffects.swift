@@ -1,8 +1,8 @@
 import Foundation
-import RepriseCommandLine
 import RepriseCore
+import RepriseTesting
 
-/// The effects of the demo's tasks, in a ``CheckerFile`` outside of any journal.
+/// The effects of the demo's tasks, in a file outside of any journal.
 struct ChainsEffects: Sendable {
     enum Verb: String, Sendable {
         /// A process has begun.
@@ -27,22 +27,22 @@ struct ChainsEffects: Sendable {
         let microseconds: Int64
     }
 
-    private let file: CheckerFile
+    private let file: LineFile
     private let folder: URL
     private let clock: any Timekeeper
     /// The effects of this process.
     private let count = Shared(0)
 
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``RepriseError``.
     init(at url: URL, clock: any Timekeeper) throws {
         self.clock = clock
         folder = url.deletingLastPathComponent()
-        file = try CheckerFile(url.path)
+        file = try LineFile(effects: url.path)
     }
 
-    func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) throws {
+    func write(_ verb: Verb, _ key: String, _ attempt: Int, _ label: String) {
         let now = Int64(clock.uptime() / .microseconds(1))
-        try file.append("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
+        file.append("\(verb.rawValue) \(key) \(attempt) \(label) \(now)")
     }
 
     /// Performs a task's plan; `effect` runs beside the line.
@@ -53,20 +53,20 @@ struct ChainsEffects: Sendable {
         let label = "\(chain).\(task.name)"
         // Known before anybody sees that it has begun: the kill may come at once.
         let holds = task.holds && isFirst("held-\(label)")
-        try write(.began, key, attempt, label)
+        write(.began, key, attempt, label)
         if task.milliseconds > 0 { try await Task.sleep(for: .milliseconds(task.milliseconds)) }
         if holds || count.value >= task.mostPerLife ?? .max {
             try await Task.sleep(for: .seconds(600))
         }
         guard attempt > task.fails else {
-            try write(.failed, key, attempt, label)
+            write(.failed, key, attempt, label)
             throw RepriseError(.unavailable, "\(task.name) failed, as it was to.")
         }
         try await effect()
         if task.sort == .once, !isFirst("key-\(key)") {
-            try write(.known, key, attempt, label)
+            write(.known, key, attempt, label)
         } else {
-            try write(.done, key, attempt, label)
+            write(.done, key, attempt, label)
             count.update { $0 += 1 }
         }
         if task.hangs, isFirst("hung-\(label)") { try await Task.sleep(for: .seconds(600)) }

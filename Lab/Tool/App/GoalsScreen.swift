@@ -13,8 +13,7 @@ struct GoalsScreen: Sendable {
     let dies: Bool
 
     func show(_ tap: RoutedTap) async {
-        await phone.report(
-            "route", "\(tap.resolution.name) attempt \(tap.attempt): \(tap.reason)")
+        await phone.report("route", "\(tap.resolution.name) attempt \(tap.attempt): \(tap.reason)")
         if delay > .zero { try? await Task.sleep(for: delay) }
         await phone.report("screen", Self.text(tap.resolution, tap.route))
         if dies { kill(getpid(), SIGKILL) }

@@ -11,6 +11,16 @@ func untilOneEnds(_ works: @Sendable () async throws -> Void...) async throws {
     }
 }
 
+/// Does the work for all of these at the same time, and returns when each has ended.
+func untilAllEnd<Item: Sendable>(
+    _ items: [Item], _ work: @escaping @Sendable (Item) async throws -> Void
+) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for item in items { group.addTask { try await work(item) } }
+        try await group.waitForAll()
+    }
+}
+
 /// Records taps, and reports each; the system's completion handler is called when that is durable.
 struct RecordedTaps: NotificationHandler {
     let phone: PhoneApp

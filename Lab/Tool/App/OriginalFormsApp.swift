@@ -27,9 +27,7 @@ actor OriginalFormsApp {
         _ version: BufferedForms.Version, phone: PhoneApp, server: String,
         _ webViews: any WebViewHost
     ) {
-        self.version = version
-        self.phone = phone
-        self.server = server
+        (self.version, self.phone, self.server) = (version, phone, server)
         self.webViews = webViews
         machine = BufferedForms(version)
     }

@@ -122,8 +122,7 @@ actor OriginalNoticesApp {
         content.sound = true
         content.badge = badge
         content.info = Array(#"{"conversation":"\#(channel)"}"#.utf8)
-        try? await notifications.add(
-            NotificationRequest(id: message.id.text, content: content))
+        try? await notifications.add(NotificationRequest(id: message.id.text, content: content))
         try await showBadge()
     }
 

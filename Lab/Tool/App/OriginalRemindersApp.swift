@@ -26,10 +26,8 @@ actor OriginalRemindersApp {
     init(
         _ version: SleepingRouter.Version, phone: PhoneApp, folder: GoalsFolder, _ goals: GoalStore
     ) {
-        self.phone = phone
-        self.folder = folder
-        self.goals = goals
-        scheduler = OriginalScheduler(version, notifications: phone.notifications)
+        (self.phone, self.folder, self.goals) = (phone, folder, goals)
+        scheduler = OriginalScheduler(version: version, notifications: phone.notifications)
         machine = SleepingRouter(version)
     }
 
@@ -119,13 +117,8 @@ actor OriginalRemindersApp {
 /// `NotificationScheduler`: adds requests where a goal is created, and removes them in some of the
 /// places where it must.
 struct OriginalScheduler: Sendable {
-    private let version: SleepingRouter.Version
-    private let notifications: any UserNotifications
-
-    init(_ version: SleepingRouter.Version, notifications: any UserNotifications) {
-        self.version = version
-        self.notifications = notifications
-    }
+    let version: SleepingRouter.Version
+    let notifications: any UserNotifications
 
     func happened(_ command: GoalsCommand, before: [Goal], after: [Goal]) async throws {
         let ids = Set(command.ids ?? [])

@@ -9,7 +9,7 @@ import RepriseSimulator
 
 /// Which app takes the taps of the demo: the same system, the same goals, another way to find out
 /// where a tap leads.
-enum RemindersAlgorithm: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum RemindersAlgorithm: String, ExpressibleByArgument, ScenarioApp {
     /// The original app of `case-reminder-routing`: the goal is looked up at once.
     case first
     /// Its repair: looked up after 100 ms, and once more after 50.

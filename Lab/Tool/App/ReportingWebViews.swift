@@ -11,9 +11,7 @@ actor ReportingWebViews: WebViewHost {
     private var death: WebViewDeath?
 
     init(_ webViews: ChromiumWebViews, phone: PhoneApp, death: WebViewDeath?) {
-        self.webViews = webViews
-        self.phone = phone
-        self.death = death
+        (self.webViews, self.phone, self.death) = (webViews, phone, death)
     }
 
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
@@ -44,17 +42,15 @@ private final class ReportingWebView: HostedWebView {
         _ view: ChromiumWebView, phone: PhoneApp,
         _ reached: @escaping @Sendable (WebViewDeath) async -> Void
     ) {
-        self.view = view
-        self.phone = phone
-        self.reached = reached
+        (self.view, self.phone, self.reached) = (view, phone, reached)
         let (events, continuation) = AsyncStream.makeStream(
             of: WebViewEvent.self, bufferingPolicy: .bufferingOldest(1_024))
         self.events = events
         relay = Task {
             for await event in view.events {
-                if case .message(let text) = event { await Self.report(text, to: phone) }
+                let type = await Self.report(event, to: phone)
                 continuation.yield(event)
-                if Self.type(of: event) == "formsData" { await reached(.afterHandshake) }
+                if type == "formsData" { await reached(.afterHandshake) }
             }
             continuation.finish()
         }
@@ -77,25 +73,23 @@ private final class ReportingWebView: HostedWebView {
     func setVisible(_ isVisible: Bool) async { await view.setVisible(isVisible) }
     func close() async { await view.close() }
 
-    private static func report(_ text: [UInt8], to phone: PhoneApp) async {
-        guard let message = object(text), let type = message["type"] as? String else { return }
+    /// - Returns: the type of a message.
+    private static func report(_ event: WebViewEvent, to phone: PhoneApp) async -> String? {
+        guard case .message(let text) = event, let message = object(text),
+            let type = message["type"] as? String
+        else { return nil }
         switch type {
         case "formsData": await phone.report(type, message["version"] as? String ?? "")
-        case "showing": await phone.report(type, message["form"] as? String ?? "")
-        case "fault": await phone.report(type, message["reason"] as? String ?? "")
-        case "formWillAppear", "formDidAppear", "formDidDismiss":
+        case "showing", "formWillAppear", "formDidAppear", "formDidDismiss":
             await phone.report(type, message["form"] as? String ?? "")
+        case "fault": await phone.report(type, message["reason"] as? String ?? "")
         case "handled":
             for event in message["events"] as? [[String: Any]] ?? [] {
                 await phone.report(type, event["result"] as? String ?? "")
             }
         default: break
         }
-    }
-
-    private static func type(of event: WebViewEvent) -> String? {
-        guard case .message(let text) = event else { return nil }
-        return object(text)?["type"] as? String
+        return type
     }
 
     private static func object(_ text: [UInt8]) -> [String: Any]? {

@@ -1,6 +1,9 @@
 import Foundation
+import RepriseCommandLine
 import RepriseTestSupport
 import Testing
+
+@testable import RepriseLab
 
 /// The real binary `reprise-lab`, run as a person runs it.
 enum LabTool {
@@ -13,29 +16,58 @@ enum LabTool {
     static func run(_ arguments: String...) async throws -> Tool.Result { try await run(arguments) }
 
     /// Plays scenarios of a demo, and says of each that is not right what is wrong.
-    static func play<Report: Decodable>(
-        _ demo: String, _ arguments: [String], as: Report.Type = Report.self
-    ) async throws -> Report {
+    static func play<Run: Decodable>(
+        _ demo: String, _ arguments: [String]
+    ) async throws -> PlayedReport<Run> {
         let result = try await run(["demo", demo, "--json"] + arguments, limit: 240)
         let output = Data(result.output.utf8)
-        let report = try? JSONDecoder().decode(PlayedScenarios.self, from: output)
+        let report = try? JSONDecoder().decode(PlayedReport<Faults>.self, from: output)
         let wrong = (report?.scenarios ?? []).filter { !$0.kept }
         #expect(result.status == 0, "\(wrong) \(result.error)")
-        return try JSONDecoder().decode(Report.self, from: output)
+        return try JSONDecoder().decode(PlayedReport<Run>.self, from: output)
     }
 
-    private struct PlayedScenarios: Decodable {
-        struct Scenario: Decodable {
-            struct Run: Decodable { let faults: [String] }
+    private struct Faults: Decodable { let faults: [String] }
 
-            let name: String
-            let kept: Bool
-            let apps: [String: Run]
-            let ledger: [String: Int64]
+    /// A table of all scenarios with these runs, which are wrong, fits into 80 columns; no two
+    /// scenarios have one name.
+    @discardableResult
+    static func checkTable<Demo: ScenarioDemo>(
+        of _: Demo.Type, _ run: (Demo.Script, Demo.App) -> Demo.Run
+    ) -> ScenarioReport<Demo> {
+        let scenarios = Demo.Script.all(DemoSettings())
+        #expect(Set(scenarios.map(\.name)).count == scenarios.count)
+        let apps = Array(Demo.App.allCases)
+        let results = scenarios.map { scenario in
+            Demo.Result(scenario: scenario, runs: apps.map { run(scenario, $0) })
         }
-
-        let scenarios: [Scenario]
+        let report = ScenarioReport<Demo>(results: results, apps: apps, took: .seconds(90))
+        #expect(!report.hasPassed)
+        for line in report.table(.plain).split(separator: "\n") {
+            #expect(line.count <= 80, "\(line)")
+        }
+        return report
     }
+}
+
+/// A demo's report for programs; a run has members of its feature.
+struct PlayedReport<Run: Decodable>: Decodable {
+    struct Scenario: Decodable {
+        let name: String
+        let kept: Bool
+        /// Of forms and reminders: what has to be seen.
+        let expected: [String]?
+        /// Of chains.
+        let faults: [String]?
+        let apps: [String: Run]
+        let ledger: [String: Int64]
+    }
+
+    let scenario: String
+    let passed: Bool
+    let scenarios: [Scenario]
+    let milliseconds: Int64
+    let picture: String?
 }
 
 extension Sequence {

@@ -3,13 +3,10 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension ChainsAlgorithm: ScenarioApp {}
-
 /// The demo `chains`: real processes, beside the store of the case study `case-task-chain`.
 enum ChainsDemo: ScenarioDemo {
     typealias App = ChainsAlgorithm
     typealias Script = ChainsScenario
-    typealias Result = ScenarioResult<ChainsDemo>
 
     struct Observation: Sendable {
         let effects: [ChainsEffects.Line]
@@ -27,10 +24,6 @@ enum ChainsDemo: ScenarioDemo {
     static let name = "chains"
     static let headline = "case-task-chain, for real: every kill is a SIGKILL of a process."
 
-    static func scenarios(_ settings: DemoSettings) -> [ChainsScenario] {
-        ChainsScenario.all(settings)
-    }
-
     // MARK: Expectations
 
     static let expectations: [Expectation<Run>] = [
@@ -44,8 +37,7 @@ enum ChainsDemo: ScenarioDemo {
                 let due = run.scenario.end(of: chain)
                 return state == due
                     ? nil
-                    : fault(
-                        "lost", "Chain \(chain) is \(state ?? "unknown"), not \(due).")
+                    : fault("lost", "Chain \(chain) is \(state ?? "unknown"), not \(due).")
             }
         },
         Expectation("no more is done again than was in flight at a kill") { run in

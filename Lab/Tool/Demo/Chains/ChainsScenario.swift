@@ -100,8 +100,7 @@ extension ChainsScenario {
                 },
                 Step("remark") { session in
                     guard session.isReprise else { return }
-                    session.remark(
-                        "by-key was asked again with the same key, and did it once")
+                    session.remark("by-key was asked again with the same key, and did it once")
                 },
             ]),
         ChainsScenario(

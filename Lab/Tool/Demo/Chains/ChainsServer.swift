@@ -85,8 +85,7 @@ final class ChainsServer: Sendable {
         let isFilm = request.target == "/film"
         let count = isFilm ? film.count : ChainsPlan.transferBytes
         let from = min(request.from, count)
-        let range =
-            from > 0 ? "\r\nContent-Range: bytes \(from)-\(count - 1)/\(count)" : ""
+        let range = from > 0 ? "\r\nContent-Range: bytes \(from)-\(count - 1)/\(count)" : ""
         try await outbound.write(
             ByteBuffer(
                 string: """

@@ -55,13 +55,11 @@ extension Step<ChainsSession> {
         Step { session in
             let file = session.folder.appendingPathComponent("files/film")
             let bytes = (try? Data(contentsOf: file)).map { Array($0) } ?? []
-            session.check(
-                bytes == session.server.film, "The file is not what the server has.")
+            session.check(bytes == session.server.film, "The file is not what the server has.")
             let again = max(0, session.server.sent - count)
             session.notes.update { $0.again = "\((again + 500_000) / 1_000_000) MB" }
             // A position is kept each 4 MiB, and the network holds something.
-            session.check(
-                again < 3 * 6_000_000, "\(again) bytes were fetched again.")
+            session.check(again < 3 * 6_000_000, "\(again) bytes were fetched again.")
         }
     }
     /// SIGKILL while the phone fetches; it wakes the app when it has the file.
@@ -160,8 +158,7 @@ extension Step<ChainsSession> {
             let other = try session.otherProcess()
             let said = try await session.answer(of: other)
             await other.terminate()
-            session.check(
-                said == "stopped journalOwned", "A second process said: \(said).")
+            session.check(said == "stopped journalOwned", "A second process said: \(said).")
         }
     }
     /// SIGSTOP to the app; another process takes over, and ends the chain.
@@ -201,8 +198,7 @@ extension Step<ChainsSession> {
             try await session.phone.launch(session.id)
             guard session.isReprise else { return try await session.settle() }
             let report = try await session.expectReport("stopped")
-            session.check(
-                report.detail == "ownershipLost", "It woke and \(report.detail).")
+            session.check(report.detail == "ownershipLost", "It woke and \(report.detail).")
         }
     }
 
@@ -232,8 +228,7 @@ extension Step<ChainsSession> {
                         + "journal open after \((opened - began) / 1_000) ms")
             }
             if let process = session.checker.process, let bytes = ChainsMeter.memory(of: process) {
-                session.remark(
-                    "\(bytes / 1_000_000) MB in memory, of all that the tool is")
+                session.remark("\(bytes / 1_000_000) MB in memory, of all that the tool is")
             }
         }
     }

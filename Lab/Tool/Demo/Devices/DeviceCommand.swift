@@ -5,6 +5,7 @@ import RepriseChannels
 import RepriseCommandLine
 import RepriseCore
 import RepriseNIO
+import RepriseTesting
 import RepriseWire
 
 /// The devices of `reprise-lab demo kill` and `catch-up`.
@@ -120,10 +121,10 @@ struct DeviceCommand: AsyncParsableCommand {
     /// and inside, where it cannot.
     private func read(_ channel: Channel, of name: ChannelName) async throws {
         let path = role.effects(of: name.text, in: place)
-        let file = try CheckerFile(path)
+        let file = try LineFile(effects: path)
         guard streams != nil else {
             try await channel.read("file") { message in
-                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                file.append(seq: message.seq, id: message.id, attempt: message.attempt)
             }
             return try await channel.read("sink", inTransaction: SinkTable.insert)
         }
@@ -133,7 +134,7 @@ struct DeviceCommand: AsyncParsableCommand {
         try await channel.read(
             "file", isApplied: { id in applied.update { $0.contains(id) } },
             handler: { message in
-                try file.append(seq: message.seq, id: message.id, attempt: message.attempt)
+                file.append(seq: message.seq, id: message.id, attempt: message.attempt)
                 applied.update { _ = $0.insert(message.id) }
             })
     }
@@ -141,14 +142,10 @@ struct DeviceCommand: AsyncParsableCommand {
     /// Says what all channels have come to, whenever that changes.
     private func announce(_ names: [ChannelName], of reprise: AccountClient) async throws {
         let states = Shared(ChannelStates(names))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for name in names {
-                let changes = try reprise.channel(name.text).states
-                group.addTask {
-                    for await state in changes { states.update { $0.set(state, of: name) } }
-                }
+        try await untilAllEnd(names) { name in
+            for await state in try reprise.channel(name.text).states {
+                states.update { $0.set(state, of: name) }
             }
-            try await group.waitForAll()
         }
     }
 }

@@ -6,7 +6,7 @@ import RepriseWire
 
 /// Devices that listen to the same channels, are killed at the same moments, and leave what they
 /// have handled in files.
-actor DeviceSession: ScenarioSession {
+actor DeviceSession {
     /// A step that takes less than a second, and may take longer on a busy machine.
     static let timeout = Duration.seconds(60)
 
@@ -56,7 +56,7 @@ actor DeviceSession: ScenarioSession {
         (self.folder, self.server, self.options) = (folder, server, options)
         (self.channels, self.timeline) = (channels, timeline)
         url = await server.url
-        traffic = channels.map { _ in Traffic() }
+        traffic = channels.map { Traffic($0) }
         devices = roles.map { role in
             Device(role: role, logs: channels.map { EffectLog(role.effects(of: $0, in: folder)) })
         }
@@ -242,19 +242,12 @@ actor DeviceSession: ScenarioSession {
 
     /// Publishes, distributed over the channels.
     func send(_ count: Int) {
-        if publishing == nil { publishing = Task { try await publish() } }
-        for traffic in traffic { traffic.send(count / self.traffic.count) }
-    }
-
-    private func publish() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (name, traffic) in zip(channels, traffic) {
-                group.addTask { [url] in
-                    try await traffic.run(server: url, channel: ChannelName(name))
-                }
+        if publishing == nil {
+            publishing = Task { [traffic, url] in
+                try await untilAllEnd(traffic) { try await $0.run(server: url) }
             }
-            try await group.waitForAll()
         }
+        for traffic in traffic { traffic.send(count / self.traffic.count) }
     }
 
     /// Publishes without pause, 12 events a second in each channel.

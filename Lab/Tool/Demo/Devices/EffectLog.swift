@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseTesting
 
 /// The messages that a device has handled, by the file that its handler writes for a channel: the
 /// observer outside the journal.
@@ -31,9 +32,9 @@ struct EffectLog: Sendable {
     }
 }
 
-extension CheckerFile {
+extension LineFile {
     /// Appends the line of a dispatch.
-    func append(seq: Int64, id: EntryID, attempt: Int) throws {
-        try append("\(seq) \(id) \(attempt)")
+    func append(seq: Int64, id: EntryID, attempt: Int) {
+        append("\(seq) \(id) \(attempt)")
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import RepriseCommandLine
 import RepriseCore
 import RepriseSimulator
+import RepriseTesting
 import RepriseWire
 
 /// A device with the case study's own client, before or after its repair, on a real connection.
@@ -17,13 +18,13 @@ actor OriginalDevice {
     /// safer than any store of the original.
     private struct Line {
         var client: OriginalChannelClient
-        private let effects: CheckerFile
+        private let effects: LineFile
         private let epochFile: URL
         /// The log epoch of the position.
         private(set) var epoch: Epoch?
 
         init(_ role: DemoDeviceRole, _ path: String) throws {
-            effects = try CheckerFile(path)
+            effects = try LineFile(effects: path)
             epochFile = URL(fileURLWithPath: path + ".epoch")
             epoch = try? Epoch(String(contentsOf: epochFile, encoding: .utf8))
             var log = EffectLog(path)
@@ -39,8 +40,8 @@ actor OriginalDevice {
             try Data(new.text.utf8).write(to: epochFile, options: .atomic)
         }
 
-        func append(_ event: ServerFrame.Event) throws {
-            try effects.append(seq: event.seq, id: event.id, attempt: 1)
+        func append(_ event: ServerFrame.Event) {
+            effects.append(seq: event.seq, id: event.id, attempt: 1)
         }
     }
 
@@ -69,9 +70,7 @@ actor OriginalDevice {
         while true {
             try Task.checkCancellation()
             if let connection = try? await WireConnection.open(server, dialer: dialer) {
-                do { try await listen(connection) } catch let failure as CommandFailure {
-                    throw failure
-                } catch {}
+                try? await listen(connection)
                 await connection.close()
                 guard failed() else { break }
             }
@@ -149,7 +148,7 @@ actor OriginalDevice {
                 try lines[subscribed.channel]?.keep(subscribed.epoch)
                 if !hasAnswer { DeviceWord.catchingUp.say() }
                 hasAnswer = true
-            case .event(let event): try received(event)
+            case .event(let event): received(event)
             case .syncComplete(let complete) where role == .signalled:
                 // "Optional but recommended", so it favours the repaired one.
                 lines[complete.channel]?.client.textReceived(frame.encoded())
@@ -162,9 +161,9 @@ actor OriginalDevice {
         claim()
     }
 
-    private func received(_ event: ServerFrame.Event) throws {
+    private func received(_ event: ServerFrame.Event) {
         let actions = lines[event.channel]?.client.eventReceived(event.seq, at: now) ?? []
-        for case .apply(_) in actions { try lines[event.channel]?.append(event) }
+        for case .apply(_) in actions { lines[event.channel]?.append(event) }
     }
 
     /// Reports once when no channel considers itself catching up any more.

@@ -14,9 +14,12 @@ final class Traffic: Sendable {
         var rates: [Int] = []
     }
 
+    private let channel: String
     private let state = Shared(State())
     /// Of each connection; unbounded: they hold at most one burst, which the caller waits for.
     private let lines = (0..<connections).map { _ in AsyncStream<[UInt8]>.makeStream() }
+
+    init(_ channel: String) { self.channel = channel }
 
     /// How many the server has acknowledged.
     var count: Int { state.update { $0.acknowledged.count } }
@@ -48,14 +51,11 @@ final class Traffic: Sendable {
     func end() { for line in lines { line.continuation.finish() } }
 
     /// Publishes until ``end()`` was called and everything is acknowledged.
-    func run(server: String, channel: ChannelName) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for line in lines {
-                let queue = PublishQueue(channel: channel) { id, _ in self.acknowledged(id) }
-                let publisher = Publisher(server: server, dialer: NIODialer(), queue: queue)
-                group.addTask { try await publisher.run(line.stream) }
-            }
-            try await group.waitForAll()
+    func run(server: String) async throws {
+        let channel = try ChannelName(channel)
+        try await untilAllEnd(lines) { line in
+            let queue = PublishQueue(channel: channel) { id, _ in self.acknowledged(id) }
+            try await Publisher(server: server, dialer: NIODialer(), queue: queue).run(line.stream)
         }
     }
 

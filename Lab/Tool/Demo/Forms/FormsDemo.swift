@@ -3,13 +3,10 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension FormsAlgorithm: ScenarioApp {}
-
 /// The demo `forms`: every timeline and table of `case-push-form`, in real processes.
 enum FormsDemo: ScenarioDemo {
     typealias App = FormsAlgorithm
     typealias Script = FormsScenario
-    typealias Result = ScenarioResult<FormsDemo>
 
     /// What a person saw on the screen, by asking the browser.
     struct Observation: Sendable {
@@ -19,8 +16,6 @@ enum FormsDemo: ScenarioDemo {
 
     static let name = "forms"
     static let headline = "case-push-form, for real; it takes about a minute and a half."
-
-    static func scenarios(_ settings: DemoSettings) -> [FormsScenario] { FormsScenario.all }
 
     static let expectations: [Expectation<Run>] = [
         Expectation("each form is seen on the screen that has to be, once, in order") {

@@ -32,11 +32,8 @@ actor FormsObserver {
     private let action: FormsAction
 
     init(app: String, browser: String, takesPicture: Bool, action: FormsAction, clock: LogClock) {
-        self.app = app
-        self.browser = browser
-        self.takesPicture = takesPicture
-        self.action = action
-        self.clock = clock
+        (self.app, self.browser, self.clock) = (app, browser, clock)
+        (self.takesPicture, self.action) = (takesPicture, action)
     }
 
     /// Looks until the task is cancelled.

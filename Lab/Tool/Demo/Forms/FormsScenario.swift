@@ -33,7 +33,9 @@ struct FormsScenario: Scenario {
 
 extension FormsScenario {
     /// All, in the order of the demo.
-    static let all = fromRunning + fromDead + deaths + catalogues + taps + answers
+    static func all(_: DemoSettings = DemoSettings()) -> [FormsScenario] {
+        fromRunning + fromDead + deaths + catalogues + taps + answers
+    }
 
     /// The process is there when the tap comes.
     private static let fromRunning = [

@@ -17,7 +17,6 @@ enum NoticesAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 enum NoticesDemo: ScenarioDemo {
     typealias App = NoticesAlgorithm
     typealias Script = NoticesScenario
-    typealias Result = ScenarioResult<NoticesDemo>
 
     /// By the phone's notification centre and by the server.
     struct Observation: Sendable {
@@ -43,10 +42,6 @@ enum NoticesDemo: ScenarioDemo {
     static let headline = "case-badge-banner, for real; it takes about a minute, --full an hour."
     /// Most of a scenario is waiting for a push.
     static let fixtures = 5
-
-    static func scenarios(_ settings: DemoSettings) -> [NoticesScenario] {
-        NoticesScenario.all(settings)
-    }
 
     /// Those that wait for pushes begin first, so that none runs alone at the end.
     static func isLong(_ scenario: NoticesScenario, _ app: App) -> Bool {
@@ -218,15 +213,12 @@ enum NoticesDemo: ScenarioDemo {
     }
 
     static func sums(_ report: ScenarioReport<NoticesDemo>, _ terminal: Terminal) -> [String] {
-        func row(_ title: String, _ count: (Result, Run) -> Int) -> String {
-            ScenarioReport<NoticesDemo>.line(title, report.sums(count).map(String.init))
-        }
-        return [
-            "", row("messages") { $1.seen.messages.count },
-            row("  not heard of before the app was opened", total("late")),
-            row("  with a second banner", total("twice")),
-            row("banners of what is read", total("stale")),
-            row("scenarios with a wrong badge") { total("badge")($0, $1) > 0 ? 1 : 0 },
+        [
+            "", report.row("messages") { $1.seen.messages.count },
+            report.row("  not heard of before the app was opened", total("late")),
+            report.row("  with a second banner", total("twice")),
+            report.row("banners of what is read", total("stale")),
+            report.row("scenarios with a wrong badge") { total("badge")($0, $1) > 0 ? 1 : 0 },
         ]
     }
 

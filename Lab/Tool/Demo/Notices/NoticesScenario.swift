@@ -198,7 +198,7 @@ extension NoticesScenario {
                 .forEach([21, 22, 0, 6, 7]) { hour in
                     let isLoud = hour == 21 || hour == 7
                     return [
-                        .kill, .becomes(hour, 30, in: "Asia/Tokyo"), .launch,
+                        .kill, .advance(toHour: hour, minute: 30, in: "Asia/Tokyo"), .launch,
                         .write("m\(hour)", isLoud ? .banner : .quiet), .decided("m\(hour)"),
                         .seen(isLoud ? ["m\(hour)"] : []), .badge,
                     ]

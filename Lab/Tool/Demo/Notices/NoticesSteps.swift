@@ -75,9 +75,6 @@ extension Step<NoticesSession> {
             try await session.setQuietHours(from: "22:00", to: "02:00", in: zone)
         }
     }
-    static func becomes(_ hour: Int, _ minute: Int, in zone: String) -> Step {
-        Step { try await $0.advance(toHour: hour, minute: minute, in: zone) }
-    }
 
     /// Ada types, with an app of her own, and removes it; the person sees both.
     static var adaTypes: Step {

@@ -4,13 +4,10 @@ import RepriseCommandLine
 import RepriseCore
 import ReprisePhone
 
-extension RemindersAlgorithm: ScenarioApp {}
-
 /// The demo `reminders`: the cases of `case-reminder-routing` and more, in real processes.
 enum RemindersDemo: ScenarioDemo {
     typealias App = RemindersAlgorithm
     typealias Script = RemindersScenario
-    typealias Result = ScenarioResult<RemindersDemo>
     typealias Fixture = DemoPhone
 
     struct Observation: Sendable {
@@ -21,10 +18,6 @@ enum RemindersDemo: ScenarioDemo {
 
     static let name = "reminders"
     static let headline = "case-reminder-routing, for real; it takes about a minute."
-
-    static func scenarios(_ settings: DemoSettings) -> [RemindersScenario] {
-        RemindersScenario.all
-    }
 
     // MARK: Expectations
 
@@ -48,8 +41,7 @@ enum RemindersDemo: ScenarioDemo {
             guard let due = run.scenario.heard, due != run.seen.heard else { return [] }
             let times = run.seen.heard
             return [
-                .init(
-                    "heard", "\(times.count)× heard", "rang at \(times.joined(separator: ", "))")
+                .init("heard", "\(times.count)× heard", "rang at \(times.joined(separator: ", "))")
             ]
         },
         Expectation("a button does what it says, once") { run in
@@ -159,9 +151,7 @@ enum RemindersDemo: ScenarioDemo {
             "",
             share("the right screen within 500 ms of the tap", time),
             share("  counted from when its goals are loaded") { timeWithGoals($1) },
-            ScenarioReport<RemindersDemo>.line(
-                "wait to ring for what is gone",
-                report.sums { $1.seen.centre.orphans }.map(String.init)),
+            report.row("wait to ring for what is gone") { $1.seen.centre.orphans },
         ]
     }
 

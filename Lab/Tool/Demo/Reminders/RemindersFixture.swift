@@ -21,8 +21,7 @@ extension RemindersDemo {
         try await goals.load()
         try await app.install()
         try await app.phone.permit(app: app.id)
-        return RemindersSession(
-            app: app, goals: goals, leavesNoneSilent: scenario.leavesNoneSilent)
+        return RemindersSession(app: app, goals: goals, leavesNoneSilent: scenario.leavesNoneSilent)
     }
 
     static func observe(_ session: RemindersSession, of: RemindersScenario) async throws

@@ -37,8 +37,9 @@ struct RemindersScenario: Scenario {
     private static let entry = ["dataEntry read/pages"]
 
     /// All, in the order of the demo.
-    static let all =
+    static func all(_: DemoSettings = DemoSettings()) -> [RemindersScenario] {
         cases + problems + stores + changes + crowds + calendars + versions + buttons
+    }
 }
 
 // MARK: In the case study

@@ -156,8 +156,7 @@ extension Step<RemindersSession> {
     }
     static func importAll(_ goals: [Goal], replacing: [String: String]? = nil) -> Step {
         Step {
-            try await $0.perform(
-                GoalsCommand(do: .importAll, goals: goals, replacing: replacing))
+            try await $0.perform(GoalsCommand(do: .importAll, goals: goals, replacing: replacing))
         }
     }
     /// Something is done behind the app's back.
@@ -217,8 +216,7 @@ extension Step<RemindersSession> {
                 change = place.nextDaylightSavingTimeTransition(after: next)
             }
             guard let change else { return }
-            try await session.advance(
-                by: .seconds((change - 6 * 3_600).timeIntervalSince(now)))
+            try await session.advance(by: .seconds((change - 6 * 3_600).timeIntervalSince(now)))
         }
     }
     /// The battery is out for so long.

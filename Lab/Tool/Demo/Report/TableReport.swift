@@ -51,8 +51,7 @@ struct TableReport: DemoReport {
     }
 
     func rest(_ terminal: Terminal) -> String {
-        let verdict =
-            hasPassed ? terminal.paint(verdict, .green) : terminal.paint(failure, .red)
+        let verdict = hasPassed ? terminal.paint(verdict, .green) : terminal.paint(failure, .red)
         return
             (["", terminal.paint(head.text(.plain), .bold)] + rows.map { $0.text(terminal) }
             + ["", verdict] + faults.map { "  " + $0.sentence } + ["", explanation])

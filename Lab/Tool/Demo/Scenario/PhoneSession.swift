@@ -6,7 +6,7 @@ import ReprisePhone
 import RepriseTesting
 
 /// One app on a phone: what all demos do with it, and how they wait.
-protocol PhoneSession: ScenarioSession {
+protocol PhoneSession: Sendable {
     associatedtype Algorithm: ScenarioApp
 
     var app: PlayedApp<Algorithm> { get }
@@ -19,12 +19,15 @@ protocol PhoneSession: ScenarioSession {
     func settle() async throws
     /// Returns once the process may be killed.
     func willKill() async throws
+    /// Ends what observes the app; does nothing a second time.
+    func stop()
 }
 
 extension PhoneSession {
     static var ends: Set<String> { [] }
     func settle() async throws {}
     func willKill() async throws {}
+    func stop() {}
 
     var phone: Phone { app.phone }
     var id: String { app.id }
@@ -96,7 +99,7 @@ extension PhoneSession {
     }
 
     /// It becomes this time of day, for the next time.
-    func advance(toHour hour: Int, minute: Int = 0, in zone: String? = nil) async throws {
+    func advance(toHour hour: Int, minute: Int, in zone: String?) async throws {
         let status = try await phone.status()
         guard let place = TimeZone(identifier: zone ?? status.zone) else { return }
         var calendar = Calendar(identifier: .gregorian)

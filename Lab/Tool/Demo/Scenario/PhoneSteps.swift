@@ -56,5 +56,7 @@ extension Step where Session: PhoneSession {
     static var offline: Step { Step { try await $0.phone.offline() } }
     static var online: Step { Step { try await $0.phone.online() } }
     static func advance(by time: Duration) -> Step { Step { try await $0.advance(by: time) } }
-    static func advance(toHour hour: Int) -> Step { Step { try await $0.advance(toHour: hour) } }
+    static func advance(toHour hour: Int, minute: Int = 0, in zone: String? = nil) -> Step {
+        Step { try await $0.advance(toHour: hour, minute: minute, in: zone) }
+    }
 }

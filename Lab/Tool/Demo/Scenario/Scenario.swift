@@ -5,7 +5,10 @@ import ReprisePhone
 /// A scenario of a demo: what happens to an app, step by step, and what has to come of it.
 protocol Scenario: Sendable {
     /// One app on its way through the steps.
-    associatedtype Session: ScenarioSession
+    associatedtype Session: PhoneSession
+
+    /// Those of a demo, in the order of its report.
+    static func all(_ settings: DemoSettings) -> [Self]
 
     var name: String { get }
     var title: String { get }
@@ -29,7 +32,7 @@ extension Scenario {
 }
 
 /// One action; it returns once its effect has happened.
-struct Step<Session: ScenarioSession>: Sendable {
+struct Step<Session: Sendable>: Sendable {
     /// For the message about a step that gets stuck.
     let name: String
     let perform: @Sendable (Session) async throws -> Void
@@ -78,16 +81,6 @@ struct Step<Session: ScenarioSession>: Sendable {
             }
         }
     }
-}
-
-/// One app in one scenario.
-protocol ScenarioSession: Sendable {
-    /// Ends what observes the app; does nothing a second time.
-    func stop()
-}
-
-extension ScenarioSession {
-    func stop() {}
 }
 
 /// Which app plays; the last is Reprise.

@@ -6,11 +6,11 @@ import ReprisePhone
 /// A demo made of scenarios: what a feature adds to ``ScenarioRunner`` and ``ScenarioReport``.
 protocol ScenarioDemo: Sendable {
     typealias Run = ScenarioRun<Self>
+    typealias Result = ScenarioResult<Self>
     typealias Sighting = (label: String, microseconds: Int64)
 
     associatedtype App
-    associatedtype Script: Scenario
-    where Script.Session: PhoneSession, Script.Session.Algorithm == App
+    associatedtype Script: Scenario where Script.Session.Algorithm == App
     /// Phone, server and browser, which scenarios share.
     associatedtype Fixture: Sendable
     /// What was observed of one app in one scenario, beside the phone's log and the ledger.
@@ -22,8 +22,6 @@ protocol ScenarioDemo: Sendable {
     /// The fixtures of each queue.
     static var fixtures: Int { get }
 
-    /// All scenarios, in the order of the report.
-    static func scenarios(_ settings: DemoSettings) -> [Script]
     /// What has to hold of every run.
     static var expectations: [Expectation<Run>] { get }
     /// Whether this run begins before others, because it waits the most.
@@ -42,9 +40,9 @@ protocol ScenarioDemo: Sendable {
     /// The heads of the table: of the scenarios' column, and its width.
     static var column: (title: String, width: Int) { get }
     /// The cell of a run; nil: its first fault.
-    static func cell(_ result: ScenarioResult<Self>, _ run: Run) -> String
+    static func cell(_ result: Result, _ run: Run) -> String
     /// Lines of the table below a scenario.
-    static func remarks(_ result: ScenarioResult<Self>) -> [String]
+    static func remarks(_ result: Result) -> [String]
     /// Lines below the table.
     static func sums(_ report: ScenarioReport<Self>, _ terminal: Terminal) -> [String]
     /// The report's sentence if everything held.
@@ -54,9 +52,9 @@ protocol ScenarioDemo: Sendable {
     static func accounts(_ report: ScenarioReport<Self>) -> [DemoAccount]
 
     /// The members of a run in the JSON.
-    static func json(_ result: ScenarioResult<Self>, _ run: Run) -> ReportObject
+    static func json(_ result: Result, _ run: Run) -> ReportObject
     /// The further members of a scenario in the JSON.
-    static func json(_ result: ScenarioResult<Self>) -> ReportObject
+    static func json(_ result: Result) -> ReportObject
     /// Whether the report is saved even if no folder is named.
     static var isAlwaysSaved: Bool { get }
     /// Files that are saved with the report.
@@ -78,8 +76,8 @@ extension ScenarioDemo {
     static var fixtures: Int { 1 }
     static var isAlwaysSaved: Bool { false }
     static func isLong(_ scenario: Script, _ app: App) -> Bool { false }
-    static func remarks(_ result: ScenarioResult<Self>) -> [String] { [] }
-    static func json(_ result: ScenarioResult<Self>) -> ReportObject { [:] }
+    static func remarks(_ result: Result) -> [String] { [] }
+    static func json(_ result: Result) -> ReportObject { [:] }
     static func files(_ run: Run) -> [String: Data] { [:] }
     static func sightings(_ run: Run) -> [Sighting] { [] }
     static func notes(_ run: Run) -> [String] { [] }
@@ -94,16 +92,16 @@ extension ScenarioDemo {
                 "reprise-\(name)-\(EntryID.random().text.prefix(8))")
         }
         return try await ScenarioRunner<Self>(
-            scenarios: scenarios(settings).filter { names.isEmpty || names.contains($0.name) },
+            scenarios: Script.all(settings).filter { names.isEmpty || names.contains($0.name) },
             apps: settings.isAlone ? [.reprise] : Array(App.allCases), settings: settings
         ).play()
     }
 
-    static func names(_ settings: DemoSettings) -> [String] { scenarios(settings).map(\.name) }
+    static func names(_ settings: DemoSettings) -> [String] { Script.all(settings).map(\.name) }
 
     /// The scenarios, and what is expected of each, for people.
     static func list(_ settings: DemoSettings) -> [String] {
-        scenarios(settings).map { $0.name.left(24) + $0.title }
+        Script.all(settings).map { $0.name.left(24) + $0.title }
             + ["", "Expected of each, checked from outside the app:"]
             + expectations.map { "  " + $0.sentence }
     }

@@ -65,12 +65,12 @@ struct ScenarioReport<Demo: ScenarioDemo>: DemoReport {
 
     // MARK: For the demos' own lines
 
-    /// A number for each app, added up over the scenarios.
-    func sums(_ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Int) -> [Int] {
-        apps.map { sum($0, count) ?? 0 }
+    /// A line with a number for each app, added up over the scenarios.
+    func row(_ title: String, _ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Int) -> String {
+        Self.line(title, apps.map { "\(sum($0, count) ?? 0)" })
     }
 
-    /// The same for one app; nil: it has played none.
+    /// The number for one app; nil: it has played none.
     func sum(
         _ app: Demo.App, where isMeant: (Demo.Script) -> Bool = { _ in true },
         _ count: (ScenarioResult<Demo>, ScenarioRun<Demo>) -> Int

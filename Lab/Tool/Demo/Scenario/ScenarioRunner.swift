@@ -67,8 +67,7 @@ struct ScenarioRunner<Demo: ScenarioDemo>: Sendable {
         -> ScenarioRun<Demo>
     {
         let scenario = scenarios[work.index]
-        let session = try await Demo.begin(
-            scenario, as: work.app, on: fixture, number: work.number)
+        let session = try await Demo.begin(scenario, as: work.app, on: fixture, number: work.number)
         defer { session.stop() }
         try await Step.perform(
             scenario.steps, on: session, limit: limit, of: "\(scenario.name) (\(work.app.title))")
