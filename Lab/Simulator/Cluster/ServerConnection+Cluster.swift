@@ -36,7 +36,7 @@ extension ServerConnection {
                 return replaced()
             }
             // Only here: the roster would end a connection that seems older than its own hello.
-            if life.mutation == .clusterTiesGenerations { generation.place = 0 }
+            if life.mutation == .clusterHellosShareGeneration { generation.place = 0 }
             if life.mutation != .clusterForgetsFences {
                 fence = FencingToken(device: entered.device, generation: generation)
             }

@@ -36,7 +36,7 @@ extension SimulatedForms {
         _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue, isDecided: Bool,
         _ then: @escaping () -> Void
     ) {
-        let asksApp = device.asksApp && !isDecided && simulation.mutation != .appUnheard
+        let asksApp = device.asksApp && !isDecided && simulation.mutation != .appNotAsked
         let id = random.hexadecimal()
         if simulation.mutation == .grantAfterRender {
             journal.write(

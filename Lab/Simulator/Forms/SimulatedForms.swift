@@ -198,7 +198,7 @@ final class SimulatedForms {
                 .ended(outcome, reason: reason),
                 showing.map { showing in { try $0.formAppeared(showing) } })
         case .giveBack(let id, let reason, let isInDoubt):
-            guard simulation.mutation != .keepWhatThePageHad else { break }
+            guard simulation.mutation != .deadPageKeepsInFlight else { break }
             deliveries.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
         case .postpone(let id, let wait):

@@ -75,10 +75,10 @@ package final class SimulatedJournal {
             queue = WriteQueue()
         }
         happened { $0.readinessOpened(.journal) }
-        if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
+        if simulation.mutation == .sleepOpensGates { openAll(after: .seconds(3)) }
     }
 
-    /// The mutation `sleepReleases`: time opens gates.
+    /// The mutation `sleepOpensGates`: time opens gates.
     private func openAll(after wait: Duration) {
         let names = Set(kinds.values.flatMap(\.requires).map(\.name)).sorted()
         simulation.after(wait, on: process) { [self] in

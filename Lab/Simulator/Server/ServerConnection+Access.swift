@@ -56,7 +56,7 @@ extension ServerConnection {
     }
 
     func accessChanged(_ channel: ChannelName) {
-        if life.mutation != .deskKeepsAnswers { cache.changed(channel) }
+        if life.mutation != .authorizationStaysCached { cache.changed(channel) }
         if let subscription = subscriptions.first(where: { $0.channel == channel }) {
             subscription.machine.accessBecameUncertain()
             request(.lookAgain, in: channel)
@@ -66,7 +66,7 @@ extension ServerConnection {
 
     private func perform(_ request: Request, in channel: ChannelName, _ grant: Grant) {
         var grant = grant
-        if life.mutation == .joinedForgotten { grant.joined = 0 }
+        if life.mutation == .historyBeforeJoinSent { grant.joined = 0 }
         switch request {
         case .subscribe(let wanted):
             guard grant.mayRead else { return endSubscription(of: channel, isAsked: true) }

@@ -227,7 +227,7 @@ final class ServerLife {
         switch letter {
         case .live(let runs): runs.forEach(deliver)
         case .uncertain(let channels):
-            guard mutation != .silentDoubt else { return }
+            guard mutation != .failedCommitUnchecked else { return }
             channels.sorted().forEach(doubt)
         case .answers(let id, let messages, let result):
             connections[id]?.publishesAnswered(messages, result)
@@ -329,7 +329,7 @@ final class ServerLife {
             if role != nil { server.membersChanged(.began(seat)) }
             later(.microseconds(10), .milliseconds(1)) { [self] in
                 if role == nil { server.membersChanged(.ended(seat)) }
-                if mutation != .removalUntold { post(.accessChanged(seat)) }
+                if mutation != .removalUnannounced { post(.accessChanged(seat)) }
                 reply(true)
             }
         }
