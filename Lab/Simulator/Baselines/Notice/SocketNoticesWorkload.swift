@@ -1,4 +1,4 @@
-/// Messages for an app in the foreground, in the background, suspended and killed (48–77).
+/// Messages for an app in the foreground, in the background, suspended and killed.
 package struct SocketNoticesWorkload: Workload {
     package var name: String { "seed-004" }
     package var summary: String { "local notifications over a socket" }
@@ -9,7 +9,7 @@ package struct SocketNoticesWorkload: Workload {
     static let timeout: Duration = .seconds(60)
 
     package func schedule(seed: UInt64) -> FaultSchedule {
-        // "After 30s → iOS may suspend" (87); force-quit (72–77); the connection is lost.
+        // "After 30s → iOS may suspend"; force-quit; the connection is lost.
         .draw(seed: seed, kinds: [(.suspend, 4), (.killDevice, 2), (.cut, 2), (.delay, 1)])
     }
 
@@ -56,7 +56,7 @@ package struct SocketNoticesWorkload: Workload {
     /// Looks whether the person has been told in time.
     ///
     /// What comes while the app is terminated is not held against the case study, which says itself
-    /// that it needs APNs (32–44).
+    /// that it needs APNs.
     private static func watch(
         _ message: Int, _ device: SocketNoticesDevice, _ simulation: Simulation,
         published: @escaping () -> Int
