@@ -130,9 +130,9 @@ package struct BufferedFormsWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, observer, device in
+        Self.play(simulation) { fixture, observer, device in
             BufferedFormsApp(
-                simulation, on: stage.processes[device], device: device, version: version,
+                simulation, on: fixture.processes[device], device: device, version: version,
                 observer: observer)
         }
     }
@@ -141,17 +141,17 @@ package struct BufferedFormsWorkload: Workload {
         _ simulation: Simulation,
         _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some FormsTrialApp
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "event")
-        let apps = stage.processes.indices.map { app(stage, observer, $0) }
+        let apps = fixture.processes.indices.map { app(fixture, observer, $0) }
         // Without faults every event finds an app that runs and is ready: "What Works Fine".
-        for (event, moment) in stage.moments(from: .seconds(8), purpose: "event").enumerated() {
+        for (event, moment) in fixture.moments(from: .seconds(8), purpose: "event").enumerated() {
             simulation.after(moment.at) { apps[moment.device].eventHappens(event) }
         }
-        stage.play(rest: .seconds(240)) { fault, device in
+        fixture.play(rest: .seconds(240)) { fault, device in
             guard fault.kind == .handlerLate else { return }
             simulation.trace(
-                stage.processes[device].name,
+                fixture.processes[device].name,
                 "the forms data of the next launch comes \(Baseline.seconds(fault.length)) late")
             apps[device].slowFormsData(by: fault.length)
         }

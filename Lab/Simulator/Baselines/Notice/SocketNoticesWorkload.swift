@@ -14,7 +14,8 @@ package struct SocketNoticesWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, _ in OriginalNoticeServer(simulation, network: stage.network)
+        Self.play(simulation) { fixture, _ in
+            OriginalNoticeServer(simulation, network: fixture.network)
         }
     }
 
@@ -23,16 +24,16 @@ package struct SocketNoticesWorkload: Workload {
         _ simulation: Simulation,
         server: (BaselineFixture, [SocketNoticesDevice]) -> OriginalNoticeServer
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "message")
-        let devices = stage.processes.enumerated().map { device, process in
+        let devices = fixture.processes.enumerated().map { device, process in
             SocketNoticesDevice(
-                simulation, network: stage.network, on: process, device: device,
+                simulation, network: fixture.network, on: process, device: device,
                 observer: observer)
         }
-        let server = server(stage, devices)
+        let server = server(fixture, devices)
         var published = 0
-        let moments = stage.moments(from: .seconds(1), purpose: "message")
+        let moments = fixture.moments(from: .seconds(1), purpose: "message")
         for moment in moments.sorted(by: { $0.at < $1.at }) {
             simulation.after(moment.at) {
                 let message = published
@@ -44,7 +45,7 @@ package struct SocketNoticesWorkload: Workload {
                 }
             }
         }
-        stage.play(rest: .seconds(240)) { _, _ in }
+        fixture.play(rest: .seconds(240)) { _, _ in }
         withExtendedLifetime(server) {}
         observer.finish { _ in
             .recorded

@@ -148,9 +148,9 @@ package struct SleepingRouterWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, observer, device in
+        Self.play(simulation) { fixture, observer, device in
             SleepingRouterApp(
-                simulation, on: stage.processes[device], device: device, version: version,
+                simulation, on: fixture.processes[device], device: device, version: version,
                 observer: observer)
         }
     }
@@ -159,14 +159,14 @@ package struct SleepingRouterWorkload: Workload {
         _ simulation: Simulation,
         _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some ReminderTrialApp
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "tap")
-        let apps = stage.processes.indices.map { app(stage, observer, $0) }
-        for (tap, moment) in stage.moments(from: .seconds(1), purpose: "tap").enumerated() {
+        let apps = fixture.processes.indices.map { app(fixture, observer, $0) }
+        for (tap, moment) in fixture.moments(from: .seconds(1), purpose: "tap").enumerated() {
             simulation.after(moment.at) { apps[moment.device].tapHappens(tap) }
         }
-        stage.play(rest: .seconds(240)) { fault, device in
-            let name = stage.processes[device].name
+        fixture.play(rest: .seconds(240)) { fault, device in
+            let name = fixture.processes[device].name
             let length = Baseline.seconds(fault.length)
             switch fault.kind {
             case .handlerLate:
