@@ -231,7 +231,7 @@ final class ServerLife {
             channels.sorted().forEach(doubt)
         case .answers(let id, let messages, let result):
             connections[id]?.publishesAnswered(messages, result)
-        case .read(let id, let answer): connections[id]?.readAnswered(answer)
+        case .read(let id, let answer): connections[id]?.subscriptions.readAnswered(answer)
         case .identified(let id, let answer): connections[id]?.identified(answer)
         case .replace(let id, let newer):
             connections[id]?.replaced()
@@ -247,13 +247,15 @@ final class ServerLife {
     private func deliver(_ run: SimulatedRun) {
         guard let subscribers = subscribers[run.channel] else { return }
         heartbeats.eventsCame(in: run.channel)
-        for subscription in subscribers { subscription.connection.deliver(run, to: subscription) }
+        for subscription in subscribers {
+            subscription.connection.subscriptions.deliver(run, to: subscription)
+        }
     }
 
     private func doubt(_ channel: ChannelName) {
         for subscription in subscribers[channel] ?? [] {
             subscription.machine.logBecameUncertain()
-            subscription.connection.readIfWanted(subscription)
+            subscription.connection.subscriptions.readIfWanted(subscription)
         }
     }
 
