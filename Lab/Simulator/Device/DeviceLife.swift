@@ -330,27 +330,6 @@ final class DeviceLife {
     }
 }
 
-/// The snapshots that an app loads in one life of its process.
-struct SnapshotLoads {
-    /// Pauses after the app has thrown: those of `Channels.Configuration`.
-    static let again = Channels.Configuration().snapshotAgain
-
-    private var newest: [ChannelName: Int] = [:]
-    private var count = 0
-    /// Loaded, and not told to the machine yet.
-    var taken: [(channel: ChannelName, load: Int, snapshot: SubscriptionMachine.Snapshot)] = []
-
-    mutating func start(_ channel: ChannelName) -> Int {
-        count += 1
-        newest[channel] = count
-        return count
-    }
-
-    mutating func stop(_ channel: ChannelName) { newest[channel] = nil }
-
-    func isCurrent(_ load: Int, of channel: ChannelName) -> Bool { newest[channel] == load }
-}
-
 /// What `ChannelsDriver` does about snapshots.
 extension DeviceLife {
     /// Has the app load it, again and again until it has.
@@ -392,22 +371,6 @@ extension DeviceLife {
         guard snapshots.isCurrent(load, of: channel) else { return tellSnapshots() }
         snapshots.stop(channel)
         perform(machine.snapshotTaken(snapshot, of: channel, at: now))
-    }
-}
-
-/// Messages in flight: the machine, and who waits for each answer.
-struct SimulatedOutboxDriver {
-    typealias Waiter = (entry: Entry, done: SimulatedJournal.Completion)
-
-    var machine: OutboxMachine
-    let timeout: Duration
-    var waiters: [EntryID: Waiter] = [:]
-    /// The mutation `outboxNewID`: which message an invented id stands for.
-    var invented: [EntryID: EntryID] = [:]
-
-    init(settings: OutboxMachine.Settings) {
-        machine = OutboxMachine(settings: settings)
-        timeout = settings.timeout
     }
 }
 
