@@ -41,25 +41,25 @@ struct Round {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("reprise-crash-\(EntryID.random().text.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        var stage = try CrashFixture(folder: folder, port: FreePort.find(), devices: devices)
+        var fixture = try CrashFixture(folder: folder, port: FreePort.find(), devices: devices)
         let publishers = try DeviceRole.channels.map {
-            try LoopPublisher(channel: $0, server: stage.url)
+            try LoopPublisher(channel: $0, server: fixture.url)
         }
         async let publishing: Void = publish(publishers)
         var random = SeededGenerator(seed: seed)
-        while stage.killCount < kills, stage.faults.isEmpty {
+        while fixture.killCount < kills, fixture.faults.isEmpty {
             if let deadline, ContinuousClock.now > deadline { break }
             let strike = Strike(devices: devices, using: &random)
             try await Task.sleep(for: strike.delay)
-            try stage.perform(strike)
+            try fixture.perform(strike)
         }
         for publisher in publishers { publisher.end(within: timeout) }
-        try stage.calm()
+        try fixture.calm()
         try await publishing
-        let promised = promises(publishers, stage)
-        try await rest(stage, promised)
-        stage.clear()
-        let result = try await audit(stage, promised, publishers)
+        let promised = promises(publishers, fixture)
+        try await rest(fixture, promised)
+        fixture.clear()
+        let result = try await audit(fixture, promised, publishers)
         // What went wrong is kept, to be looked at; unless it was ordered.
         if result.faults.isEmpty || LoopMutation.current != nil {
             try FileManager.default.removeItem(at: folder)
@@ -74,9 +74,9 @@ struct Round {
         }
     }
 
-    private func promises(_ publishers: [LoopPublisher], _ stage: CrashFixture) -> Set<String> {
+    private func promises(_ publishers: [LoopPublisher], _ fixture: CrashFixture) -> Set<String> {
         var promised = publishers.reduce(into: Set<String>()) { $0.formUnion($1.acknowledged) }
-        for device in stage.devices {
+        for device in fixture.devices {
             promised.formUnion(
                 LineFile.read(device.place.promises).compactMap { $0.first.map(String.init) })
         }
@@ -84,23 +84,23 @@ struct Round {
     }
 
     /// Waits until nothing is under way any more; what never comes is found by the audit.
-    private func rest(_ stage: CrashFixture, _ promised: Set<String>) async throws {
+    private func rest(_ fixture: CrashFixture, _ promised: Set<String>) async throws {
         let end = ContinuousClock.now + timeout
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(50))
-            let before = try ServerLog(data: stage.data).ids.count
-            guard before >= promised.count, stage.isAtRest(messages: before) else { continue }
-            if try ServerLog(data: stage.data).ids.count == before { return }
+            let before = try ServerLog(data: fixture.data).ids.count
+            guard before >= promised.count, fixture.isAtRest(messages: before) else { continue }
+            if try ServerLog(data: fixture.data).ids.count == before { return }
         }
     }
 
     private func audit(
-        _ stage: CrashFixture, _ promised: Set<String>, _ publishers: [LoopPublisher]
+        _ fixture: CrashFixture, _ promised: Set<String>, _ publishers: [LoopPublisher]
     ) async throws -> Result {
-        let log = try ServerLog(data: stage.data)
-        var result = Result(faults: stage.faults + log.faults, kills: stage.kills)
+        let log = try ServerLog(data: fixture.data)
+        var result = Result(faults: fixture.faults + log.faults, kills: fixture.kills)
         result.promised = promised.count
-        result.readings = stage.readings
+        result.readings = fixture.readings
         let lost = promised.subtracting(log.ids)
         if !lost.isEmpty {
             result.faults.append(
@@ -108,7 +108,7 @@ struct Round {
                     + lost.sorted().prefix(3).joined(separator: ", "))
         }
         for publisher in publishers { result.faults += publisher.faults }
-        for (index, device) in stage.devices.enumerated() {
+        for (index, device) in fixture.devices.enumerated() {
             var audit = Audit(device, name: "device \(index + 1)", stored: log.ids)
             try await audit.run()
             result.faults += audit.faults
@@ -117,7 +117,7 @@ struct Round {
             result.spooled += device.spooled.count
         }
         if !result.faults.isEmpty, LoopMutation.current == nil {
-            result.faults.append("kept for you: \(stage.folder.path)")
+            result.faults.append("kept for you: \(fixture.folder.path)")
         }
         return result
     }

@@ -90,45 +90,59 @@ package struct ClusterInspection: Sendable {
             let (entries, _) = try await journal.read(after: at)
             guard let last = entries.last else { break }
             at = last.sequence
-            for stored in entries {
-                guard let entry = try? ClusterEntry(stored.bytes) else {
-                    strangers += 1
-                    continue
-                }
-                if case .stuck(let report)? = entry.commands.first {
-                    stuck.removeAll { $0.name == report.name }
-                    stuck.append(report)
-                    continue
-                }
-                if let past = pasts[entry.base.sequence], past != entry.base.digest {
-                    pastsDiffer = true
-                }
-                pasts[entry.base.sequence] = entry.base.digest
-                let session = entry.session == 0 ? stored.sequence : entry.session
-                note(entry, stored, in: &gateways[session, default: .init(session, stored)])
-                for case .checked(let check) in entry.commands {
-                    results[check.last, default: [:]][session] = check
-                    if !check.name.isEmpty { gateways[session]?.name = check.name }
-                    if let sqlite = check.sqlite { gateways[session]?.sqlite = sqlite }
-                }
-                // What was said of an older mark may not have been seen.
-                for case .hashed(let hash) in entry.commands where hash.mark > start {
-                    hashed[hash.mark, default: [:]][session] = stored.stamp
-                }
-            }
+            for stored in entries { take(stored, readFrom: start, &gateways, &pasts) }
         }
         for session in gateways.keys where gateways[session]?.name == nil {
-            guard session >= status.first,
-                let opening = try await journal.read(after: session - 1).entries.first,
-                opening.sequence == session, let entry = try? ClusterEntry(opening.bytes)
-            else { continue }
-            gateways[session]?.name = Self.name(entry)
+            let found = try await name(ofSession: session, journal)
+            gateways[session]?.name = found
         }
         self.gateways = gateways.values.sorted { $0.session < $1.session }
-        let skipped = skipped
+        removeSolved()
+    }
+
+    private mutating func take(
+        _ stored: StoredEntry, readFrom start: Int64, _ gateways: inout [Int64: Gateway],
+        _ pasts: inout [Int64: JournalDigest]
+    ) {
+        guard let entry = try? ClusterEntry(stored.bytes) else {
+            strangers += 1
+            return
+        }
+        if case .stuck(let report)? = entry.commands.first {
+            stuck.removeAll { $0.name == report.name }
+            stuck.append(report)
+            return
+        }
+        if let past = pasts[entry.base.sequence], past != entry.base.digest { pastsDiffer = true }
+        pasts[entry.base.sequence] = entry.base.digest
+        let session = entry.session == 0 ? stored.sequence : entry.session
+        note(entry, stored, in: &gateways[session, default: .init(session, stored)])
+        for case .checked(let check) in entry.commands {
+            results[check.last, default: [:]][session] = check
+            if !check.name.isEmpty { gateways[session]?.name = check.name }
+            if let sqlite = check.sqlite { gateways[session]?.sqlite = sqlite }
+        }
+        // What was said of an older mark may not have been seen.
+        for case .hashed(let hash) in entry.commands where hash.mark > start {
+            hashed[hash.mark, default: [:]][session] = stored.stamp
+        }
+    }
+
+    /// As its first entry tells it; nil: that is purged, or none.
+    private func name(ofSession session: Int64, _ journal: NatsJournal) async throws -> String? {
+        guard session >= status.first,
+            let opening = try await journal.read(after: session - 1).entries.first,
+            opening.sequence == session, let entry = try? ClusterEntry(opening.bytes)
+        else { return nil }
+        return Self.name(entry)
+    }
+
+    /// Reports of entries that are skipped, or that their gateway has applied since.
+    private mutating func removeSolved() {
+        let (skipped, gateways) = (skipped, gateways)
         stuck.removeAll { report in
             skipped.contains(report.sequence)
-                || self.gateways.contains {
+                || gateways.contains {
                     $0.name == report.name && $0.entry - 1 - $0.behind >= report.sequence
                 }
         }
@@ -179,7 +193,10 @@ package struct ClusterInspection: Sendable {
     }
 
     /// What an operator should look at, each with what to do.
-    package var problems: [RepriseError] {
+    package var problems: [RepriseError] { streamProblems + gatewayProblems + dataProblems }
+
+    /// Of the journal's servers and its space.
+    private var streamProblems: [RepriseError] {
         var problems: [RepriseError] = []
         if replicas < 3 {
             problems.append(
@@ -209,6 +226,12 @@ package struct ClusterInspection: Sendable {
                     remedy: "From \(ClusterLimits.publishFill) % on nothing is published: "
                         + "raise max_bytes."))
         }
+        return problems
+    }
+
+    /// Of gateways that are behind, silent or stuck.
+    private var gatewayProblems: [RepriseError] {
+        var problems: [RepriseError] = []
         for gateway in present where abs(gateway.clock / .seconds(1)) > 60 {
             let name = gateway.name ?? "session \(gateway.session)"
             problems.append(
@@ -236,6 +259,12 @@ package struct ClusterInspection: Sendable {
                         + "\(report.sequence). If others have, upgrade this one to their version, or "
                         + "else remove its view."))
         }
+        return problems
+    }
+
+    /// Of what the journal holds, and what gateways have made of it.
+    private var dataProblems: [RepriseError] {
+        var problems: [RepriseError] = []
         if let differing = results.keys.sorted().lazy.compactMap({ Self.difference(results[$0]) })
             .first
         {

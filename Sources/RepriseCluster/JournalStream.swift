@@ -214,6 +214,33 @@ struct JournalStream: Sendable {
     /// - Returns: what its gateways have agreed on.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`, with all that differs.
     func check(_ found: Settings, allowsSealed: Bool = false) throws -> Agreement {
+        try checkVersion(found)
+        guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
+            let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)
+        else {
+            throw RepriseError(
+                .badConfiguration, "The stream \(name) is not a journal of Reprise.",
+                remedy: "Choose another --cluster, or remove the stream.")
+        }
+        let agreement = agreement(epoch, implicit, found.metadata ?? [:])
+        let faults = differences(found, settings(replicas: 0, maxBytes: 0, agreement))
+        if found.sealed == true, !allowsSealed {
+            throw RepriseError(
+                .badConfiguration,
+                "The stream \(name) is sealed: its data was moved out, and nothing is stored there.",
+                remedy: "Use the server that has the data now, or choose another --cluster.")
+        }
+        guard faults.isEmpty else {
+            throw RepriseError(
+                .badConfiguration,
+                "The stream \(name) has other settings than a journal: "
+                    + "\(faults.joined(separator: ", ")).",
+                remedy: "Set them back with `nats stream edit \(name)`; docs/cluster.md has them.")
+        }
+        return agreement
+    }
+
+    private func checkVersion(_ found: Settings) throws {
         let version = version(found)
         guard !Self.isTooOld(version) else {
             throw RepriseError(
@@ -224,15 +251,10 @@ struct JournalStream: Sendable {
                     + (found.metadata?[Self.epochKey] == nil
                         ? " Then remove the stream \(name), if an old one made it." : ""))
         }
-        guard let epoch = (found.metadata?[Self.epochKey]).flatMap({ try? Epoch($0) }),
-            let implicit = (found.metadata?[Self.implicitKey]).flatMap(Bool.init)
-        else {
-            throw RepriseError(
-                .badConfiguration, "The stream \(name) is not a journal of Reprise.",
-                remedy: "Choose another --cluster, or remove the stream.")
-        }
-        let agreement = agreement(epoch, implicit, found.metadata ?? [:])
-        let wanted = settings(replicas: 0, maxBytes: 0, agreement)
+    }
+
+    /// The names of the settings that are not as a journal needs them.
+    private func differences(_ found: Settings, _ wanted: Settings) -> [String] {
         var faults: [String] = []
         func same<Value: Equatable>(_ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>) {
             if found[keyPath: path] != wanted[keyPath: path] { faults.append(key.rawValue) }
@@ -249,20 +271,7 @@ struct JournalStream: Sendable {
         if let bytes = found.maxMessageBytes, bytes > 0, bytes < ClusterLimits.entryBytes {
             faults.append(Settings.CodingKeys.maxMessageBytes.rawValue)
         }
-        if found.sealed == true, !allowsSealed {
-            throw RepriseError(
-                .badConfiguration,
-                "The stream \(name) is sealed: its data was moved out, and nothing is stored there.",
-                remedy: "Use the server that has the data now, or choose another --cluster.")
-        }
-        guard faults.isEmpty else {
-            throw RepriseError(
-                .badConfiguration,
-                "The stream \(name) has other settings than a journal: "
-                    + "\(faults.joined(separator: ", ")).",
-                remedy: "Set them back with `nats stream edit \(name)`; docs/cluster.md has them.")
-        }
-        return agreement
+        return faults
     }
 
     private func agreement(

@@ -41,6 +41,9 @@ public struct Server: Service {
         }
     }
 
+    private typealias Storage = ServerComponents.Storage
+    private typealias Loaded = ServerComponents.Loaded
+
     let configuration: ServerConfiguration
     let logger: Logger
     private let onReady: @Sendable (Address, Gateway) async -> Void
@@ -139,40 +142,56 @@ public struct Server: Service {
             if openJournal != nil, Task.isShuttingDownGracefully { return }
             throw error
         }
-        let log = MeasuredLog(log: storage.log, metrics: metrics, clock: clock)
-        let accounts = storage.accounts
-        let accessControl: AccessControl
-        var providers: (providers: [any PushProvider], webPushKey: String?) =
-            (givenProviders ?? [], nil)
+        let loaded: Loaded
         do {
-            if givenProviders == nil {
-                providers = try Pushing.providers(
-                    configuration.push, folder: configuration.data, clock: clock, logger: logger)
-            }
-            accessControl = try await AccessControl(configuration, clock: clock, logger: logger)
+            loaded = try await load(clock)
         } catch {
-            for provider in providers.providers { await provider.close() }
             await storage.close()
             throw error
         }
-        let admission =
-            self.admission
-            ?? (givenAuthenticator ?? accessControl.authenticator).map {
-                Admission(authenticator: $0, accounts: accounts)
+        let components = assemble(storage, loaded, metrics, clock, descriptors: descriptors)
+        runningAccess.opened(loaded.accessControl, components.pushing)
+        if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
+        let result = await run(components)
+        await components.presence?.write()
+        await storage.close()
+        try result.get()
+    }
+
+    private func load(_ clock: SystemTimekeeper) async throws -> Loaded {
+        var opened: (providers: [any PushProvider], webPushKey: String?) =
+            (givenProviders ?? [], nil)
+        do {
+            if givenProviders == nil {
+                opened = try Pushing.providers(
+                    configuration.push, folder: configuration.data, clock: clock, logger: logger)
             }
-        let group = MultiThreadedEventLoopGroup.singleton
-        let hub = Hub(loops: group.makeIterator(), limits: configuration.limits)
+            return Loaded(
+                accessControl: try await AccessControl(configuration, clock: clock, logger: logger),
+                providers: opened.providers, webPushKey: opened.webPushKey)
+        } catch {
+            for provider in opened.providers { await provider.close() }
+            throw error
+        }
+    }
+
+    private func assemble(
+        _ storage: Storage, _ loaded: Loaded, _ metrics: ServerMetrics, _ clock: SystemTimekeeper,
+        descriptors: Int?
+    ) -> ServerComponents {
+        let log = MeasuredLog(log: storage.log, metrics: metrics, clock: clock)
+        let admission = makeAdmission(loaded, storage.accounts)
+        let loops = MultiThreadedEventLoopGroup.singleton.makeIterator()
+        let hub = Hub(loops: loops, limits: configuration.limits)
         let devices = ConnectedDevices()
         let elsewhere = storage.cluster.map {
             ConnectedElsewhere($0, devices, self.elsewhere, metrics: metrics, clock: clock)
         }
         let pushing = Pushing(
-            providers.providers, webPushKey: providers.webPushKey, accounts: accounts, log: log,
+            loaded.providers, webPushKey: loaded.webPushKey, accounts: storage.accounts, log: log,
             connected: { asked in
                 await elsewhere?.connected(of: asked) ?? devices.connected(of: asked)
             }, cluster: storage.cluster, metrics: metrics, clock: clock, logger: logger)
-        runningAccess.opened(accessControl, pushing)
-        if let cluster = storage.cluster { Self.watch(cluster, by: metrics) }
         let onCommit: @Sendable ([ServerFrame.Event]) -> Void = {
             hub.committed($0)
             pushing.committed($0)
@@ -185,29 +204,32 @@ public struct Server: Service {
         let presence =
             configuration.presence && admission != nil
             ? PresenceService(
-                accounts: accounts, cluster: storage.cluster, exchange: exchange,
+                accounts: storage.accounts, cluster: storage.cluster, exchange: exchange,
                 metrics: metrics, clock: clock, logger: logger)
             : nil
         let gateway = Gateway(
             limits: configuration.limits, hub: hub, log: log, committer: committer,
             admission: admission, devices: devices, cluster: storage.cluster, presence: presence,
             metrics: metrics, clock: clock, logger: logger, descriptors: descriptors)
-        let result = await withTaskGroup(of: Part.self) { parts in
-            if let cluster = storage.cluster {
-                parts.addTask {
-                    async let _: Void? = elsewhere?.hear()
-                    return .followed(
-                        await Self.result {
-                            try await follow(cluster, leftBehind: gateway.sendAway) {
-                                entry, isOwn in
-                                elsewhere?.applied(entry, isOwn: isOwn)
-                                accounts.applied(entry)
-                                gateway.applied(entry.arrivals)
-                                onCommit(entry.events)
-                                if !isOwn { tell(entry, by: gateway) }
-                            }
-                        })
-                }
+        return ServerComponents(
+            storage: storage, accessControl: loaded.accessControl, log: log, gateway: gateway,
+            committer: committer, pushing: pushing, elsewhere: elsewhere, presence: presence,
+            onCommit: onCommit)
+    }
+
+    private func makeAdmission(_ loaded: Loaded, _ accounts: Accounts) -> Admission? {
+        admission
+            ?? (givenAuthenticator ?? loaded.accessControl.authenticator).map {
+                Admission(authenticator: $0, accounts: accounts)
+            }
+    }
+
+    /// Runs all components until the server ends.
+    private func run(_ components: ServerComponents) async -> Result<Void, any Error> {
+        let (committer, pushing) = (components.committer, components.pushing)
+        return await withTaskGroup(of: Part.self) { parts in
+            if let cluster = components.storage.cluster {
+                parts.addTask { .followed(await followJournal(of: cluster, components)) }
             }
             parts.addTask {
                 await committer.run()
@@ -219,31 +241,32 @@ public struct Server: Service {
             }
             parts.addTask {
                 let served = await Self.result {
-                    guard try await hasCaughtUp(storage.cluster) else { return }
-                    try await serve(on: group, gateway, log, accounts, accessControl, pushing)
+                    guard try await hasCaughtUp(components.storage.cluster) else { return }
+                    try await serve(components)
                     // A gateway stores nothing once it does not follow its journal.
-                    await presence?.end()
+                    await components.presence?.end()
                 }
-                elsewhere?.end()
+                components.elsewhere?.end()
                 return .served(served)
             }
             return await ended(&parts, committer, pushing)
         }
-        await presence?.write()
-        await storage.close()
-        try result.get()
     }
 
-    /// The log and the accounts, and what keeps them equal to those of others.
-    private struct Storage {
-        let log: any MessageLog
-        let accounts: Accounts
-        var cluster: ClusterMember?
-
-        func close() async {
-            if let cluster { return await cluster.close() }
-            await accounts.close()
-            await log.close()
+    /// Applies the cluster's journal, and delivers what comes with it.
+    private func followJournal(
+        of cluster: ClusterMember, _ components: ServerComponents
+    ) async -> Result<Void, any Error> {
+        let (elsewhere, gateway) = (components.elsewhere, components.gateway)
+        async let _: Void? = elsewhere?.hear()
+        return await Self.result {
+            try await follow(cluster, leftBehind: gateway.sendAway) { entry, isOwn in
+                elsewhere?.applied(entry, isOwn: isOwn)
+                components.storage.accounts.applied(entry)
+                gateway.applied(entry.arrivals)
+                components.onCommit(entry.events)
+                if !isOwn { tell(entry, by: gateway) }
+            }
         }
     }
 
@@ -284,10 +307,9 @@ public struct Server: Service {
     }
 
     /// Serves and runs maintenance; when it returns, only the committer uses the log.
-    private func serve(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ accessControl: AccessControl, _ pushing: Pushing
-    ) async throws {
+    private func serve(_ components: ServerComponents) async throws {
+        let (gateway, log) = (components.gateway, components.log)
+        let accounts = components.storage.accounts
         let policy = RetentionPolicy(
             count: configuration.keptMessages, age: configuration.keptFor)
         async let _: Void? = gateway.cluster?.keepRules()
@@ -300,7 +322,7 @@ public struct Server: Service {
             log: log, policy: policy, accounts: accounts, clock: SystemTimekeeper(), logger: logger
         ).run()
         do {
-            try await listen(on: group, gateway, log, accounts, accessControl, pushing)
+            try await listen(components)
         } catch {
             throw Self.explain(error, configuration)
         }
@@ -342,14 +364,12 @@ public struct Server: Service {
     }
 
     /// Returns when every connection has ended.
-    private func listen(
-        on group: MultiThreadedEventLoopGroup, _ gateway: Gateway, _ log: any MessageLog,
-        _ accounts: Accounts, _ accessControl: AccessControl, _ pushing: Pushing
-    ) async throws {
+    private func listen(_ components: ServerComponents) async throws {
+        let (gateway, accessControl) = (components.gateway, components.accessControl)
         let isSecure = accessControl.certificate != nil
         let router = Router()
         router.add(middleware: BrowserGuard(rules: accessControl.browsers, isSecure: isSecure))
-        HTTPRoutes(services(gateway, log, accounts, pushing)).add(to: router)
+        HTTPRoutes(services(components)).add(to: router)
         UpgradeRequiredRoute().add(to: router)
         if let issuer = accessControl.issuer {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
@@ -372,23 +392,23 @@ public struct Server: Service {
                 await onReady(
                     Address(host: configuration.host, port: port, isSecure: isSecure), gateway)
             },
-            eventLoopGroupProvider: .shared(group), logger: logger)
+            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), logger: logger)
         try await withShutdownDeadline(gateway) { try await application.run() }
     }
 
     /// The dependencies of the HTTP API.
-    private func services(
-        _ gateway: Gateway, _ log: any MessageLog, _ accounts: Accounts, _ pushing: Pushing
-    ) -> HTTPServices {
+    private func services(_ components: ServerComponents) -> HTTPServices {
+        let gateway = components.gateway
         var services = HTTPServices(
-            log: log, committer: gateway.committer, accounts: accounts,
+            log: components.log, committer: components.committer,
+            accounts: components.storage.accounts,
             authenticator: gateway.authenticator, clock: gateway.clock)
         services.barrier = gateway.cluster?.barrier
         services.problem = { gateway.cluster?.problem }
         services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
         services.formsDone = { gateway.metrics.formsDone($0) }
-        services.webPushKey = pushing.webPushKey
+        services.webPushKey = components.pushing.webPushKey
         services.presence = gateway.presence
         services.endpoints = EndpointGuard(
             allowsPrivate: configuration.push.webPush?.allowsPrivate ?? false)

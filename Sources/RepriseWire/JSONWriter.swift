@@ -74,6 +74,8 @@ package struct JSONWriter {
 
     package mutating func bool(_ value: Bool) { raw(Array((value ? "true" : "false").utf8)) }
 
+    package mutating func null() { raw(Array("null".utf8)) }
+
     /// Existing JSON text.
     package mutating func raw(_ json: [UInt8]) {
         comma()

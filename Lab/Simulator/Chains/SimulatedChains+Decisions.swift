@@ -32,7 +32,7 @@ extension SimulatedChains {
         }
         guard !decision.isBare else { return delivery.end(decision.ending, nil) }
         var writes = decision.writes
-        if mutation == .chainUndoInOrderOfStart { compensateOldest(of: chain, &writes) }
+        if mutation == .chainCompensatesInStartOrder { compensateOldest(of: chain, &writes) }
         if mutation == .chainStepBeforeOutcome, isSuccess {
             for intent in writes.intents where !intent.isCompensation {
                 startEarly(intent, of: chain)
@@ -62,7 +62,7 @@ extension SimulatedChains {
         ).takeEffect()
     }
 
-    /// The mutation `chainUndoInOrderOfStart`.
+    /// The mutation `chainCompensatesInStartOrder`.
     private func compensateOldest(of chain: LiveChain, _ writes: inout ChainWrites) {
         guard let index = writes.intents.firstIndex(where: \.isCompensation) else { return }
         let place = writes.intents[index].place

@@ -59,7 +59,7 @@ extension SimulatedChains {
                         WHERE name = ? AND skipped > ?
                         """, arguments: [started, name, skipped])
             }
-            if mutation == .chainReadingForgotten {
+            if mutation == .chainClockReadingForgotten {
                 try shipping.db.execute(
                     sql: "UPDATE chainSchedule SET last = NULL WHERE name = ?", arguments: [name])
             }

@@ -16,8 +16,10 @@ extension SimulatedChains {
             guard let chain = try chain(payload.chain) else {
                 return delivery.end(.ended(.superseded, reason: "The chain is gone."), nil)
             }
-            if mutation == .chainParkedSilently, chain.trouble != nil, !chain.machine.state.isEnd {
-                return delivery.end(.ended(.superseded, reason: "parked"), nil)
+            if mutation == .chainDroppedNotSuspended, chain.trouble != nil,
+                !chain.machine.state.isEnd
+            {
+                return delivery.end(.ended(.superseded, reason: "dropped"), nil)
             }
             switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
             case .decided(let decision): carryOut(decision, delivery)

@@ -161,7 +161,7 @@ final class SimulatedChains {
         case .abandoned(let key): abandon(key)
         case .calendarMoved:
             readDeadlines(of: live.keys.sorted())
-            guard mutation != .chainCalendarUnheard else { break }
+            guard mutation != .chainCalendarChangeIgnored else { break }
             return lookAtSchedules(then: isDone)
         case .review: return lookAtSchedules(then: isDone)
         case .conditions(let new): return changed(new, then: isDone)

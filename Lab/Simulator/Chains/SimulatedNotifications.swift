@@ -130,7 +130,7 @@ final class SimulatedNotifications {
                 then()
             }
         }
-        guard chains.mutation != .chainResultUnshown else {
+        guard chains.mutation != .chainResultNotShown else {
             return write(result) { add(next) }
         }
         add { [self] in write(result, then: next) }

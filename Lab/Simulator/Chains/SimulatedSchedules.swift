@@ -175,7 +175,7 @@ final class SimulatedSchedules {
             app.process.state == .running, let chains = app.chains
         else { return }
         checker.looked()
-        guard simulation.mutation != .chainZoneUnheard else { return }
+        guard simulation.mutation != .chainZoneChangeIgnored else { return }
         chains.lookAtSchedules()
     }
 

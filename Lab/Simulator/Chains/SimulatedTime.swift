@@ -113,7 +113,7 @@ final class SimulatedTime {
     func setGate() {
         if slots.isOpen {
             chains.journal.setReady(Chains.budgetReadiness)
-        } else if chains.mutation != .chainTimeUnheeded {
+        } else if chains.mutation != .chainEndOfTimeIgnored {
             chains.journal.setNotReady(Chains.budgetReadiness)
         }
     }
@@ -130,7 +130,7 @@ final class SimulatedTime {
     }
 
     private func requestSlot() {
-        guard chains.mutation != .chainSlotUnasked else { return }
+        guard chains.mutation != .chainSlotNotRequested else { return }
         let need = try? chains.journal.read { try SlotNeed.read(shipping($0).db) }
         guard let need, chains.process.survives("a request for a slot") else { return }
         chains.app.device.system?.submit(need.request(Self.configuration.slotID))

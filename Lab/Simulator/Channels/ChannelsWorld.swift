@@ -51,23 +51,8 @@ final class ChannelsWorld {
         serverChecker.watch()
         producers = Producers(simulation, server: server, order: order)
         handlers = HandlerFaults(simulation)
-        var machines: [FaultInjector.Machine] = []
-        var devices: [SimulatedDevice] = []
-        for index in 0..<simulation.schedule.devices {
-            let name = "device-\(index)"
-            let disk = SimulatedDisk(simulation, name: name)
-            let store = try Self.store(simulation, tier, name, disk)
-            var settings = ChannelsMachine.Settings()
-            settings.tokens.user = people?.user(ofDevice: index)
-            let device = SimulatedDevice(
-                simulation, name: name, network: network, store: store,
-                plan: .init(
-                    server: "server", channels: mix.plan(channels, simulation, on: name),
-                    settings: settings))
-            machines.append(
-                .init(process: device.process, disk: disk) { store.crash(losingPower: $0) })
-            devices.append(device)
-        }
+        let made = try Self.devices(simulation, tier, network, mix, channels, people)
+        let devices = made.map { $0.device }
         self.devices = devices
         let (server, serverChecker) = (server, serverChecker)
         let people = people
@@ -78,12 +63,34 @@ final class ChannelsWorld {
         people?.watch(devices)
         producers.mayBeForbidden = { people?.mayBeForbidden($0, $1) ?? false }
         injector = FaultInjector(
-            simulation, network: network, devices: machines,
+            simulation, network: network, devices: made.map { $0.machine },
             servers: cluster?.servers.map(\.machine) ?? [server.machine])
         for (index, device) in devices.enumerated() {
             handlers.watch(device, index: index)
             device.acknowledged = { [unowned producers] _, id in producers.heard(id) }
             device.refused = { [unowned producers] _, id, code in producers.refused(id, code) }
+        }
+    }
+
+    private static func devices(
+        _ simulation: Simulation, _ tier: Tier, _ network: SimulatedNetwork, _ mix: ChannelsMix,
+        _ channels: [ChannelName], _ people: People?
+    ) throws -> [(device: SimulatedDevice, machine: FaultInjector.Machine)] {
+        try (0..<simulation.schedule.devices).map { index in
+            let name = "device-\(index)"
+            let disk = SimulatedDisk(simulation, name: name)
+            let store = try Self.store(simulation, tier, name, disk)
+            var settings = ChannelsMachine.Settings()
+            settings.tokens.user = people?.user(ofDevice: index)
+            let device = SimulatedDevice(
+                simulation, name: name, network: network, store: store,
+                plan: .init(
+                    server: "server", channels: mix.plan(channels, simulation, on: name),
+                    settings: settings))
+            let machine = FaultInjector.Machine(process: device.process, disk: disk) {
+                store.crash(losingPower: $0)
+            }
+            return (device, machine)
         }
     }
 

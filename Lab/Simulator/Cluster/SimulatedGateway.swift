@@ -139,7 +139,7 @@ final class SimulatedGateway: JournaledStore {
         for var entry in entries
         where process.state == .running && disputed == nil && isVerified {
             let isNoise = (try? ClusterEntry(entry.bytes)) == nil
-            if isNoise, simulation.mutation == .clusterStopsAtNoise {
+            if isNoise, simulation.mutation == .clusterStopsAtInvalidEntry {
                 return stop("entry \(entry.sequence) is no entry")
             }
             var order = view.order(of: entry)

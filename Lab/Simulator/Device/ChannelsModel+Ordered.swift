@@ -2,7 +2,7 @@ import RepriseChannels
 import RepriseCore
 import RepriseWire
 
-/// Readers that go by sequence in the model: what `ReaderRows+Ordered` does with rows.
+/// Readers that go by sequence in the model: what `ReaderRows` does with rows.
 extension ChannelsModel {
     func orderedPage(_ reader: ReaderRows, after cursor: Int64) -> [Arrived] {
         let places = logs(of: reader.channel)

@@ -11,16 +11,16 @@ final class DeviceLife {
     unowned let device: SimulatedDevice
     let journal: SimulatedJournal
     var machine: ChannelsMachine
-    var outbox: SimulatedOutboxDriver
+    private var outbox: SimulatedOutboxDriver
     private(set) var states: [ChannelName: ChannelState] = [:]
     private(set) var connection = ConnectionState.idle
     /// Frames that wait until the machine may read them.
     private(set) var unread: ArraySlice<[UInt8]> = []
-    var random: SeededRandom
+    private var random: SeededRandom
     var wrong: DeviceMutations
 
     /// Snapshots that the app loads.
-    var snapshots = SnapshotLoads()
+    private var snapshots = SnapshotLoads()
 
     private(set) var socket: SimulatedSocket?
     /// The peer has ended the connection; what had arrived is read first.
@@ -132,7 +132,7 @@ final class DeviceLife {
 
     // MARK: Effects
 
-    func perform(_ actions: [ChannelsMachine.Action]) {
+    private func perform(_ actions: [ChannelsMachine.Action]) {
         for action in actions {
             guard process.survives("\(action)") else { return }
             switch action {
@@ -185,7 +185,7 @@ final class DeviceLife {
         }
     }
 
-    func enter(_ channel: ChannelName, _ state: ChannelState) {
+    private func enter(_ channel: ChannelName, _ state: ChannelState) {
         guard states[channel] != state else { return }
         simulation.trace(device.name, "\(channel) is \(state)")
         states[channel] = state
@@ -327,5 +327,118 @@ final class DeviceLife {
         ended = nil
         unread = []
         perform(machine.disconnected(closeCode: code, error: nil, at: now, jitter: jitter))
+    }
+}
+
+/// What `ChannelsDriver` does about snapshots.
+extension DeviceLife {
+    /// Has the app load it, again and again until it has.
+    private func load(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) {
+        guard let epoch = machine.machine(of: channel)?.epoch else { return }
+        let request = SimulatedDevice.SnapshotRequest(
+            channel: channel, epoch: epoch, snapshot: snapshot)
+        attempt(request, snapshots.start(channel), failures: 0)
+    }
+
+    private func attempt(_ request: SimulatedDevice.SnapshotRequest, _ load: Int, failures: Int) {
+        let channel = request.channel
+        guard process.survives("asking for a snapshot"), snapshots.isCurrent(load, of: channel)
+        else { return }
+        if simulation.mutation == .snapshotTakenEarly {
+            snapshots.taken.append((channel, load, request.snapshot))
+            simulation.after(.zero, on: process) { [unowned self] in perform([]) }
+        }
+        device.snapshot(device, request) { [unowned self] error in
+            guard process.state != .dead, snapshots.isCurrent(load, of: channel) else {
+                return
+            }
+            guard let error else {
+                snapshots.taken.append((channel, load, request.snapshot))
+                return perform([])
+            }
+            perform(machine.snapshotFailed(error, of: channel))
+            let wait = SnapshotLoads.again.delay(failures: failures + 1, jitter: jitter)
+            simulation.after(wait, on: process) { [unowned self] in
+                attempt(request, load, failures: failures + 1)
+            }
+        }
+    }
+
+    /// The machine is told once it may be: what it writes then has a place on its way to the disk.
+    private func tellSnapshots() {
+        guard !snapshots.taken.isEmpty, machine.mayRead, process.state != .dead else { return }
+        let (channel, load, snapshot) = snapshots.taken.removeFirst()
+        guard snapshots.isCurrent(load, of: channel) else { return tellSnapshots() }
+        snapshots.stop(channel)
+        perform(machine.snapshotTaken(snapshot, of: channel, at: now))
+    }
+}
+
+extension DeviceLife {
+    func send(_ entry: Entry, _ done: @escaping SimulatedJournal.Completion) {
+        var frame: [UInt8]
+        do {
+            frame = try outbox.machine.dispatched(
+                entry, wall: process.clock.wall(), at: now)
+        } catch {
+            return done(error)
+        }
+        if simulation.mutation == .outboxNewID, entry.attempt > 1 {
+            frame = withNewID(frame, entry)
+        }
+        if simulation.mutation == .outboxForgetsPredecessor { frame = withoutPredecessor(frame) }
+        guard process.survives("publishing \(entry.id)") else { return }
+        outbox.waiters[entry.id] = (entry, done)
+        socket?.send([frame])
+        if simulation.mutation == .outboxEndsWhenSent {
+            _ = outbox.machine.answered(entry.id, .published(seq: 0))
+            resolve(entry.id)
+        }
+        simulation.after(outbox.timeout, on: process) { [unowned self] in
+            for id in outbox.machine.timerFired(at: now) { resolve(id) }
+        }
+    }
+
+    private func withNewID(_ frame: [UInt8], _ entry: Entry) -> [UInt8] {
+        var decoder = FrameDecoder()
+        guard case .publish(var publish)? = try? decoder.clientFrame(frame) else { return frame }
+        publish.id = EntryID(unchecked: "\(entry.id)-\(entry.attempt)")
+        outbox.invented[publish.id] = entry.id
+        return ClientFrame.publish(publish).encoded()
+    }
+
+    private func withoutPredecessor(_ frame: [UInt8]) -> [UInt8] {
+        var decoder = FrameDecoder()
+        guard case .publish(var publish)? = try? decoder.clientFrame(frame) else { return frame }
+        publish.after = nil
+        return ClientFrame.publish(publish).encoded()
+    }
+
+    private func hangUpOutbox() {
+        for id in outbox.machine.disconnected() { resolve(id) }
+    }
+
+    private func answered(_ published: ServerFrame.Published) {
+        var published = published
+        published.id = outbox.invented[published.id] ?? published.id
+        if let id = outbox.machine.published(published) { resolve(id) }
+    }
+
+    private func answered(_ refused: ServerFrame.Refused) {
+        if let id = outbox.machine.refused(refused) { resolve(id) }
+    }
+
+    private func resolve(_ id: EntryID) {
+        guard let (entry, done) = outbox.waiters.removeValue(forKey: id) else { return }
+        let refusal = outbox.machine.refusal(of: id)
+        do {
+            _ = try outbox.machine.ended(entry, jitter: jitter)
+        } catch {
+            if let code = refusal?.code, !code.isTemporary { device.refused(device, id, code) }
+            return done(error)
+        }
+        guard process.survives("telling the app that \(id) is published") else { return }
+        device.acknowledged(device, id)
+        done(nil)
     }
 }

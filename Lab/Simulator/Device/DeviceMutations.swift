@@ -129,7 +129,7 @@ struct DeviceMutations {
         var write = write
         switch mutation {
         case .cursorBeforeEffect: write.cursor = write.dispatching
-        case .handingUnwritten: write.dispatching = write.cursor
+        case .dispatchUnmarked: write.dispatching = write.cursor
         default: break
         }
         return write

@@ -5,190 +5,191 @@ package enum Mutation: String, CaseIterable, Hashable, Sendable {
     // The device's channels.
     case keepMemoryAfterFailedCommit, widenPrev, silenceCompletes, subscribeFromHighest
     case coverageApart, storeDuplicates, ignoreEpoch, liveBeforeDurable, lossesForgotten
-    case cursorBeforeEffect, handingUnwritten, effectApart, outboxNewID, outboxEndsWhenSent
+    case cursorBeforeEffect, dispatchUnmarked, effectApart, outboxNewID, outboxEndsWhenSent
     case outboxForgetsPredecessor, orderedGoesOn, orderedBeyondHoles
     case snapshotUnwritten, snapshotTakenEarly
     // The journal's entries.
     case acknowledgeBeforeCommit, ignoreIncarnation, skipSync, forgetInterrupted
-    case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepReleases
-    case keepBooksAfterFailedCommit
+    case endBeforeHandler, acceptedApart, expireInDoubt, ignoreClosedGate, sleepOpensGates
+    case keepCountersAfterFailedCommit
     // The server.
     case fanOutBeforeCommit, acknowledgeBeforeCommitOnServer, keepHeadsAfterFailedCommit
-    case forgetIDs, registerAfterRead, silentDoubt, trimWithoutFloor, restoreKeepsEpoch
+    case forgetIDs, registerAfterRead, failedCommitUnchecked, trimWithoutFloor, restoreKeepsEpoch
     case serverSkipsSync, earlySyncComplete, deletionKeepsBody, shutdownUnanswered
     case olderConnectionsStay
     // A cluster.
     case clusterAnswersBeforeApplied, clusterNeverResends, clusterWelcomesEarly
-    case clusterTiesGenerations, clusterForgetsFences, clusterDecidesRights, clusterFlagsDiffer
-    case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterStopsAtNoise
+    case clusterHellosShareGeneration, clusterForgetsFences, clusterDecidesRights
+    case clusterFlagsDiffer
+    case clusterRenumbers, clusterReadsEarly, clusterEchoesEarly, clusterStopsAtInvalidEntry
     case clusterForgetsPast, clusterStopsForOthers, clusterUnfencedHolder, clusterLeaseFromAnswer
     case clusterStartsBlindly
     case clusterPurgesEarly, clusterManifestFirst, clusterBaseUnchecked, clusterAwaitsPurged
     case clusterPushesAgain, clusterSkipsHoles, clusterSealsApart, clusterLeaseByCalendar
     // People.
-    case removalUntold, joinedForgotten, deskKeepsAnswers, renewalIgnored
+    case removalUnannounced, historyBeforeJoinSent, authorizationStaysCached, renewalIgnored
     // Typing.
     case typingForEver, typingOutlivesConnection, typingUnticked
     // Receipts.
     case echoBeforeDurable, positionsGoBack
     // Forms.
     case grantAfterRender, forgetGrant, openGateAtHandshake, acknowledgeOnSend
-    case keepPageMessagesOfFormerSession, capsForgotten, keepWhatThePageHad, logOutKeepsEvents,
-        postponedAtOnce, appUnheard
-    case audienceForgotten, pastForgotten, quietForgotten
+    case keepPageMessagesOfFormerSession, capsForgotten, deadPageKeepsInFlight, logOutKeepsEvents,
+        postponedAtOnce, appNotAsked
+    case audienceForgotten, pastEventsNotCounted, quietTimesForgotten
     // Reminders.
     case additionsFirst, deliveredStays, changesMeanwhileForgotten, pendingRemembered, pausedStays
-    case endBeforePresented, presentedAgain, lookUpOnce, markApart, answerAgain
+    case endBeforePresented, presentedAgain, lookUpNotRepeated, overrideApart, answerAgain
     case endForgotten, exceptionsForgotten, quietHoursForgotten
     // Chains.
     case chainStepBeforeOutcome, chainIntentsApart, chainKeyPerAttempt, chainStepAfterAny
-    case chainFailedForgotten, chainCancelForgetsRunning, chainUndoInOrderOfStart
-    case chainDefinitionUnchecked, chainRetryForgetsFailures, chainParkedSilently
+    case chainFailedForgotten, chainCancelForgetsRunning, chainCompensatesInStartOrder
+    case chainDefinitionUnchecked, chainRetryForgetsFailures, chainDroppedNotSuspended
     case chainNextForgotten, chainAbandonedCounts
     case chainDecisionApart, chainItemLost, chainDecidesBlindly, chainDeletesOpen
-    case chainNumberAgain, chainResultUnshown, chainProgressUnbounded
+    case chainNumberAgain, chainResultNotShown, chainProgressUnbounded
     // Chains under a system that grants time.
-    case chainTimeUnheeded, chainSlotUnasked, chainInterruptedEnds
+    case chainEndOfTimeIgnored, chainSlotNotRequested, chainInterruptedEnds
     case chainFileAfterRow, chainFilesStay, chainSweepTakesNewest, chainDamageOverlooked
     // Chains that run again and again.
-    case chainRunApart, chainReadingForgotten, chainCalendarUnheard, chainZoneUnheard
-    case chainTimeUnchecked
+    case chainRunApart, chainClockReadingForgotten, chainCalendarChangeIgnored
+    case chainZoneChangeIgnored, chainTimeUnchecked
 
     /// What the wrong driver does.
     package var text: String {
         switch self {
-        case .keepMemoryAfterFailedCommit: "after a failed commit memory is believed"
-        case .widenPrev: "an event behind a hole accounts for the hole as well"
+        case .keepMemoryAfterFailedCommit: "memory is kept after a failed commit"
+        case .widenPrev: "an event behind a hole covers the hole as well"
         case .silenceCompletes: "30 s of silence end a catch-up"
-        case .subscribeFromHighest: "the device asks from its highest sequence on"
+        case .subscribeFromHighest: "the device subscribes from its highest sequence"
         case .coverageApart: "coverage is committed before its messages"
         case .storeDuplicates: "an event that is covered is stored again"
-        case .ignoreEpoch: "a new epoch is overlooked"
-        case .liveBeforeDurable: "live is said before the last messages are durable"
-        case .lossesForgotten: "what is lost is not written down"
-        case .cursorBeforeEffect: "a reader moves on before its handler ran"
-        case .handingUnwritten: "a reader dispatches what was not marked as in flight"
-        case .effectApart: "an effect has a transaction of its own, apart from the cursor"
+        case .ignoreEpoch: "a new epoch is ignored"
+        case .liveBeforeDurable: "the state is live before the last messages are durable"
+        case .lossesForgotten: "losses are not stored"
+        case .cursorBeforeEffect: "a reader's cursor moves before its handler ran"
+        case .dispatchUnmarked: "a reader dispatches a message that is not marked as in flight"
+        case .effectApart: "the effect and the cursor are two transactions"
         case .outboxNewID: "an unanswered message is sent again with a new id"
         case .outboxEndsWhenSent: "a message is finished once it is sent"
-        case .outboxForgetsPredecessor: "a message does not say which one it comes after"
-        case .snapshotUnwritten: "a snapshot is asked for before its position is written down"
+        case .outboxForgetsPredecessor: "a message does not name the one before it"
+        case .snapshotUnwritten: "a snapshot is requested before its position is stored"
         case .snapshotTakenEarly: "the subscription goes on before the snapshot is stored"
-        case .orderedGoesOn: "a reader in order goes on behind a message that has failed"
-        case .orderedBeyondHoles: "a reader in order does not wait at a hole"
+        case .orderedGoesOn: "an ordered reader goes on behind a message that has failed"
+        case .orderedBeyondHoles: "an ordered reader does not wait at a hole"
         case .acknowledgeBeforeCommit: "recording is confirmed before the commit"
-        case .ignoreIncarnation: "a former owner's commits are taken"
+        case .ignoreIncarnation: "a former owner's commits are accepted"
         case .skipSync: "the device commits without a sync"
-        case .forgetInterrupted: "what was in flight at a kill stays in flight"
+        case .forgetInterrupted: "an entry in flight at a kill stays in flight"
         case .endBeforeHandler: "an entry is finished when it is dispatched"
-        case .acceptedApart: "the counter has a transaction of its own"
-        case .expireInDoubt: "entries expire although the calendar is doubted"
+        case .acceptedApart: "the counter and its entry are two transactions"
+        case .expireInDoubt: "entries expire although the clock is not trusted"
         case .ignoreClosedGate: "entries are dispatched although their gate is closed"
-        case .sleepReleases: "three seconds open a gate"
-        case .keepBooksAfterFailedCommit: "after a failed commit the counters are believed"
+        case .sleepOpensGates: "three seconds open a gate"
+        case .keepCountersAfterFailedCommit: "the counters are kept after a failed commit"
         case .fanOutBeforeCommit: "subscribers get events before the commit"
         case .acknowledgeBeforeCommitOnServer: "publishers are answered before the commit"
-        case .keepHeadsAfterFailedCommit: "after a failed commit the server's heads are believed"
-        case .forgetIDs: "a restart forgets which ids are known"
-        case .registerAfterRead: "a subscriber is entered after its catch-up was read"
-        case .silentDoubt: "after a failed commit nobody looks at the log"
-        case .trimWithoutFloor: "retention takes messages and leaves the floor"
+        case .keepHeadsAfterFailedCommit: "the server's heads are kept after a failed commit"
+        case .forgetIDs: "a restart forgets the known ids"
+        case .registerAfterRead: "a subscriber is registered after its catch-up was read"
+        case .failedCommitUnchecked: "the log is not read again after a failed commit"
+        case .trimWithoutFloor: "retention removes messages and leaves the floor"
         case .restoreKeepsEpoch: "a restored backup keeps its epoch"
         case .serverSkipsSync: "the server commits without a sync"
         case .earlySyncComplete: "sync_complete follows the first page"
-        case .clusterAnswersBeforeApplied: "a gateway answers before it has applied what it wrote"
-        case .clusterNeverResends: "a gateway does not send again what was lost"
+        case .clusterAnswersBeforeApplied: "a gateway answers before it has applied its own entry"
+        case .clusterNeverResends: "a gateway does not send a lost entry again"
         case .clusterWelcomesEarly: "a gateway welcomes a device before its hello is applied"
-        case .clusterTiesGenerations: "hellos of one entry have one place"
-        case .clusterForgetsFences: "publishes do not say by which connection they came"
-        case .clusterDecidesRights: "a gateway writes what a user may do by its own view"
+        case .clusterHellosShareGeneration: "the hellos of one entry share a generation"
+        case .clusterForgetsFences: "publishes do not name their connection"
+        case .clusterDecidesRights: "a gateway writes a user's rights from its own view"
         case .clusterFlagsDiffer: "a gateway decides by another flag than the others"
-        case .clusterRenumbers: "entries count whatever their number in the session is"
-        case .clusterReadsEarly: "a gateway tells positions before it is up to date"
+        case .clusterRenumbers: "entries count whatever their number in the session"
+        case .clusterReadsEarly: "a gateway reports positions before it is up to date"
         case .clusterEchoesEarly: "a gateway echoes a receipt before it is applied"
-        case .clusterStopsAtNoise: "a gateway stops at what is no entry"
+        case .clusterStopsAtInvalidEntry: "a gateway stops at an invalid entry"
         case .clusterForgetsPast: "a gateway goes on when the journal has gone back"
-        case .clusterStopsForOthers: "a gateway stops for another's past, and does not compare"
-        case .clusterStartsBlindly: "after its start or a silence no gateway compares its view"
+        case .clusterStopsForOthers: "a gateway stops for another's history without comparing it"
+        case .clusterStartsBlindly: "a gateway does not compare its view after a start or a silence"
         case .clusterPurgesEarly: "the journal is purged before the base is complete"
         case .clusterManifestFirst: "a base's manifest is written before its pieces"
-        case .clusterBaseUnchecked: "a base counts whatever others say that their views hold"
-        case .clusterAwaitsPurged: "a gateway waits for entries that are purged, and loads no base"
-        case .clusterPushesAgain: "who begins to push asks nobody what others have pushed"
-        case .clusterSkipsHoles: "a gateway takes whatever comes for the next entry"
+        case .clusterBaseUnchecked: "a base counts without the other gateways' agreement"
+        case .clusterAwaitsPurged: "a gateway waits for purged entries, and loads no base"
+        case .clusterPushesAgain: "a new pusher does not ask what others have pushed"
+        case .clusterSkipsHoles: "a gateway takes any entry for the next one"
         case .clusterSealsApart: "a gateway seals its ids at other entries than the others"
         case .clusterLeaseByCalendar: "the holder of a lease acts until it expires by its calendar"
-        case .clusterUnfencedHolder: "what the holder of a lease asks for does not carry its grant"
+        case .clusterUnfencedHolder: "the commands of a lease's holder do not carry its grant"
         case .clusterLeaseFromAnswer: "a lease counts from its answer, not from its request"
-        case .removalUntold: "connections are not told that a membership has ended"
-        case .joinedForgotten: "who joins is sent what was before"
-        case .deskKeepsAnswers: "an answer from before a change of rights is believed"
+        case .removalUnannounced: "connections are not told that a membership has ended"
+        case .historyBeforeJoinSent: "a new member is sent the messages before its join"
+        case .authorizationStaysCached: "a cached permission outlives a change of rights"
         case .renewalIgnored: "the app is not asked for a fresh token when one ends"
-        case .typingForEver: "a device does not look at the clock while somebody types"
-        case .typingOutlivesConnection: "who types is shown when the connection is gone"
-        case .typingUnticked: "the server does not look at the clock while somebody types"
+        case .typingForEver: "the device does not look at the clock while a user types"
+        case .typingOutlivesConnection: "typing is shown after the connection is lost"
+        case .typingUnticked: "the server does not look at the clock while a user types"
         case .echoBeforeDurable: "a receipt is echoed before it is durable"
-        case .positionsGoBack: "the receipt that came last counts, not the farthest"
+        case .positionsGoBack: "the last receipt counts, not the farthest"
         case .grantAfterRender: "a form is granted to the page before that is durable"
-        case .forgetGrant: "nobody asks whether a form was granted before the process died"
+        case .forgetGrant: "a grant from before the process died is ignored"
         case .openGateAtHandshake: "the handshake opens the gate, before the page has a catalogue"
         case .acknowledgeOnSend: "an event is finished when it is sent to the page"
-        case .keepPageMessagesOfFormerSession: "what a former page said counts for the next"
-        case .capsForgotten: "nobody counts how often a form was shown"
-        case .postponedAtOnce: "what a page gave back until its time comes to it at once"
-        case .appUnheard: "a form is granted before the app has said that it may be shown"
-        case .keepWhatThePageHad: "what a page had when it died is given to no other"
-        case .logOutKeepsEvents: "what waits stays when the user logs out"
+        case .keepPageMessagesOfFormerSession: "messages of a former page count for the next"
+        case .capsForgotten: "the number of times a form was shown is not counted"
+        case .postponedAtOnce: "a postponed event is dispatched at once"
+        case .appNotAsked: "a form is granted before the app has allowed it"
+        case .deadPageKeepsInFlight: "events in flight at a page that died are not requeued"
+        case .logOutKeepsEvents: "waiting events stay when the user logs out"
         case .additionsFirst: "requests are added before others are removed"
-        case .deliveredStays: "notifications of what is gone are left standing"
-        case .changesMeanwhileForgotten: "what changes during a reconciliation leads to no other"
-        case .pendingRemembered: "what is pending is remembered, not asked"
-        case .pausedStays: "what is paused is reminded of"
+        case .deliveredStays: "delivered notifications of removed goals stay"
+        case .changesMeanwhileForgotten: "a change during a reconciliation starts no other"
+        case .pendingRemembered: "pending requests are remembered, not read"
+        case .pausedStays: "paused goals are reminded of"
         case .endBeforePresented: "a tap is finished when the app gets it"
-        case .presentedAgain: "nobody asks whether a tap was presented before the process died"
-        case .lookUpOnce: "what changes during a look-up is not looked up again"
-        case .markApart: "a snooze has a transaction of its own, apart from its action"
-        case .answerAgain: "nobody asks the app's store whether it has an answer already"
+        case .presentedAgain: "a tap presented before the process died is presented again"
+        case .lookUpNotRepeated: "a change during a look-up does not repeat it"
+        case .overrideApart: "a snooze and its action are two transactions"
+        case .answerAgain: "the app's store is not asked whether it has the answer already"
         case .chainStepBeforeOutcome: "the next step begins before the outcome is durable"
         case .chainIntentsApart: "an outcome and the intents after it are two transactions"
         case .chainKeyPerAttempt: "each attempt at a task has a key of its own"
         case .chainStepAfterAny: "a step is done when one of its tasks is"
-        case .chainFailedForgotten: "a chain that fails is removed"
-        case .chainCancelForgetsRunning: "a chain that is cancelled forgets what runs"
-        case .chainUndoInOrderOfStart: "effects are taken back in the order in which they came"
-        case .chainDefinitionUnchecked: "nobody asks whether a definition has changed"
-        case .chainRetryForgetsFailures: "a failure is not written down"
-        case .chainParkedSilently: "what cannot go on is dropped, and the chain not suspended"
+        case .chainFailedForgotten: "a failed chain is removed"
+        case .chainCancelForgetsRunning: "a cancelled chain forgets its running tasks"
+        case .chainCompensatesInStartOrder: "effects are compensated in the order of their start"
+        case .chainDefinitionUnchecked: "a changed definition is not noticed"
+        case .chainRetryForgetsFailures: "a failure is not stored"
+        case .chainDroppedNotSuspended: "a chain that cannot go on is dropped, not suspended"
         case .chainNextForgotten: "the end of a chain does not begin the next of its name"
-        case .chainAbandonedCounts: "what a worker says that was given up counts"
+        case .chainAbandonedCounts: "the result of a worker that was given up counts"
         case .chainDecisionApart: "a decision and the tasks that follow it are two transactions"
-        case .chainItemLost: "of the tasks that follow a decision the last one is lost"
-        case .chainDecidesBlindly: "a step is decided by another output than its task had"
-        case .chainDeletesOpen: "a chain is deleted that has not ended"
-        case .chainNumberAgain: "the number of a chain that has left is given again"
-        case .chainResultUnshown: "a result counts as shown before it is"
-        case .chainProgressUnbounded: "progress is shown as often as it comes"
-        case .chainTimeUnheeded: "the end of the granted time closes no gate"
-        case .chainSlotUnasked: "no slot is requested when the time is over"
-        case .chainInterruptedEnds: "what is interrupted at the end of the time does not go on"
+        case .chainItemLost: "the last task that follows a decision is lost"
+        case .chainDecidesBlindly: "a step is decided by another output than its task's"
+        case .chainDeletesOpen: "a chain is deleted before it has ended"
+        case .chainNumberAgain: "the number of a deleted chain is given again"
+        case .chainResultNotShown: "a result counts as shown before it is"
+        case .chainProgressUnbounded: "each progress value is shown, without a limit"
+        case .chainEndOfTimeIgnored: "the end of the granted time closes no gate"
+        case .chainSlotNotRequested: "no slot is requested when the time is over"
+        case .chainInterruptedEnds: "a task interrupted at the end of the time does not go on"
         case .chainFileAfterRow: "the file of an output is written after the row that names it"
-        case .chainFilesStay: "nobody removes the files that no row names"
+        case .chainFilesStay: "files that no row names are not removed"
         case .chainSweepTakesNewest: "a file is removed that a row names"
-        case .chainDamageOverlooked: "a chain that cannot be read is left as it is"
+        case .chainDamageOverlooked: "an unreadable chain is left as it is"
         case .chainRunApart: "a run and the wait for the next time are two transactions"
-        case .chainReadingForgotten: "nobody knows what the clock showed when a time came"
-        case .chainCalendarUnheard: "schedules are not looked at when the calendar is set"
-        case .chainZoneUnheard: "schedules are not looked at when the app is opened elsewhere"
+        case .chainClockReadingForgotten: "the clock reading at a scheduled time is not stored"
+        case .chainCalendarChangeIgnored: "schedules are not looked at when the calendar is set"
+        case .chainZoneChangeIgnored: "schedules are not looked at in the foreground"
         case .chainTimeUnchecked: "a run begins with its command, whatever the clock shows"
-        case .endForgotten: "what has an end, or is counted, goes on"
-        case .exceptionsForgotten: "days that are left out are reminded of"
+        case .endForgotten: "a reminder goes on after its end or its last occurrence"
+        case .exceptionsForgotten: "excluded days are reminded of"
         case .quietHoursForgotten: "reminders ring in their quiet hours"
-        case .audienceForgotten: "nobody asks whom a form is for"
-        case .pastForgotten: "nobody counts the events before a form"
-        case .quietForgotten: "forms are shown in their quiet times"
-        case .deletionKeepsBody: "the log keeps the body of what is deleted"
+        case .audienceForgotten: "a form's audience is not checked"
+        case .pastEventsNotCounted: "events before a form are not counted"
+        case .quietTimesForgotten: "forms are shown in their quiet times"
+        case .deletionKeepsBody: "the log keeps the body of a deleted message"
         case .olderConnectionsStay: "a device's older connections go on when it says hello again"
-        case .shutdownUnanswered: "a shutdown does not wait for what was accepted"
+        case .shutdownUnanswered: "a shutdown does not wait for accepted messages"
         }
     }
 }
@@ -199,52 +200,52 @@ extension Mutation {
         switch self {
         case .keepMemoryAfterFailedCommit, .widenPrev, .silenceCompletes, .subscribeFromHighest,
             .coverageApart, .storeDuplicates, .ignoreEpoch, .liveBeforeDurable, .lossesForgotten,
-            .cursorBeforeEffect, .handingUnwritten, .effectApart, .outboxNewID,
+            .cursorBeforeEffect, .dispatchUnmarked, .effectApart, .outboxNewID,
             .outboxEndsWhenSent, .outboxForgetsPredecessor, .orderedGoesOn, .orderedBeyondHoles,
             .snapshotUnwritten, .snapshotTakenEarly, .fanOutBeforeCommit,
             .acknowledgeBeforeCommitOnServer, .keepHeadsAfterFailedCommit, .forgetIDs,
-            .registerAfterRead, .silentDoubt, .trimWithoutFloor, .restoreKeepsEpoch,
+            .registerAfterRead, .failedCommitUnchecked, .trimWithoutFloor, .restoreKeepsEpoch,
             .serverSkipsSync, .earlySyncComplete, .deletionKeepsBody, .shutdownUnanswered,
-            .olderConnectionsStay, .removalUntold, .joinedForgotten, .deskKeepsAnswers,
-            .renewalIgnored:
+            .olderConnectionsStay, .removalUnannounced, .historyBeforeJoinSent,
+            .authorizationStaysCached, .renewalIgnored:
             "channels"
         case .clusterAnswersBeforeApplied, .clusterNeverResends, .clusterWelcomesEarly,
-            .clusterTiesGenerations, .clusterForgetsFences, .clusterDecidesRights,
+            .clusterHellosShareGeneration, .clusterForgetsFences, .clusterDecidesRights,
             .clusterFlagsDiffer, .clusterRenumbers, .clusterReadsEarly, .clusterEchoesEarly,
-            .clusterStopsAtNoise, .clusterForgetsPast, .clusterStopsForOthers,
+            .clusterStopsAtInvalidEntry, .clusterForgetsPast, .clusterStopsForOthers,
             .clusterUnfencedHolder, .clusterLeaseFromAnswer, .clusterStartsBlindly,
             .clusterPurgesEarly, .clusterManifestFirst, .clusterBaseUnchecked,
             .clusterAwaitsPurged, .clusterPushesAgain, .clusterSkipsHoles, .clusterSealsApart,
             .clusterLeaseByCalendar:
             "cluster"
         case .acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
-            .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,
-            .keepBooksAfterFailedCommit:
+            .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepOpensGates,
+            .keepCountersAfterFailedCommit:
             "gates"
         case .typingForEver, .typingOutlivesConnection, .typingUnticked: "typing"
         case .echoBeforeDurable, .positionsGoBack: "receipts"
         case .grantAfterRender, .forgetGrant, .openGateAtHandshake, .acknowledgeOnSend,
-            .keepPageMessagesOfFormerSession, .capsForgotten, .keepWhatThePageHad,
-            .logOutKeepsEvents, .postponedAtOnce, .appUnheard:
+            .keepPageMessagesOfFormerSession, .capsForgotten, .deadPageKeepsInFlight,
+            .logOutKeepsEvents, .postponedAtOnce, .appNotAsked:
             "forms"
-        case .audienceForgotten, .pastForgotten, .quietForgotten: "forms-targeting"
+        case .audienceForgotten, .pastEventsNotCounted, .quietTimesForgotten: "forms-targeting"
         case .additionsFirst, .deliveredStays, .changesMeanwhileForgotten, .pendingRemembered,
-            .pausedStays, .endBeforePresented, .presentedAgain, .lookUpOnce, .markApart,
+            .pausedStays, .endBeforePresented, .presentedAgain, .lookUpNotRepeated, .overrideApart,
             .answerAgain:
             "reminders"
         case .endForgotten, .exceptionsForgotten, .quietHoursForgotten: "reminders-rules"
         case .chainStepBeforeOutcome, .chainIntentsApart, .chainKeyPerAttempt, .chainStepAfterAny,
-            .chainFailedForgotten, .chainCancelForgetsRunning, .chainUndoInOrderOfStart,
-            .chainDefinitionUnchecked, .chainRetryForgetsFailures, .chainParkedSilently,
+            .chainFailedForgotten, .chainCancelForgetsRunning, .chainCompensatesInStartOrder,
+            .chainDefinitionUnchecked, .chainRetryForgetsFailures, .chainDroppedNotSuspended,
             .chainNextForgotten, .chainAbandonedCounts, .chainDecisionApart, .chainItemLost,
-            .chainDecidesBlindly, .chainDeletesOpen, .chainNumberAgain, .chainResultUnshown,
+            .chainDecidesBlindly, .chainDeletesOpen, .chainNumberAgain, .chainResultNotShown,
             .chainProgressUnbounded:
             "chains"
-        case .chainTimeUnheeded, .chainSlotUnasked, .chainInterruptedEnds, .chainFileAfterRow,
-            .chainFilesStay, .chainSweepTakesNewest, .chainDamageOverlooked:
+        case .chainEndOfTimeIgnored, .chainSlotNotRequested, .chainInterruptedEnds,
+            .chainFileAfterRow, .chainFilesStay, .chainSweepTakesNewest, .chainDamageOverlooked:
             "chains-system"
-        case .chainRunApart, .chainReadingForgotten, .chainCalendarUnheard, .chainZoneUnheard,
-            .chainTimeUnchecked:
+        case .chainRunApart, .chainClockReadingForgotten, .chainCalendarChangeIgnored,
+            .chainZoneChangeIgnored, .chainTimeUnchecked:
             "chains-schedules"
         }
     }

@@ -391,34 +391,13 @@ final class FormsChecker {
             return
         }
         let reason = entry.reason ?? ""
-        let seen = record.appearances.map(\.form)
         switch outcome {
-        case .applied where reason.hasPrefix("shown "):
-            if !seen.contains(String(reason.dropFirst(6))) {
-                violated(.acknowledged, "\(entry.id) is \(reason), and nobody saw it")
-            }
-        case .applied where reason == "delivered late":
-            if !record.isDeliveredLate {
-                violated(.acknowledged, "\(entry.id) is delivered late, and nobody got it")
-            }
-        case .applied:
-            if reason.hasPrefix("vetoed") {
-                if !record.isVetoed {
-                    violated(.accounted, "\(entry.id) is \(reason), and the app did not say so")
-                }
-            } else if !reason.hasPrefix("noMatch"), !reason.hasPrefix("suppressed") {
-                violated(.accounted, "\(entry.id) is applied for no reason: \(reason)")
-            }
-            // Seen on a page that died before it could say so, and on the next nothing matched any
-            // more.
-            if let last = record.appearances.last, last.page === record.pages.last {
-                violated(.accounted, "\(entry.id) is \(reason), and its form was seen")
-            }
+        case .applied: checkApplied(entry.id, reason, record)
         case .expired:
             if FormsWorld.rules[record.name]?.timeToLive == nil {
                 violated(.accounted, "\(entry.id) has expired, and may wait for ever")
             }
-            if !seen.isEmpty {
+            if !record.appearances.isEmpty {
                 violated(.accounted, "\(entry.id) has expired, and its form was seen")
             }
         case .unconfirmed:
@@ -433,6 +412,33 @@ final class FormsChecker {
             if !mayBeCleared(.superseded) {
                 violated(.accounted, "\(entry.id) is superseded, and the company is the same")
             }
+        }
+    }
+
+    private func checkApplied(_ id: EntryID, _ reason: String, _ record: Record) {
+        if reason.hasPrefix("shown ") {
+            if !record.appearances.map(\.form).contains(String(reason.dropFirst(6))) {
+                violated(.acknowledged, "\(id) is \(reason), and nobody saw it")
+            }
+            return
+        }
+        if reason == "delivered late" {
+            if !record.isDeliveredLate {
+                violated(.acknowledged, "\(id) is delivered late, and nobody got it")
+            }
+            return
+        }
+        if reason.hasPrefix("vetoed") {
+            if !record.isVetoed {
+                violated(.accounted, "\(id) is \(reason), and the app did not say so")
+            }
+        } else if !reason.hasPrefix("noMatch"), !reason.hasPrefix("suppressed") {
+            violated(.accounted, "\(id) is applied for no reason: \(reason)")
+        }
+        // Seen on a page that died before it could say so, and on the next nothing matched any
+        // more.
+        if let last = record.appearances.last, last.page === record.pages.last {
+            violated(.accounted, "\(id) is \(reason), and its form was seen")
         }
     }
 

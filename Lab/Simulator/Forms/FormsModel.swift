@@ -45,7 +45,7 @@ package struct FormsModel {
         if let wanted = conditions.plan, plan != wanted, mutation != .audienceForgotten {
             return .denied(reason: "audience")
         }
-        if let past = conditions.past, mutation != .pastForgotten {
+        if let past = conditions.past, mutation != .pastEventsNotCounted {
             let count = events[past.event] ?? 0
             guard count >= past.atLeast, count <= past.atMost else {
                 return .denied(reason: "past")
@@ -61,7 +61,7 @@ package struct FormsModel {
                 return .denied(reason: "overallFrequency")
             }
         }
-        if let until = conditions.quietEnd(at: now), mutation != .quietForgotten {
+        if let until = conditions.quietEnd(at: now), mutation != .quietTimesForgotten {
             return .postponed(until: until, by: now.duration(to: until))
         }
         if let former {

@@ -19,18 +19,18 @@ final class SimulatedForms {
         case decided(question: Int, EntryID, form: String, FormsDecision)
     }
 
-    let simulation: Simulation
-    let device: FormsDevice
-    let process: SimulatedProcess
-    let journal: SimulatedJournal
+    private let simulation: Simulation
+    private let device: FormsDevice
+    private let process: SimulatedProcess
+    private let journal: SimulatedJournal
     private let life: Int
-    var random: SeededRandom
+    private var random: SeededRandom
     private var app: SeededRandom
     var machine: FormsMachine
     private var inputs: Deque<Input> = []
     private var isBusy = false
     private(set) var page: SimulatedPage?
-    var deliveries: [EntryID: SimulatedDelivery] = [:]
+    private var deliveries: [EntryID: SimulatedDelivery] = [:]
     private var alarm: Duration?
     /// How many messages of this web view's page were taken.
     private var taken: Int64 = 0
@@ -50,9 +50,9 @@ final class SimulatedForms {
     /// waits for ever.
     var isStuck: Bool { page?.isHung == true && machine.onScreen != nil }
 
-    var isAlive: Bool { process.life == life && process.state != .dead }
-    var now: Duration { process.clock.uptime() }
-    var wall: WallTime { process.clock.wall() }
+    private var isAlive: Bool { process.life == life && process.state != .dead }
+    private var now: Duration { process.clock.uptime() }
+    private var wall: WallTime { process.clock.wall() }
 
     /// The app runs the feature.
     func run() {
@@ -169,7 +169,7 @@ final class SimulatedForms {
 
     // MARK: Performing
 
-    func perform(_ actions: ArraySlice<FormsMachine.Action>, _ then: @escaping () -> Void) {
+    private func perform(_ actions: ArraySlice<FormsMachine.Action>, _ then: @escaping () -> Void) {
         guard isAlive else { return }
         guard let action = actions.first else { return then() }
         perform(action) { [self] in perform(actions.dropFirst(), then) }
@@ -198,7 +198,7 @@ final class SimulatedForms {
                 .ended(outcome, reason: reason),
                 showing.map { showing in { try $0.formAppeared(showing) } })
         case .giveBack(let id, let reason, let isInDoubt):
-            guard simulation.mutation != .keepWhatThePageHad else { break }
+            guard simulation.mutation != .deadPageKeepsInFlight else { break }
             deliveries.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
         case .postpone(let id, let wait):
@@ -299,5 +299,113 @@ final class SimulatedForms {
                     then()
                 }
             })
+    }
+}
+
+/// What the machine orders, one by one.
+extension SimulatedForms {
+    private func set(_ readiness: Readiness, _ isOpen: Bool) {
+        guard isOpen else { return journal.setNotReady(readiness) }
+        journal.setReady(readiness)
+        if simulation.mutation == .openGateAtHandshake, readiness == .handshake {
+            journal.setReady(.formsData)
+        }
+    }
+
+    private func send(_ message: [UInt8]) {
+        guard let page, process.survives("a message to the page") else { return }
+        page.send(message)
+        guard simulation.mutation == .acknowledgeOnSend else { return }
+        for (id, delivery) in deliveries.sorted(by: { $0.key.text < $1.key.text })
+        where message.contains(id.text) {
+            delivery.end(.ended(.applied, reason: "noMatch"), nil)
+        }
+    }
+
+    private func deliverLate(_ id: EntryID) {
+        guard let delivery = deliveries.removeValue(forKey: id) else { return }
+        simulation.after(random.spread(.milliseconds(1), .seconds(1)), on: process) { [self] in
+            guard process.survives("the late delivery of \(id)") else { return }
+            device.checker.deliveredLate(id)
+            delivery.end(.ended(.applied, reason: "delivered late"), nil)
+        }
+    }
+
+    private func askLeave(
+        _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue, isDecided: Bool,
+        _ then: @escaping () -> Void
+    ) {
+        let asksApp = device.asksApp && !isDecided && simulation.mutation != .appNotAsked
+        let id = random.hexadecimal()
+        if simulation.mutation == .grantAfterRender {
+            journal.write(
+                { try $0.leave(for: event, form: form, in: catalogue, as: id, asksApp: false) },
+                then: { _ in })
+            device.checker.isGranting(event)
+            return perform(
+                machine.leaveDecided(
+                    .granted(showing: id), for: event, form: form, at: now, wall: wall)[...], then)
+        }
+        journal.write(
+            { [device] transaction in
+                let leave = try transaction.leave(
+                    for: event, form: form, in: catalogue, as: id, asksApp: asksApp)
+                if case .granted = leave {
+                    device.checker.isGranting(event)
+                    device.checker.checkConditions(
+                        event, form, catalogue.version, at: device.process.clock.wall())
+                }
+                return (leave, device.checker.truth)
+            },
+            then: { [self] result in
+                switch result {
+                case .success(let (leave, moment)):
+                    if case .granted(let showing) = leave {
+                        device.checker.granted(showing, event, form, catalogue, at: moment)
+                        if device.asksApp { device.checker.checkWord(event, form) }
+                    }
+                    perform(
+                        machine.leaveDecided(leave, for: event, form: form, at: now, wall: wall)[
+                            ...], then)
+                case .failure:
+                    perform(
+                        machine.viewLost(reason: "The journal cannot be written.", at: now)[...],
+                        then)
+                }
+            })
+    }
+
+    /// Answers the page once it is durable, or says that it will not be.
+    func record(
+        _ id: String, _ then: @escaping () -> Void,
+        _ body: @escaping (any DeviceTransaction) throws -> Recorded
+    ) {
+        journal.write(
+            body,
+            then: { [self] result in
+                switch result {
+                case .success: send(HostMessage.recorded(id))
+                case .failure: send(HostMessage.refused(id, reason: "internal"))
+                }
+                then()
+            })
+    }
+
+    private static func entryID(_ id: String) -> EntryID { EntryID(unchecked: "forms-" + id) }
+
+    private static func entry(_ action: PageMessage.Action, _ id: String) throws -> NewEntry {
+        switch action {
+        case .deepLink(let url):
+            NewEntry(id: entryID(id), kind: FormsEvent.link, payload: Array(url.utf8))
+        case .emit(let name, let properties):
+            try EventContent(name: name, properties: properties)
+                .entry(id: entryID(id), source: "form")
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate func contains(_ text: String) -> Bool {
+        String(decoding: self, as: UTF8.self).contains("\"\(text)\"")
     }
 }

@@ -29,13 +29,13 @@ final class SimulatedPage {
 
     let life: Int
     let session: String
-    let simulation: Simulation
+    private let simulation: Simulation
     /// Whose checker remembers every page: neither may hold the other.
     unowned let device: FormsDevice
     /// Gets each message and, with nil, the end of the page; in order.
     private let toHost: (SimulatedPage, FormsSaid?) -> Void
-    var random: SeededRandom
-    var isOpen = true
+    private var random: SeededRandom
+    private var isOpen = true
     var isHung = false
     private(set) var hasSaidHello = false
     var hasCatalogue = false
@@ -44,16 +44,16 @@ final class SimulatedPage {
     private let isOld: Bool
     private var number: Int64 = 0
     private var offset: Int64 = 0
-    var catalogue: SimulatedCatalogue?
-    var coming: SimulatedCatalogue?
+    private var catalogue: SimulatedCatalogue?
+    private var coming: SimulatedCatalogue?
     /// In the order of arrival.
-    var inFlight: [Item] = []
-    var waiting: [EntryID] = []
-    var screen: Screen?
-    var handled: [String] = []
+    private var inFlight: [Item] = []
+    private var waiting: [EntryID] = []
+    private var screen: Screen?
+    private var handled: [String] = []
     var postponed: [String] = []
-    var mayPostpone: Bool { !isOld }
-    var unanswered: String?
+    private var mayPostpone: Bool { !isOld }
+    private var unanswered: String?
     private var heardAt: Duration = .zero
     private var saidAt: Duration = .zero
 
@@ -72,7 +72,7 @@ final class SimulatedPage {
     }
 
     private var name: String { "\(device.name), page \(life)" }
-    var now: Int64 { offset + simulation.now.milliseconds }
+    private var now: Int64 { offset + simulation.now.milliseconds }
 
     func start() {
         later(.milliseconds(5), .milliseconds(400)) { [self] in
@@ -85,7 +85,7 @@ final class SimulatedPage {
     /// The app takes the web view away, or has died.
     func close() { isOpen = false }
 
-    func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
+    private func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
         let isLate = device.pageTrouble == .pageLate && random.chance(0.3)
         let wait = isLate ? random.spread(.seconds(1), .seconds(45)) : random.spread(from, to)
         if isLate { simulation.met(.pageLate) }
@@ -119,7 +119,7 @@ final class SimulatedPage {
 
     // MARK: What it says
 
-    func say(_ type: String, _ members: String) {
+    private func say(_ type: String, _ members: String) {
         guard survives() else { return }
         number += 1
         simulation.trace(name, "says \(type) {\(members)}")
@@ -224,11 +224,185 @@ final class SimulatedPage {
         advance()
     }
 
-    func sayWhatWaits(_ ids: [String]) {
+    private func sayWhatWaits(_ ids: [String]) {
         let waiting = inFlight.filter { $0.form != nil && ids.contains($0.id.text) }
         guard !waiting.isEmpty else { return }
         say("waiting", #""events":[\#(waiting.map { "\"\($0.id)\"" }.joined(separator: ","))]"#)
     }
 
-    func index(of id: EntryID) -> Int? { inFlight.firstIndex { $0.id == id } }
+    private func index(of id: EntryID) -> Int? { inFlight.firstIndex { $0.id == id } }
+}
+
+/// At most one form on the screen, and the person before it.
+extension SimulatedPage {
+    private func advance() {
+        guard isOpen, !isHung, screen == nil else { return }
+        if coming != nil { takeOver() }
+        while screen == nil, !waiting.isEmpty {
+            guard let index = index(of: waiting.removeFirst()), let form = inFlight[index].form
+            else { continue }
+            screen = Screen(item: inFlight[index], form: form)
+            say("showing", #""event":"\#(inFlight[index].id)","form":"\#(form.id)""#)
+        }
+    }
+
+    private func takeOver() {
+        guard let coming else { return }
+        catalogue = coming
+        self.coming = nil
+        waiting = []
+        hasCatalogue = true
+        say("formsData", #""version":"\#(coming.text.version)""#)
+        for index in inFlight.indices {
+            inFlight[index].next = 0
+            inFlight[index].outcome = nil
+            inFlight[index].form = nil
+            inFlight[index].timer += 1
+        }
+        for id in inFlight.map(\.id) { evaluate(id) }
+    }
+
+    private func granted(_ message: JSONMembers) {
+        guard let screen, screen.phase == .asking, let showing = try? message.string("showing"),
+            (try? message.string("event")) == screen.item.id.text,
+            (try? message.string("form")) == screen.form.id
+        else { return }
+        self.screen?.phase = .appearing
+        self.screen?.showing = showing
+        say("formWillAppear", members(of: screen, showing))
+        later(.milliseconds(5), .milliseconds(60)) { [self] in appears(showing) }
+    }
+
+    private func appears(_ showing: String) {
+        guard let screen, screen.showing == showing, screen.phase == .appearing else { return }
+        self.screen?.phase = .shown
+        inFlight.removeAll { $0.id == screen.item.id }
+        device.checker.appeared(screen.item.id, screen.form.id, showing, on: self)
+        say("formDidAppear", members(of: screen, showing))
+        guard random.chance(0.4) else {
+            return later(.milliseconds(100), .seconds(8)) { [self] in leave("button") }
+        }
+        later(.milliseconds(100), .seconds(4)) { [self] in act(screen, showing) }
+    }
+
+    func members(of screen: Screen, _ showing: String) -> String {
+        #""event":"\#(screen.item.id)","form":"\#(screen.form.id)","showing":"\#(showing)""#
+    }
+
+    private func act(_ screen: Screen, _ showing: String) {
+        let id = random.hexadecimal()
+        unanswered = id
+        let names = #""form":"\#(screen.form.id)","showing":"\#(showing)","id":"\#(id)""#
+        device.checker.actionAsked(id)
+        switch random.index(3) {
+        case 0: say("submit", names + #","answers":{"email":"a@b.example"}"#)
+        case 1: say("action", names + #","action":{"type":"deepLink","url":"app://goal/1"}"#)
+        default: say("action", names + #","action":{"type":"emit","name":"checkout"}"#)
+        }
+        // A person does not wait for ever.
+        later(.seconds(20), .seconds(21)) { [self] in
+            if unanswered == id { leave("close") }
+        }
+    }
+
+    private func denied(_ message: JSONMembers) {
+        guard let screen, screen.phase == .asking,
+            (try? message.string("event")) == screen.item.id.text,
+            (try? message.string("form")) == screen.form.id,
+            let reason = try? message.string("reason")
+        else { return }
+        self.screen = nil
+        let id = screen.item.id
+        let outcome = #""result":"suppressed","form":"\#(screen.form.id)","reason":"\#(reason)""#
+        if reason == "settled" {
+            inFlight.removeAll { $0.id == id }
+        } else if reason == "overallFrequency" {
+            end(id, outcome)
+        } else if let index = index(of: id) {
+            inFlight[index].outcome = outcome
+            inFlight[index].form = nil
+            evaluate(id)
+            sayWhatWaits([id.text])
+        }
+        advance()
+    }
+
+    func leave(_ how: String) {
+        guard isOpen, !isHung, let screen, screen.phase == .shown else { return }
+        self.screen = nil
+        unanswered = nil
+        say(
+            "formDidDismiss",
+            #""form":"\#(screen.form.id)","showing":"\#(screen.showing)","how":"\#(how)""#)
+        advance()
+        flush()
+    }
+}
+
+/// Events in the hand of a page: evaluated, delayed, given back, ended.
+extension SimulatedPage {
+    /// In milliseconds: as in forms.js.
+    private static let heldDelay: Int64 = 5_000
+
+    func evaluate(_ id: EntryID) {
+        guard let index = index(of: id), let catalogue else { return }
+        while inFlight[index].next < catalogue.forms.count {
+            let form = catalogue.forms[inFlight[index].next]
+            inFlight[index].next += 1
+            let trigger = form.triggers.first { $0.event == inFlight[index].name }
+            guard let trigger else { continue }
+            inFlight[index].form = form
+            let due = inFlight[index].at + trigger.delay * 1_000
+            if mayPostpone, due - now > Self.heldDelay { return postpone(id, until: due) }
+            return due > now ? delay(index, until: due) : enqueue(id)
+        }
+        end(id, inFlight[index].outcome ?? #""result":"noMatch""#)
+    }
+
+    /// Who has long to wait takes no place here: the host keeps it, and hands it over again.
+    private func postpone(_ id: EntryID, until due: Int64) {
+        inFlight.removeAll { $0.id == id }
+        postponed.append(#"{"id":"\#(id)","at":\#(due)}"#)
+        device.checker.postponed(id, by: .milliseconds(due - now), on: self)
+    }
+
+    private func delay(_ index: Int, until due: Int64) {
+        inFlight[index].timer += 1
+        let (id, timer) = (inFlight[index].id, inFlight[index].timer)
+        let wait = Duration.milliseconds(due - now)
+        later(wait, wait) { [self] in
+            guard let index = self.index(of: id), inFlight[index].timer == timer else { return }
+            if due > now { return delay(index, until: due) }
+            enqueue(id)
+            advance()
+            flush()
+        }
+    }
+
+    private func enqueue(_ id: EntryID) {
+        func priority(_ id: EntryID) -> Int {
+            index(of: id).flatMap { inFlight[$0].form?.priority } ?? 0
+        }
+        let place = waiting.firstIndex { priority($0) < priority(id) } ?? waiting.count
+        waiting.insert(id, at: place)
+        guard waiting.count > 16, let last = waiting.popLast() else { return }
+        end(last, #""result":"suppressed","reason":"queueFull""#)
+    }
+
+    func end(_ id: EntryID, _ outcome: String) {
+        inFlight.removeAll { $0.id == id }
+        handled.append(#"{"id":"\#(id)",\#(outcome)}"#)
+    }
+
+    private func flush() {
+        if !handled.isEmpty {
+            let events = handled.joined(separator: ",")
+            handled = []
+            say("handled", #""events":[\#(events)]"#)
+        }
+        guard !postponed.isEmpty else { return }
+        let events = postponed.joined(separator: ",")
+        postponed = []
+        say("later", #""events":[\#(events)]"#)
+    }
 }

@@ -122,7 +122,7 @@ package final class OpenModel: OpenStore {
         do {
             try store.keep(transaction)
         } catch {
-            if rules.mutation == .keepBooksAfterFailedCommit {
+            if rules.mutation == .keepCountersAfterFailedCommit {
                 writerState = transaction.writerState
             }
             throw error

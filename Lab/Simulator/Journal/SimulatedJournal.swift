@@ -35,24 +35,24 @@ package final class SimulatedJournal {
     /// Hears that the calendar was set, and what is due with it.
     package var calendarMoved: () -> Void = {}
 
-    let simulation: Simulation
-    let kinds: [String: EntryKind]
-    let families: KindFamilies
-    var handlers: [String: Handler] = [:]
+    private let simulation: Simulation
+    private let kinds: [String: EntryKind]
+    private let families: KindFamilies
+    private var handlers: [String: Handler] = [:]
     private var queue = WriteQueue<Job>()
     /// Nothing waits for the disk: what comes before then is written then, and nobody looks whether
     /// anything has.
     private var resting: Duration?
     private var armed: Duration?
-    var random: SeededRandom
-    var running = Set<Int64>()
+    private var random: SeededRandom
+    private var running = Set<Int64>()
     /// What handlers of batches have, by its row: as which attempt.
-    var delivery: [Int64: Int] = [:]
+    private var delivery: [Int64: Int] = [:]
     /// What is to be written with the end of an entry, by its row.
-    var alongside: [Int64: StoreJob] = [:]
+    private var alongside: [Int64: StoreJob] = [:]
     /// Who is told once that is durable.
-    var written: [Int64: () -> Void] = [:]
-    let life: Int
+    private var written: [Int64: () -> Void] = [:]
+    private let life: Int
 
     /// Opens the journal in `store` for this life of `process`.
     package init(
@@ -75,10 +75,10 @@ package final class SimulatedJournal {
             queue = WriteQueue()
         }
         happened { $0.readinessOpened(.journal) }
-        if simulation.mutation == .sleepReleases { openAll(after: .seconds(3)) }
+        if simulation.mutation == .sleepOpensGates { openAll(after: .seconds(3)) }
     }
 
-    /// The mutation `sleepReleases`: time opens gates.
+    /// The mutation `sleepOpensGates`: time opens gates.
     private func openAll(after wait: Duration) {
         let names = Set(kinds.values.flatMap(\.requires).map(\.name)).sorted()
         simulation.after(wait, on: process) { [self] in
@@ -238,7 +238,7 @@ package final class SimulatedJournal {
         write({ try $0.serverTimeReceived(time) }, then: { _ in })
     }
 
-    func happened(_ event: (inout DispatchMachine) -> Void) {
+    private func happened(_ event: (inout DispatchMachine) -> Void) {
         event(&machine)
         switch machine.next(now: now) {
         case .perform(let turn): perform(turn)
@@ -332,5 +332,94 @@ package final class SimulatedJournal {
                         SimulatedBatch(turn: turn, gate: gate, transactions: [:], asking: []))
                     try $0.putBackInterrupted()
                 }, finish: { _ in then() }), last: true)
+    }
+}
+
+/// What handlers are given, and what becomes of what they say.
+extension SimulatedJournal {
+    private func start(_ taken: SimulatedBatch.Taken) {
+        guard process.state == .running, process.life == life,
+            case .effect(let isApplied, let body)? = handlers[taken.entry.kind],
+            process.survives("dispatching \(taken.entry.id)")
+        else { return }
+        if taken.entry.mayHaveTakenEffect, let isApplied, isApplied(taken.entry.id) {
+            return settle(taken, .appliedBefore)
+        }
+        simulation.trace(
+            process.name, "dispatches \(taken.entry.id), attempt \(taken.entry.attempt)")
+        running.insert(taken.seq)
+        body(taken.entry) { [unowned self] error in
+            guard process.life == life, running.remove(taken.seq) != nil else { return }
+            settle(taken, disposition(taken, error))
+        }
+    }
+
+    /// Gives the handlers of batches what is theirs.
+    private func deliver(_ taken: [SimulatedBatch.Taken]) {
+        for kind in handlers.keys.sorted() {
+            guard case .batch(let body)? = handlers[kind] else { continue }
+            let batch = taken.filter { families.leader(of: $0.entry.kind) == kind }
+            guard !batch.isEmpty, process.state == .running, process.life == life,
+                process.survives("dispatching \(batch.count) of \(kind)")
+            else { continue }
+            body(batch.map(makeDelivery))
+        }
+    }
+
+    private func makeDelivery(_ taken: SimulatedBatch.Taken) -> SimulatedDelivery {
+        delivery[taken.seq] = taken.entry.attempt
+        let kind = taken.entry.kind
+        let opening = machine.opening(of: kind)
+        return SimulatedDelivery(
+            entry: taken.entry,
+            mayOvertake: { [unowned self] in
+                machine.mayOvertake(kind: kind, dispatchedIn: opening)
+            },
+            whenWritten: { [unowned self] in written[taken.seq] = $0 }
+        ) { [unowned self] ending, job in
+            guard process.life == life, process.state != .dead,
+                delivery[taken.seq] == taken.entry.attempt
+            else { return }
+            delivery[taken.seq] = nil
+            switch ending {
+            case .applied: returned(taken, .applied, job)
+            case .failed(let error): returned(taken, disposition(taken, error), nil)
+            case .ended(let outcome, let reason):
+                returned(taken, .ended(outcome, reason: reason), job)
+            case .back(let reason, let isInDoubt):
+                returned(taken, .back(reason: reason, isInDoubt: isInDoubt), nil)
+            case .again(let wait, let reason):
+                returned(taken, .retry(after: wait, countsAsFailure: true, reason: reason), job)
+            case .postponed(let wait, let reason):
+                returned(taken, .retry(after: wait, countsAsFailure: false, reason: reason), job)
+            }
+        }
+    }
+
+    private func returned(
+        _ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition, _ job: StoreJob?
+    ) {
+        alongside[taken.seq] = job
+        settle(taken, disposition)
+    }
+
+    private func disposition(_ taken: SimulatedBatch.Taken, _ error: (any Error)?)
+        -> Acknowledgement.Disposition
+    {
+        guard let error else { return .applied }
+        guard let kind = kinds[taken.entry.kind] else { return .notStarted }
+        return .after(error, kind: kind, failures: taken.failures, jitter: random.fraction())
+    }
+
+    private func settle(_ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition) {
+        happened { $0.handlerEnded(acknowledgement(taken, disposition)) }
+    }
+
+    private func acknowledgement(
+        _ taken: SimulatedBatch.Taken, _ disposition: Acknowledgement.Disposition
+    ) -> Acknowledgement {
+        Acknowledgement(
+            seq: taken.seq, kind: taken.entry.kind, partitionKey: taken.entry.partitionKey,
+            disposition: disposition)
     }
 }

@@ -52,7 +52,7 @@ final class SimulatedRouting {
     func end() { deliveries = [] }
 
     func changed(_ ids: Set<String>?) {
-        guard simulation.mutation != .lookUpOnce else { return }
+        guard simulation.mutation != .lookUpNotRepeated else { return }
         for key in lookUps.keys { lookUps[key]?.changed(ids) }
     }
 
@@ -227,7 +227,7 @@ final class SimulatedRouting {
             try transaction.mark(mark.moved(by: recorded.duration(to: moved ?? recorded)))
             try transaction.addEffect(id.text)
         }
-        if simulation.mutation == .markApart {
+        if simulation.mutation == .overrideApart {
             journal.write(
                 { try effect($0) },
                 then: { [process] _ in

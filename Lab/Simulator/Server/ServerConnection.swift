@@ -9,29 +9,21 @@ final class ServerConnection {
     let id: Int
     private let socket: SimulatedSocket
     unowned let life: ServerLife
-    var machine: ServerConnectionMachine
-    /// In the order in which they were asked for.
-    var subscriptions: [ServerSubscription] = []
-    var turns = ReadTurns<ServerSubscription>()
+    private(set) var machine: ServerConnectionMachine
+    private(set) lazy var subscriptions = SimulatedSubscriptions(of: self)
     /// Requests that wait for what the user may do.
-    var cache: Cache
+    private var cache: Cache
     private var publishes: [NewMessage] = []
     /// Frames behind a token that is being looked at.
     private var waiting: Deque<[UInt8]> = []
     private var decoder = FrameDecoder()
-    private var outbox: [SimulatedFrame] = []
-    var outboxBytes = 0
-    var isWritable = true
+    private var output = SimulatedOutput()
     /// Where it stands in the roster of devices; nil before it is known whose it is.
-    private(set) var entered: ConnectingDevice?
+    private var entered: ConnectingDevice?
     /// In a cluster, what its publishes carry.
-    var fence: FencingToken?
-    private(set) var hasEnded = false
-    /// Bytes handed to the network since the beginning.
-    var written = 0
+    private var fence: FencingToken?
+    private var hasEnded = false
     private var taken = 0
-    /// Where pages end in what was written, that the peer has not taken yet.
-    var pageEnds: Deque<Int> = []
     private var turn = 0
 
     init(_ id: Int, _ socket: SimulatedSocket, _ life: ServerLife) {
@@ -50,6 +42,7 @@ final class ServerConnection {
     }
 
     var limits: ServerLimits { life.server.settings.limits }
+    var isWritable: Bool { output.isWritable }
 
     // MARK: Receiving
 
@@ -79,7 +72,7 @@ final class ServerConnection {
         }
     }
 
-    func perform(
+    private func perform(
         _ disposition: ServerConnectionMachine.Disposition, for frame: ClientFrame?
     ) {
         switch disposition {
@@ -108,7 +101,7 @@ final class ServerConnection {
     }
 
     /// What waited for an answer about it may go on.
-    func goOn() {
+    private func goOn() {
         lookLater()
         var frames = waiting
         waiting = []
@@ -121,7 +114,7 @@ final class ServerConnection {
 
     // MARK: The device's other connections
 
-    func takeOver(as device: EntryID) {
+    private func takeOver(as device: EntryID) {
         let device = ConnectingDevice(user: machine.principal.user, device: device)
         entered = device
         life.roster.entered(id, as: device)
@@ -170,7 +163,7 @@ final class ServerConnection {
 
     // MARK: Publishing
 
-    func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
+    private func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
         let message = NewMessage(
             publish, from: machine.principal.user, mayChangeOthers: grant.mayManage, fence: fence)
         if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
@@ -178,7 +171,7 @@ final class ServerConnection {
         publishes.append(message)
     }
 
-    func submitPublishes() {
+    private func submitPublishes() {
         guard !publishes.isEmpty else { return }
         let messages = publishes
         publishes = []
@@ -213,24 +206,25 @@ final class ServerConnection {
     func send(_ frames: ArraySlice<SimulatedFrame>) {
         guard !hasEnded, !frames.isEmpty else { return }
         machine.frameSent(now: life.now)
-        if outbox.isEmpty { life.flushLater(self) }
-        for frame in frames {
-            outboxBytes += frame.bytes.count
-            // Now and not at the flush: what is asked in between is answered later.
-            life.server.observer(.sent(frame.frame, connection: id))
-        }
-        outbox.append(contentsOf: frames)
-        if socket.unsentBytes + outboxBytes > limits.unsentBytes { isWritable = false }
+        if output.isEmpty { life.flushLater(self) }
+        // Now and not at the flush: what is asked in between is answered later.
+        for frame in frames { life.server.observer(.sent(frame.frame, connection: id)) }
+        output.append(frames, unsent: socket.unsentBytes, limits)
         awaitTaken()
     }
 
+    func sendPage(_ frames: [SimulatedFrame]) {
+        output.expectPage(frames)
+        send(frames[...])
+    }
+
+    func sendHeartbeat(_ time: WallTime, _ heads: [ChannelName: Int64]) {
+        if machine.isOpen { send(.heartbeat(time: time, heads: heads)) }
+    }
+
     func flush() {
-        guard !hasEnded, !outbox.isEmpty else { return }
-        let bytes = outbox.map(\.bytes)
-        written += outboxBytes
-        outbox = []
-        outboxBytes = 0
-        socket.send(bytes)
+        guard !hasEnded, !output.isEmpty else { return }
+        socket.send(output.flush())
         noteTaken()
     }
 
@@ -242,24 +236,20 @@ final class ServerConnection {
 
     private func noteTaken() {
         guard !hasEnded else { return }
-        let count = written - socket.unsentBytes
-        while let end = pageEnds.first, end <= count {
-            pageEnds.removeFirst()
-            turns.pageTaken()
-        }
-        if !isWritable, socket.unsentBytes + outboxBytes < limits.unsentBytesToResume {
-            isWritable = true
+        let count = output.written - socket.unsentBytes
+        for _ in 0..<output.pagesTaken(by: count) { subscriptions.pageTaken() }
+        if output.resumes(unsent: socket.unsentBytes, limits) {
             updateReading()
-            for subscription in subscriptions { readIfWanted(subscription) }
+            subscriptions.readAllIfWanted()
         }
         awaitTaken()
-        readNext()
+        subscriptions.readNext()
     }
 
     /// Being told of every byte is half of what happens on a network, and matters to few.
-    private func awaitTaken() { socket.isTakenAwaited = !isWritable || !pageEnds.isEmpty }
+    private func awaitTaken() { socket.isTakenAwaited = output.isTakenAwaited }
 
-    func updateReading() {
+    private func updateReading() {
         guard !hasEnded else { return }
         socket.isReading =
             machine.mayRead(life.connectionLimits)
@@ -277,7 +267,7 @@ final class ServerConnection {
 
     private func ticked(_ turn: Int) {
         guard !hasEnded, turn == self.turn else { return }
-        let count = written - socket.unsentBytes
+        let count = output.written - socket.unsentBytes
         if count > taken || socket.unsentBytes == 0 { machine.bytesTaken(now: life.now) }
         taken = count
         perform(
@@ -293,7 +283,7 @@ final class ServerConnection {
     /// The server is shutting down.
     func quiesce() { perform(machine.quiesceRequested(now: life.now)) }
 
-    func perform(_ action: ServerConnectionMachine.Action?) {
+    private func perform(_ action: ServerConnectionMachine.Action?) {
         switch action {
         case nil: break
         case .ping: socket.ping()
@@ -316,9 +306,183 @@ final class ServerConnection {
         hasEnded = true
         machine.connectionEnded(now: life.now)
         if let entered { life.roster.left(id, as: entered) }
-        for subscription in subscriptions { life.remove(subscription) }
-        subscriptions = []
-        turns.left { _ in true }
+        subscriptions.end()
         life.ended(self)
+    }
+}
+
+/// What the user of the connection may do: what `ConnectionRequests` does with the shipping
+/// `AuthorizationCache`.
+extension ServerConnection {
+    typealias Cache = AuthorizationCache<Request, Grant>
+
+    /// What a connection wants of one channel.
+    enum Request {
+        case subscribe(ClientFrame.Subscription)
+        case unsubscribe
+        case publish(ClientFrame.Publish)
+        /// It is subscribed, and what its user may do has changed.
+        case lookAgain
+    }
+
+    private func request(_ request: Request, in channel: ChannelName) {
+        guard life.server.accounts != nil else { return perform(request, in: channel, .everything) }
+        guard let grant = cache.arrived(request, in: channel) else { return }
+        perform(request, in: channel, grant)
+    }
+
+    private func leave(_ channel: ChannelName) {
+        if cache.isAsking(channel) {
+            request(.unsubscribe, in: channel)
+        } else {
+            subscriptions.unsubscribe(channel)
+        }
+    }
+
+    private func askForAccess() {
+        let questions = cache.nextQuestions(32)
+        guard !questions.isEmpty else { return }
+        life.ask(questions, for: machine.principal, at: id)
+    }
+
+    func accessAnswered(_ answers: [ServerLife.AccessAnswer]) {
+        guard machine.maySend else { return }
+        cache.questionsEnded()
+        for answer in answers {
+            let channel = answer.question.channel
+            let known = answer.grant.flatMap { $0.mayRead || $0.mayPublish ? $0 : nil }
+            for request in cache.answered(answer.question, known) {
+                if let grant = answer.grant {
+                    perform(request, in: channel, grant)
+                } else {
+                    postpone(request, in: channel)
+                }
+            }
+        }
+        submitPublishes()
+        askForAccess()
+        updateReading()
+    }
+
+    func accessChanged(_ channel: ChannelName) {
+        if life.mutation != .authorizationStaysCached { cache.changed(channel) }
+        if let subscription = subscriptions[channel] {
+            subscription.machine.accessBecameUncertain()
+            request(.lookAgain, in: channel)
+        }
+        askForAccess()
+    }
+
+    private func perform(_ request: Request, in channel: ChannelName, _ grant: Grant) {
+        var grant = grant
+        if life.mutation == .historyBeforeJoinSent { grant.joined = 0 }
+        switch request {
+        case .subscribe(let wanted):
+            guard grant.mayRead else { return endSubscription(of: channel, isAsked: true) }
+            subscriptions.subscribe(wanted, grant)
+        case .unsubscribe: subscriptions.unsubscribe(channel)
+        case .publish(let message):
+            guard grant.mayPublish else { return refuse(message, .forbidden) }
+            publish(message, grant)
+        case .lookAgain:
+            guard let subscription = subscriptions[channel] else { return }
+            guard grant.mayRead else { return endSubscription(of: channel, isAsked: false) }
+            subscription.grant = grant
+            subscription.machine.accessWasGranted(joined: grant.joined)
+            subscriptions.readIfWanted(subscription)
+        }
+    }
+
+    /// The accounts could not be asked.
+    private func postpone(_ request: Request, in channel: ChannelName) {
+        switch request {
+        case .subscribe:
+            refuse(channel, .unavailable, retryAfter: .seconds(1))
+            subscriptions.unsubscribe(channel)
+        case .publish(let message): refuse(message, .unavailable, retryAfter: .seconds(1))
+        case .unsubscribe: subscriptions.unsubscribe(channel)
+        case .lookAgain:
+            life.simulation.after(.seconds(1), on: life.process) { [unowned self] in
+                guard machine.isOpen, subscriptions[channel] != nil else { return }
+                self.request(.lookAgain, in: channel)
+                askForAccess()
+                life.flush()
+            }
+        }
+    }
+
+    /// The user may not read the channel: nothing of it is sent after this.
+    private func endSubscription(of channel: ChannelName, isAsked: Bool) {
+        let isOpen = subscriptions[channel] != nil
+        guard isAsked || isOpen else { return }
+        subscriptions.unsubscribe(channel)
+        refuse(channel, .forbidden)
+    }
+
+    private func refuse(
+        _ channel: ChannelName, _ code: RefusalCode, retryAfter: Duration? = nil
+    ) {
+        send(
+            .refused(
+                .init(
+                    channel: channel.text, id: nil, code: code, message: "", retryAfter: retryAfter)
+            ))
+    }
+
+    private func refuse(
+        _ message: ClientFrame.Publish, _ code: RefusalCode, retryAfter: Duration? = nil
+    ) {
+        send(
+            .refused(
+                .init(
+                    channel: message.channel.text, id: message.id.text, code: code, message: "",
+                    retryAfter: retryAfter)))
+    }
+}
+
+/// A hello in a cluster: its place in the journal orders it among those of its device.
+extension ServerConnection {
+    private func sayHello(of device: ConnectingDevice, by gateway: SimulatedGateway) {
+        let life = life
+        gateway.submit([.hello(device)]) { [life, id] result in
+            if case .arrived(let arrival, _)? = (try? result.get())?.first {
+                life.server.observer(.arrived(arrival, connection: id))
+            }
+            life.post(.arrived(id, result.flatMap(Self.generation)))
+        }
+        guard life.mutation == .clusterWelcomesEarly else { return }
+        perform(machine.takeOver(from: 0, now: life.now), for: nil)
+    }
+
+    private static func generation(
+        of outcomes: [CommandOutcome]
+    ) -> Result<Generation, RepriseError> {
+        guard case .arrived(let arrival, _)? = outcomes.first else {
+            return .failure(RepriseError(.internal, "A hello has another outcome than its own."))
+        }
+        return .success(arrival.generation)
+    }
+
+    func arrivedLater(_ answer: Result<Generation, RepriseError>) {
+        guard !hasEnded, let entered else { return }
+        switch answer {
+        case .failure(let error):
+            let code: CloseCode = error.code == .full ? .overloaded : .unavailable
+            perform(machine.violated(code, error.message, now: life.now))
+        case .success(var generation):
+            guard case .newest(let older) = life.roster.arrived(id, as: entered, generation) else {
+                return replaced()
+            }
+            // Only here: the roster would end a connection that seems older than its own hello.
+            if life.mutation == .clusterHellosShareGeneration { generation.place = 0 }
+            if life.mutation != .clusterForgetsFences {
+                fence = FencingToken(device: entered.device, generation: generation)
+            }
+            for other in older { life.post(.replace(other, by: id)) }
+            if life.mutation != .clusterWelcomesEarly {
+                perform(machine.takeOver(from: older.count, now: life.now), for: nil)
+            }
+        }
+        goOn()
     }
 }

@@ -91,7 +91,7 @@ final class ServerLife {
     /// The run is over: what waits for an answer holds this.
     func forget() { queue = Queue(limits: server.settings.commits) }
 
-    func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
+    private func later(_ from: Duration, _ to: Duration, _ work: @escaping () -> Void) {
         simulation.after(server.random.latency(from, to), on: process, work)
     }
 
@@ -227,11 +227,11 @@ final class ServerLife {
         switch letter {
         case .live(let runs): runs.forEach(deliver)
         case .uncertain(let channels):
-            guard mutation != .silentDoubt else { return }
+            guard mutation != .failedCommitUnchecked else { return }
             channels.sorted().forEach(doubt)
         case .answers(let id, let messages, let result):
             connections[id]?.publishesAnswered(messages, result)
-        case .read(let id, let answer): connections[id]?.readAnswered(answer)
+        case .read(let id, let answer): connections[id]?.subscriptions.readAnswered(answer)
         case .identified(let id, let answer): connections[id]?.identified(answer)
         case .replace(let id, let newer):
             connections[id]?.replaced()
@@ -247,13 +247,15 @@ final class ServerLife {
     private func deliver(_ run: SimulatedRun) {
         guard let subscribers = subscribers[run.channel] else { return }
         heartbeats.eventsCame(in: run.channel)
-        for subscription in subscribers { subscription.connection.deliver(run, to: subscription) }
+        for subscription in subscribers {
+            subscription.connection.subscriptions.deliver(run, to: subscription)
+        }
     }
 
     private func doubt(_ channel: ChannelName) {
         for subscription in subscribers[channel] ?? [] {
             subscription.machine.logBecameUncertain()
-            subscription.connection.readIfWanted(subscription)
+            subscription.connection.subscriptions.readIfWanted(subscription)
         }
     }
 
@@ -329,7 +331,7 @@ final class ServerLife {
             if role != nil { server.membersChanged(.began(seat)) }
             later(.microseconds(10), .milliseconds(1)) { [self] in
                 if role == nil { server.membersChanged(.ended(seat)) }
-                if mutation != .removalUntold { post(.accessChanged(seat)) }
+                if mutation != .removalUnannounced { post(.accessChanged(seat)) }
                 reply(true)
             }
         }
@@ -338,7 +340,7 @@ final class ServerLife {
     // MARK: Connections
 
     /// Those that have not ended, the oldest first.
-    var inOrder: [ServerConnection] { connections.values.sorted { $0.id < $1.id } }
+    private var inOrder: [ServerConnection] { connections.values.sorted { $0.id < $1.id } }
 
     /// The network loses all connections.
     func cutAll() { for connection in inOrder { connection.cut() } }
@@ -403,5 +405,71 @@ final class ServerLife {
             if calendar.mayExpire { server.trim(policy) }
             keepHouse()
         }
+    }
+}
+
+extension ServerLife {
+    /// Reads at one moment and answers at a later one, so that events are committed and dispatched
+    /// in between.
+    func read(
+        _ read: ServerSubscriptionMachine.Read, of channel: ChannelName, ticket: UInt32, for id: Int
+    ) {
+        later(.microseconds(50), .milliseconds(40)) { [self] in
+            let fails = server.random.chance(server.settings.failingReads)
+            var answer = ReadAnswer(channel: channel, ticket: ticket, content: .failed)
+            if !fails { server.attempt { try fill(&answer, read) } }
+            later(.microseconds(50), .milliseconds(40)) { [self] in post(.read(by: id, answer)) }
+        }
+    }
+
+    private func fill(_ answer: inout ReadAnswer, _ read: ServerSubscriptionMachine.Read) throws {
+        let channel = answer.channel
+        switch read {
+        case .state: answer.content = .state(try server.store.state(of: channel))
+        case .page(let missing):
+            let limits = server.settings.limits
+            let page = try server.store.page(
+                of: channel, missing: missing, limit: limits.pageMessages,
+                byteLimit: limits.pageBytes)
+            answer.content = .page(through: page.through, epoch: page.state.epoch)
+            answer.page =
+                page.gone.map { SimulatedFrame(.gone(channel: channel, $0)) }
+                + page.events.map { SimulatedFrame(.event($0)) }
+        }
+    }
+}
+
+/// A shutdown in good order: what `Server` and its gateway do when the process is told to end.
+extension ServerLife {
+    /// Whoever is there or comes is told to come back, what was accepted is stored and answered,
+    /// and then the process may end.
+    ///
+    /// - Parameter done: not called if the process is killed meanwhile.
+    func shutDown(then done: @escaping () -> Void) {
+        isQuiescing = true
+        for connection in inOrder { connection.quiesce() }
+        flush()
+        leave(at: now + server.settings.limits.shutdown, done)
+    }
+
+    /// The committer takes nothing more once all connections have ended, or the time for that is
+    /// up.
+    private func leave(at deadline: Duration, _ done: @escaping () -> Void) {
+        simulation.after(.milliseconds(20), on: process) { [self] in
+            guard inOrder.isEmpty || now >= deadline else { return leave(at: deadline, done) }
+            queue.close()
+            whenStored(done)
+        }
+    }
+
+    private func whenStored(_ done: @escaping () -> Void) {
+        guard isStoring, mutation != .shutdownUnanswered else {
+            if unanswered > 0 {
+                simulation.violated(
+                    .recorded, "\(server.name) has shut down, and \(unanswered) were not answered")
+            }
+            return done()
+        }
+        simulation.after(.milliseconds(5), on: process) { [self] in whenStored(done) }
     }
 }

@@ -42,7 +42,7 @@ actor OriginalChainsApp {
         await phone.run(life: life, notifications: OriginalTaps())
     }
 
-    /// nil: "state load fails (corrupted data)" (157).
+    /// nil: "state load fails (corrupted data)".
     private func load() -> [SingleValueChains.ChainState]? {
         guard let bytes = try? Data(contentsOf: value) else { return [] }
         return try? JSONDecoder().decode([SingleValueChains.ChainState].self, from: bytes)
@@ -60,7 +60,7 @@ actor OriginalChainsApp {
     private func perform(_ actions: [SingleValueChains.Action]) async {
         for action in actions {
             switch action {
-            // "If save fails, logs error but doesn't crash chain execution" (158).
+            // "If save fails, logs error but doesn't crash chain execution".
             case .save(let states):
                 if !save(states) { await host.report("full", "not saved") }
             case .saveNew(let states): await perform(machine.newChainSaved(save(states)))

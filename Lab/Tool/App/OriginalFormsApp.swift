@@ -45,7 +45,7 @@ actor OriginalFormsApp {
 
     // MARK: Events
 
-    /// `handle(notificationResponse:)`, which is `create(event: _openedPush)` (28–29, 78–79).
+    /// `handle(notificationResponse:)`, which is `create(event: _openedPush)`.
     private func tapped(_ response: NotificationResponse) async {
         let info = response.notification.request.content.info
         let properties = try? JSONSerialization.jsonObject(with: Data(info))
@@ -72,10 +72,10 @@ actor OriginalFormsApp {
         }
     }
 
-    /// `evaluateJavaScript("dispatchProfileEvent…")` (36).
+    /// `evaluateJavaScript("dispatchProfileEvent…")`.
     private func dispatch(_ id: String, _ properties: Any) async {
-        // The original page cannot evaluate an event without its forms and drops it (133–136,
-        // 158–161); the page here would keep it.
+        // The original page cannot evaluate an event without its forms and drops it; the page here
+        // would keep it.
         guard hasFormsData else { return await phone.report("lost", "the page has no forms yet") }
         let now = phone.timekeeper.wall().milliseconds
         let event: [String: Any] = [
@@ -132,7 +132,7 @@ actor OriginalFormsApp {
         try? await send("welcome", ["protocol": 1, "now": now, "locale": "en"])
     }
 
-    /// "Fetch forms data from server" (117): repeated whenever the network is on, until it
+    /// "Fetch forms data from server": repeated whenever the network is on, until it
     /// succeeds.
     private func fetch() async {
         let transport = phone.transport(over: NIOTransport())

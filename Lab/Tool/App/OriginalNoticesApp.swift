@@ -126,7 +126,7 @@ actor OriginalNoticesApp {
         try await showBadge()
     }
 
-    /// "Tap to open conversation" (2), and "Clears when messages are read" (1).
+    /// "Tap to open conversation", and "Clears when messages are read".
     private func tapped(_ response: NotificationResponse) async {
         let info = Data(response.notification.request.content.info)
         let payload = try? JSONDecoder().decode([String: String].self, from: info)
@@ -148,7 +148,7 @@ actor OriginalNoticesApp {
             + counted.values.reduce(0) { $0 + Int($1.count) }
     }
 
-    /// "Updates in real-time", "Shows total unread messages" (1).
+    /// "Updates in real-time", "Shows total unread messages".
     private func showBadge() async throws { try? await notifications.setBadge(badge) }
 
     private func opened() async {

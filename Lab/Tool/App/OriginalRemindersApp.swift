@@ -61,7 +61,7 @@ actor OriginalRemindersApp {
 
     // MARK: Taps
 
-    /// `userNotificationCenter(didReceive:)` (307–340).
+    /// `userNotificationCenter(didReceive:)`.
     private func tapped(_ response: NotificationResponse) async {
         // Kind: both entrances set the same route.
         guard seen.insert(response.tapID).inserted else { return }
@@ -69,7 +69,7 @@ actor OriginalRemindersApp {
         let info = Data(response.notification.request.content.info)
         let payload = (try? JSONSerialization.jsonObject(with: info)) as? [String: Any]
         guard let goal = payload?["goalId"] as? String else {
-            // "Unable to parse goal ID" (322–325): the app opens without a screen.
+            // "Unable to parse goal ID": the app opens without a screen.
             return await phone.report("lost", "no goal id")
         }
         taps.append((goal, payload?["questionId"] as? String))
@@ -94,7 +94,7 @@ actor OriginalRemindersApp {
         }
     }
 
-    /// `goal(for:)` (42–57, 134–160).
+    /// `goal(for:)`.
     private func lookUp(_ goal: String) async -> SleepingRouter.Found {
         guard isLoaded, let found = try? await goals.reminders.find(Route(sort: "goal", id: goal)),
             case .found(let entity) = found
@@ -127,10 +127,10 @@ struct OriginalScheduler: Sendable {
             let active = (command.goals ?? []).filter { $0.state == .active }
             try await cancel(Set(active.map(\.id)))
             for goal in active { try await schedule(goal) }
-        case .delete: try await cancel(ids)  // `deleteGoals(at:)` (82–86)
-        case .importAll: break  // "notifications persist" (89)
+        case .delete: try await cancel(ids)  // `deleteGoals(at:)`
+        case .importAll: break  // "notifications persist"
         case .deleteMany, .pause, .pauseAll, .archive:
-            // Phase 3 (237–271) alone thinks of these.
+            // Phase 3 alone thinks of these.
             guard version == .repaired else { return }
             try await cancel(command.do == .pauseAll ? Set(before.map(\.id)) : ids)
         case .activate:

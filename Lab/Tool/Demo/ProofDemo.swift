@@ -54,16 +54,22 @@ struct ProofDemo: Sendable {
     struct Judgement: Encodable, ReportMember {
         let baseline: String
         let does: String
-        let convicted: Bool
+        let isDetected: Bool
         /// The number of random seeds tried.
         let tried: Int?
         let seed: UInt64?
         let broke: String?
 
+        private enum CodingKeys: String, CodingKey {
+            case baseline, does
+            case isDetected = "convicted"
+            case tried, seed, broke
+        }
+
         init(_ baseline: Baseline, _ detection: Detection?) {
             self.baseline = baseline.name
             does = baseline.does
-            convicted = detection != nil
+            isDetected = detection != nil
             tried = detection?.tried
             seed = detection?.whole.seed
             broke = detection?.violation.description
@@ -88,7 +94,7 @@ struct ProofDemo: Sendable {
         },
         Expectation("each of the case studies' own algorithms is detected") { evidence in
             let isEmpty = evidence.judgements.isEmpty
-            let undetected = evidence.judgements.filter { !$0.convicted }.map(\.baseline)
+            let undetected = evidence.judgements.filter { !$0.isDetected }.map(\.baseline)
             return (isEmpty ? ["nobody"] : undetected).map {
                 .init("not detected", "not detected", "\($0) was not detected: it cannot fail")
             }
@@ -113,7 +119,7 @@ struct ProofDemo: Sendable {
                 judgement.baseline,
                 [
                     (judgement.tried ?? 0).grouped, "",
-                    judgement.convicted ? "detected" : "not detected",
+                    judgement.isDetected ? "detected" : "not detected",
                 ])
         }
         return TableReport(

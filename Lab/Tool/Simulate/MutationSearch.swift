@@ -15,11 +15,11 @@ struct MutationSearch: Sendable {
     }
 
     struct Report: Encodable {
-        var convicted: Int
+        var detected: Int
         var dispositions: [Disposition]
 
         private enum CodingKeys: String, CodingKey {
-            case convicted
+            case detected = "convicted"
             case dispositions = "verdicts"
         }
     }
@@ -54,14 +54,14 @@ struct MutationSearch: Sendable {
             dispositions.append(disposition)
             if !isQuiet { try StandardOutput.write(disposition.text(Terminal.output)) }
         }
-        let convicted = dispositions.count { $0.seed != nil }
-        if !isQuiet { try StandardOutput.write(Self.sum(dispositions, convicted)) }
-        return Report(convicted: convicted, dispositions: dispositions)
+        let detected = dispositions.count { $0.seed != nil }
+        if !isQuiet { try StandardOutput.write(Self.sum(dispositions, detected)) }
+        return Report(detected: detected, dispositions: dispositions)
     }
 
-    private static func sum(_ dispositions: [Disposition], _ convicted: Int) -> String {
+    private static func sum(_ dispositions: [Disposition], _ detected: Int) -> String {
         let latest = dispositions.compactMap(\.seed).max()
-        return "\n\(convicted) of \(dispositions.count) detected"
+        return "\n\(detected) of \(dispositions.count) detected"
             + (latest.map { ", the latest at seed \($0)." } ?? ".")
     }
 }

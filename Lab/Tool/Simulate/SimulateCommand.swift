@@ -176,7 +176,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let (report, wasInterrupted) = try await Interruption.cancelling { try await search.run() }
         if json { try StandardOutput.write(report.line()) }
         if wasInterrupted { throw CommandFailure(.incomplete, "Interrupted.") }
-        guard report.convicted == report.dispositions.count else {
+        guard report.detected == report.dispositions.count else {
             throw ExitCode(ExitStatus.incomplete.rawValue)
         }
     }

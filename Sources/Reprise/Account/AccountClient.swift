@@ -87,7 +87,7 @@ package final class AccountClient: Sendable {
     package let notices: Notices?
 
     /// The server that receives a person's settings of notices; nil: none.
-    let noticeServer: NoticeServer?
+    private let noticeServer: NoticeServer?
     /// Counts what this device does not follow; nil: nothing can be asked.
     private let unfollowed: UnfollowedCounts?
     /// Held while the features are told of the app's phase, so that all see its changes in one
@@ -195,8 +195,22 @@ package final class AccountClient: Sendable {
         return client
     }
 
+    /// Sends the settings of notices to the server, at each connection, until the task is
+    /// cancelled.
+    private func tellSettings() async {
+        guard let notices else { return }
+        await withDiscardingTaskGroup { group in
+            if let noticeServer { group.addTask { await notices.runSettings(with: noticeServer) } }
+            for await state in channels.connectionStates {
+                notices.connectionChanged(isOpen: state.isOpen)
+            }
+            group.cancelAll()
+        }
+        notices.connectionChanged(isOpen: false)
+    }
+
     /// Has the server do the changes of conversations that wait in the journal.
-    func handleConversations(at server: String, by transport: any HTTPTransport) async {
+    private func handleConversations(at server: String, by transport: any HTTPTransport) async {
         let calls = ConversationCalls(
             server: NoticeServer(
                 server, transport, journal: journal, identity: channels.identity),
@@ -316,6 +330,15 @@ extension AccountClient: AppLifeFollower {
             guard phase != .foreground else { return }
             // The arrivals of the last moment.
             _ = await notices?.settled(within: .seconds(1))
+        }
+    }
+}
+
+extension ConnectionState {
+    fileprivate var isOpen: Bool {
+        switch self {
+        case .connected, .expiring: true
+        case .idle, .connecting, .stuck, .waiting, .offline, .suspended, .stopped: false
         }
     }
 }

@@ -18,10 +18,10 @@ actor ChatRoom {
     private let user: String
     /// The channel to go on with; nil: the chat ends.
     private(set) var next: String?
-    let changed: Signal
+    private let changed: Signal
     var snapshot: ChatSnapshot
     /// Which of the others are there, as far as the server tells it.
-    var presence: [UserID: UserPresence] = [:]
+    private var presence: [UserID: UserPresence] = [:]
     /// The others' positions.
     private(set) var positions: [UserID: ServerFrame.Position] = [:]
     private var hasHinted = false
@@ -421,4 +421,47 @@ extension ChatRoom {
 
 extension [String] {
     fileprivate var orNobody: [String] { isEmpty ? ["Nobody else is known here yet."] : self }
+}
+
+/// The others' presence, where the server offers it.
+extension ChatRoom {
+    private func presenceChanged(_ presence: ChannelPresence) {
+        self.presence = presence.users
+        snapshot.presence = Self.words(presence.users, at: SystemTimekeeper().wall())
+        changed.raise()
+    }
+
+    /// For the line of state; nil where nothing is known.
+    static func words(_ users: [UserID: UserPresence], at now: WallTime) -> String? {
+        guard let one = users.values.first else { return nil }
+        guard users.count > 1 else { return "\(one.user) \(one.words(at: now))" }
+        return "\(users.values.count { $0.state == .online }) online"
+    }
+
+    /// For a line of `/who`; nil where nothing is known.
+    private func presenceWords(of user: UserID) -> String? {
+        presence[user]?.words(at: SystemTimekeeper().wall())
+    }
+}
+
+extension UserPresence {
+    /// For people.
+    func words(at now: WallTime) -> String {
+        switch state {
+        case .online: "online"
+        case .idle: "idle"
+        case .offline:
+            seen.map { "last seen " + Self.ago(now.milliseconds - $0.milliseconds) } ?? "offline"
+        }
+    }
+
+    private static func ago(_ milliseconds: Int64) -> String {
+        let minutes = milliseconds / 60_000
+        switch minutes {
+        case ..<1: return "just now"
+        case ..<60: return "\(minutes) min ago"
+        case ..<2_880: return "\(minutes / 60) h ago"
+        default: return "\(minutes / 1_440) days ago"
+        }
+    }
 }

@@ -75,63 +75,41 @@ struct FormsLogCommand: AsyncParsableCommand {
     }
 
     private static func object(_ event: FormsLogReading) -> [UInt8] {
-        func null(_ json: inout JSONWriter) { json.raw(Array("null".utf8)) }
         var writer = JSONWriter()
         writer.object { json in
-            json.key("id")
-            json.string(event.id.text)
-            json.key("event")
-            json.string(event.event)
-            json.key("recorded")
-            json.integer(event.recordedAt.milliseconds)
-            json.key("source")
-            json.string(event.source)
-            json.key("attempt")
-            json.integer(Int64(event.attempt))
-            json.key("state")
-            json.string(state(event))
-            json.key("reason")
-            if let reason = event.reason { json.string(reason) } else { null(&json) }
+            json.member("id", event.id.text)
+            json.member("event", event.event)
+            json.member("recorded", event.recordedAt.milliseconds)
+            json.member("source", event.source)
+            json.member("attempt", Int64(event.attempt))
+            json.member("state", state(event))
+            json.member("reason", event.reason)
             json.key("properties")
-            if let properties = event.properties { json.raw(properties) } else { null(&json) }
+            if let properties = event.properties { json.raw(properties) } else { json.null() }
             json.key("showings")
-            json.array { list in
-                for showing in event.showings {
-                    list.object { json in
-                        json.key("form")
-                        json.string(showing.form)
-                        for (key, time) in [
-                            ("granted", showing.granted), ("appeared", showing.appeared),
-                            ("dismissed", showing.dismissed),
-                        ] {
-                            json.key(plain: key)
-                            if let time { json.integer(time.milliseconds) } else { null(&json) }
-                        }
-                        json.key("how")
-                        if let how = showing.how { json.string(how) } else { null(&json) }
-                    }
-                }
-            }
+            json.array { list in for showing in event.showings { write(showing, to: &list) } }
             json.key("decisions")
-            json.array { list in
-                for decision in event.decisions {
-                    list.object { json in
-                        json.key("form")
-                        json.string(decision.form)
-                        json.key("at")
-                        json.integer(decision.at.milliseconds)
-                        json.key("until")
-                        if let until = decision.until {
-                            json.integer(until.milliseconds)
-                        } else {
-                            null(&json)
-                        }
-                        json.key("reason")
-                        json.string(decision.reason)
-                    }
-                }
-            }
+            json.array { list in for decision in event.decisions { write(decision, to: &list) } }
         }
         return writer.bytes
+    }
+
+    private static func write(_ showing: FormsLogReading.Showing, to list: inout JSONWriter) {
+        list.object { json in
+            json.member("form", showing.form)
+            json.member("granted", showing.granted.milliseconds)
+            json.member("appeared", showing.appeared?.milliseconds)
+            json.member("dismissed", showing.dismissed?.milliseconds)
+            json.member("how", showing.how)
+        }
+    }
+
+    private static func write(_ decision: FormsLogReading.Decision, to list: inout JSONWriter) {
+        list.object { json in
+            json.member("form", decision.form)
+            json.member("at", decision.at.milliseconds)
+            json.member("until", decision.until?.milliseconds)
+            json.member("reason", decision.reason)
+        }
     }
 }

@@ -68,18 +68,6 @@ enum RemindersJSON {
 }
 
 extension JSONWriter {
-    fileprivate mutating func null() { raw(Array("null".utf8)) }
-
-    fileprivate mutating func member(_ key: StaticString, _ text: String?) {
-        self.key(key)
-        if let text { string(text) } else { null() }
-    }
-
-    fileprivate mutating func member(_ key: StaticString, _ number: Int64?) {
-        self.key(key)
-        if let number { integer(number) } else { null() }
-    }
-
     fileprivate mutating func value(_ reconciliation: ReminderReconciliationReading.Reconciliation)
     {
         object { json in

@@ -53,21 +53,13 @@ struct TraceReport: Sendable {
     }
 
     var json: String {
-        func text(_ value: String?, _ json: inout JSONWriter) {
-            if let value { json.string(value) } else { json.raw(Array("null".utf8)) }
-        }
         var writer = JSONWriter()
         writer.object { json in
-            json.key("message")
-            json.string(id.text)
-            json.key("channel")
-            text(channel, &json)
-            json.key("seq")
-            if let seq { json.integer(seq) } else { json.raw(Array("null".utf8)) }
-            json.key("device")
-            text(trace?.message.device, &json)
-            json.key("user")
-            text(trace?.message.user, &json)
+            json.member("message", id.text)
+            json.member("channel", channel)
+            json.member("seq", seq)
+            json.member("device", trace?.message.device)
+            json.member("user", trace?.message.user)
             json.key("steps")
             json.array { list in for step in steps { step.write(to: &list) } }
             json.key("unknown")

@@ -61,7 +61,7 @@ struct TraceStep: Sendable {
         case .integer(let number?): json.integer(number)
         case .time(let time?): json.integer(time.milliseconds)
         case .bool(let value): json.bool(value)
-        case .text(nil), .integer(nil), .time(nil): json.raw(Array("null".utf8))
+        case .text(nil), .integer(nil), .time(nil): json.null()
         }
     }
 }

@@ -265,22 +265,16 @@ actor ChainsEngine {
         let attempts =
             chain.attempts(of: place, isCompensation: payload.isCompensation)
             + delivery.entry.attempt
-        var kept = chain.inputs.removeValue(forKey: place)
-        var checkpoint: [UInt8]?
-        if kept == nil || attempts > 1 {
-            do {
-                let isCompensation = payload.isCompensation
-                let found = try await journal.read { db in
-                    try ChainReading.work(seq, place, isCompensation: isCompensation, db)
-                }
-                (kept, checkpoint) = (kept ?? found.input, found.checkpoint)
-            } catch {
-                loop.note(error)
-                _ = chain.machine.requeued(place)
-                return fail(delivery, .notReady("The task cannot be read: \(error)"))
-            }
+        let found: (input: [UInt8]?, checkpoint: [UInt8]?)
+        do {
+            found = try await readWork(
+                place, isCompensation: payload.isCompensation, of: chain, attempts: attempts)
+        } catch {
+            loop.note(error)
+            _ = chain.machine.requeued(place)
+            return fail(delivery, .notReady("The task cannot be read: \(error)"))
         }
-        guard let input = kept else {
+        guard let input = found.input else {
             _ = chain.machine.requeued(place)
             return quarantine(seq, "the input of \(row.name) is missing", delivery)
         }
@@ -290,7 +284,7 @@ actor ChainsEngine {
         let deadline = [row.deadline, chain.row.deadline].compactMap { $0 }.min()
         let context = WorkContext(
             key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
-            deadline: payload.isCompensation ? nil : deadline, saved: checkpoint,
+            deadline: payload.isCompensation ? nil : deadline, saved: found.checkpoint,
             hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
         let work = Task.detached { [inbox, files] in
             do {
@@ -307,6 +301,19 @@ actor ChainsEngine {
         } else if let deadline = row.deadline {
             alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
         }
+    }
+
+    /// The input of a task that begins, and its checkpoint if it began before.
+    private func readWork(
+        _ place: Int, isCompensation: Bool, of chain: LiveChain, attempts: Int
+    ) async throws -> (input: [UInt8]?, checkpoint: [UInt8]?) {
+        let kept = chain.inputs.removeValue(forKey: place)
+        guard kept == nil || attempts > 1 else { return (kept, nil) }
+        let seq = chain.row.seq
+        let found = try await journal.read { db in
+            try ChainReading.work(seq, place, isCompensation: isCompensation, db)
+        }
+        return (kept ?? found.input, found.checkpoint)
     }
 
     private func alarm(_ event: ChainsEvent, after wait: Duration, for key: TaskKey) {

@@ -14,26 +14,26 @@ actor ChannelsDriver {
     }
 
     let outbox: OutboxDriver
-    let store: ChannelStore
+    private let store: ChannelStore
     private let server: String
     private let dialer: any SocketDialer
     private let readers: Readers
     let presence: Presence
     let presenceWatch: PresenceWatch
-    let connectionStates: StateBroadcaster<ConnectionState>
+    private let connectionStates: StateBroadcaster<ConnectionState>
     let configuration: Channels.Configuration
     /// Phases of the app that the machine has not taken yet, in order.
     nonisolated let phases = Mutex<Deque<AppPhase>>([])
     /// ``run()`` is on its way: that nothing is open yet is no rest.
     private nonisolated let isRunExpected = Mutex(false)
 
-    var machine: ChannelsMachine
-    var states: [ChannelName: StateBroadcaster<ChannelState>] = [:]
+    private(set) var machine: ChannelsMachine
+    private var states: [ChannelName: StateBroadcaster<ChannelState>] = [:]
     /// Set while a connection is up.
     private var socket: (any Socket)?
     private var frameSender: FrameSender?
     private var step: Step?
-    private var catchUps: [ChannelName: Signpost] = [:]
+    private var catchUps = CatchUpSignposts()
     /// The task was cancelled: the end of its connection is no failure then.
     private var isEnding = false
     private let alarm: Alarm
@@ -41,15 +41,13 @@ actor ChannelsDriver {
     private var dialling: Task<any Socket, any Error>?
     /// The pending request to the app.
     private var asking: Task<Void, Never>?
-    /// Channels to subscribe to after the next read of the journal.
-    var pendingSubscriptions: [PendingSubscription] = []
-    var isReadingPendingSubscriptions = false
-    var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
-    var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
+    private var pendingSubscriptions = PendingSubscriptions()
+    private var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
+    private var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
     /// Called after each welcome, with the channel that tells the user's conversations.
     private var welcomed: (@Sendable (ChannelName?) -> Void)?
     /// Notified when the machine or the next step has changed.
-    nonisolated let changes = ConditionVariable()
+    private nonisolated let changes = ConditionVariable()
 
     init(
         store: ChannelStore, server: String, dialer: any SocketDialer, readers: Readers,
@@ -72,7 +70,7 @@ actor ChannelsDriver {
     /// The server's time, and when it was received.
     private(set) var serverClock: (time: WallTime, at: Duration)?
     var now: Duration { configuration.timekeeper.uptime() }
-    var jitter: Double { configuration.jitter() }
+    private var jitter: Double { configuration.jitter() }
 
     // MARK: The loop
 
@@ -212,9 +210,114 @@ actor ChannelsDriver {
         await perform(machine.unsubscribed(channel))
     }
 
+    /// Concurrent callers are answered together by the next read of the journal, and requested in
+    /// one frame.
+    func subscribe(_ channel: ChannelName, states: StateBroadcaster<ChannelState>) async throws {
+        guard !machine.isSubscribed(channel) else {
+            return await perform(machine.subscribedAgain(channel, at: now))
+        }
+        try await withCheckedThrowingContinuation { answer in
+            let mustRead = pendingSubscriptions.add(
+                .init(channel: channel, states: states, answer: answer))
+            if mustRead { Task { await readPendingSubscriptions() } }
+        }
+    }
+
+    private func readPendingSubscriptions() async {
+        while pendingSubscriptions.mustRead() {
+            await changes.wait {
+                pendingSubscriptions.channels.allSatisfy { machine.mayLoad($0) }
+            }
+            let requests = pendingSubscriptions.take()
+            do {
+                let stored = try await store.stored(requests.map(\.channel))
+                for request in requests { states[request.channel] = request.states }
+                await perform(
+                    machine.subscribed(
+                        requests.map { ($0.channel, stored[$0.channel] ?? nil) }, at: now))
+                for request in requests { request.answer.resume() }
+            } catch {
+                for request in requests { request.answer.resume(throwing: error) }
+            }
+        }
+    }
+
+    func appeared(_ channel: ChannelName) async {
+        await perform(machine.appeared(channel, at: now))
+    }
+
+    func disappeared(_ channel: ChannelName) { machine.disappeared(channel) }
+
+    // MARK: Snapshots
+
+    func takeSnapshots(_ channel: ChannelName, with handler: @escaping Channel.SnapshotHandler)
+        async
+    {
+        snapshotHandlers[channel] = handler
+        await perform(machine.snapshotsWanted(channel))
+    }
+
+    /// Calls the app's loader until it succeeds; then the subscription continues.
+    private func load(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) {
+        guard let handler = snapshotHandlers[channel],
+            let epoch = machine.machine(of: channel)?.epoch
+        else { return }
+        stopLoadingSnapshot(of: channel)
+        let configuration = configuration
+        snapshotTasks[channel] = Task {
+            var failures = 0
+            while !Task.isCancelled {
+                do {
+                    try await handler(
+                        SnapshotRequest(
+                            channel: channel, epoch: epoch, position: snapshot.position,
+                            lost: snapshot.lost, reason: snapshot.reason, attempt: failures + 1))
+                    return await taken(snapshot, of: channel)
+                } catch {
+                    failures += 1
+                    await perform(machine.snapshotFailed(error, of: channel))
+                    let wait = configuration.snapshotAgain.delay(
+                        failures: failures, jitter: configuration.jitter())
+                    try? await configuration.timekeeper.sleep(for: wait)
+                }
+            }
+        }
+    }
+
+    private func taken(_ snapshot: SubscriptionMachine.Snapshot, of channel: ChannelName) async {
+        await changes.wait(isCancellable: true) { machine.mayRead || machine.isFatal }
+        guard machine.mayRead, !Task.isCancelled else { return }
+        snapshotTasks[channel] = nil
+        await perform(machine.snapshotTaken(snapshot, of: channel, at: now))
+    }
+
+    /// An unfinished snapshot is in the journal, and requested again.
+    private func stopLoadingSnapshot(of channel: ChannelName) {
+        snapshotTasks.removeValue(forKey: channel)?.cancel()
+    }
+
+    // MARK: Diagnostics
+
+    func diagnostics(of channel: ChannelName) -> ChannelDiagnostics? {
+        machine.diagnostics(of: channel, at: now)
+    }
+
+    func channelDiagnostics() -> [ChannelName: ChannelDiagnostics] {
+        let now = now
+        return Dictionary(
+            uniqueKeysWithValues: machine.channelNames.compactMap { name in
+                machine.diagnostics(of: name, at: now).map { (name, $0) }
+            })
+    }
+
+    func diagnostics() -> ConnectionDiagnostics {
+        machine.diagnostics(
+            state: connectionStates.value, at: now, wall: configuration.timekeeper.wall())
+    }
+
     // MARK: Effects
 
-    func perform(_ actions: [ChannelsMachine.Action]) async {
+    private func perform(_ actions: [ChannelsMachine.Action]) async {
         changes.notifyAll()
         for action in actions {
             switch action {
@@ -250,17 +353,6 @@ actor ChannelsDriver {
         }
     }
 
-    /// From a channel's first gap until it has none: what Instruments shows as its catch-up.
-    private func showCatchUp(of channel: ChannelName, in state: ChannelState) {
-        switch state {
-        case .subscribing, .catchingUp, .repairing:
-            guard catchUps[channel] == nil else { return }
-            catchUps[channel] = .begin("catch-up")
-        case .closed, .live, .stalled, .beyondRetention, .refused:
-            catchUps.removeValue(forKey: channel)?.end()
-        }
-    }
-
     private func announce(_ action: ChannelsMachine.Action) {
         switch action {
         case .announce(let state):
@@ -269,7 +361,7 @@ actor ChannelsDriver {
                     .info, "The connection is in another state.", ["state": "\(state)"])
             }
         case .enter(let channel, let state):
-            showCatchUp(of: channel, in: state)
+            catchUps.entered(state, of: channel)
             let last = states[channel]?.value
             if let last, states[channel]?.announce(state) == true {
                 // Progress is a decision, another kind of state a fact.

@@ -101,35 +101,56 @@ enum ConversationRows {
         _ entry: DirectoryEntry, space: inout Int?, _ db: Database
     ) throws {
         switch entry.list {
-        case .begin:
-            return try db.execute(
-                sql: """
-                    UPDATE channelsConversation SET old = 1
-                    WHERE pending <> \(Pending.begun.rawValue)
-                    """)
-        case .end:
-            try db.execute(
-                sql: """
-                    UPDATE channelsConversation SET pending = \(Pending.begun.rawValue), old = 0
-                    WHERE old = 1 AND pending = \(Pending.begunAgain.rawValue)
-                    """)
-            return try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
+        case .begin: return try beginList(db)
+        case .end: return try endList(db)
         case nil: break
         }
         guard let channel = entry.conversation.flatMap({ try? ChannelName($0) }) else { return }
         if entry.left == true {
-            // One that was begun again waits for the server.
-            try ended(channel, db)
-            try db.execute(
-                sql: """
-                    DELETE FROM channelsConversation
-                    WHERE channel = ? AND pending <> \(Pending.begun.rawValue)
-                    """,
-                arguments: [channel.text])
-            if db.changesCount > 0 { space = space.map { $0 + 1 } }
+            if try remove(channel, db) { space = space.map { $0 + 1 } }
             return
         }
         guard let role = entry.role.flatMap(Conversation.Role.init) else { return }
+        let columns = try columns(of: entry, channel, role)
+        guard try !update(columns, db) else { return }
+        let left = try space ?? Self.space(db) ?? 0
+        space = left - 1
+        if left > 0 { try insert(columns, db) }
+    }
+
+    private static func beginList(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                UPDATE channelsConversation SET old = 1
+                WHERE pending <> \(Pending.begun.rawValue)
+                """)
+    }
+
+    private static func endList(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                UPDATE channelsConversation SET pending = \(Pending.begun.rawValue), old = 0
+                WHERE old = 1 AND pending = \(Pending.begunAgain.rawValue)
+                """)
+        try db.execute(sql: "DELETE FROM channelsConversation WHERE old = 1")
+    }
+
+    /// - Returns: false if it was not there, or was begun again and waits for the server.
+    private static func remove(_ channel: ChannelName, _ db: Database) throws -> Bool {
+        try ended(channel, db)
+        try db.execute(
+            sql: """
+                DELETE FROM channelsConversation
+                WHERE channel = ? AND pending <> \(Pending.begun.rawValue)
+                """,
+            arguments: [channel.text])
+        return db.changesCount > 0
+    }
+
+    /// In the order of ``insert(_:_:)``.
+    private static func columns(
+        of entry: DirectoryEntry, _ channel: ChannelName, _ role: Conversation.Role
+    ) throws -> StatementArguments {
         let others = entry.others.flatMap { names in
             names.count <= ConversationLimits.named && names.allSatisfy { (try? UserID($0)) != nil }
                 ? names.joined(separator: " ") : nil
@@ -138,12 +159,16 @@ enum ConversationRows {
         let profiles =
             known.isEmpty || known.count > ConversationLimits.named
             ? nil : String(decoding: try ForeignJSON.encode(known), as: UTF8.self)
-        let arguments: StatementArguments = [
+        return [
             channel.text,
             entry.title.map { PushText.title($0, atMost: PushPayloadLimits.titleBytes) },
             role.rawValue, entry.since ?? 0, entry.members ?? 0, others, entry.muted == true,
             entry.mutedUntil, profiles, entry.archived,
         ]
+    }
+
+    /// - Returns: whether it was there.
+    private static func update(_ columns: StatementArguments, _ db: Database) throws -> Bool {
         try db.cachedStatement(
             sql: """
                 UPDATE channelsConversation SET title = ?2, role = ?3, since = ?4, members = ?5,
@@ -157,11 +182,11 @@ enum ConversationRows {
                         THEN pending ELSE 0 END
                 WHERE channel = ?1
                 """
-        ).execute(arguments: arguments)
-        guard db.changesCount == 0 else { return }
-        let left = try space ?? Self.space(db) ?? 0
-        space = left - 1
-        guard left > 0 else { return }
+        ).execute(arguments: columns)
+        return db.changesCount > 0
+    }
+
+    private static func insert(_ columns: StatementArguments, _ db: Database) throws {
         try db.cachedStatement(
             sql: """
                 INSERT INTO channelsConversation
@@ -169,7 +194,7 @@ enum ConversationRows {
                     archived)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                 """
-        ).execute(arguments: arguments)
+        ).execute(arguments: columns)
     }
 
     /// The user begins one here, which the server does not know yet.
@@ -371,26 +396,31 @@ enum ConversationRows {
             arguments: [
                 now.milliseconds, isArchived, min(max(limit, 1), ConversationLimits.listed),
             ])
-        return try rows.compactMap { row in
-            guard let channel = try? ChannelName(try row.text(0)),
-                let role = Conversation.Role(rawValue: try row.text(2))
-            else { return nil }
-            let unread = try ReceiptRows.unread(in: channel, db)
-            let until = Int64.fromDatabaseValue(row[7]).map { WallTime(milliseconds: $0) }
-            let isMuted = try row.integer(6) != 0 && until.map { $0 > now } ?? true
-            return Conversation(
-                channel: channel, title: try row.optionalText(1), role: role,
-                since: WallTime(milliseconds: try row.integer(3)),
-                memberCount: Int(clamping: try row.integer(4)),
-                others: try row.optionalText(5).map { names in
-                    names.split(separator: " ").compactMap { try? UserID(String($0)) }
-                },
-                isMuted: isMuted, mutedUntil: isMuted ? until : nil,
-                last: try ListRows(channel: channel).page(before: nil, limit: 1, db).last,
-                unread: Int(clamping: unread.count), mentions: Int(clamping: unread.mentions),
-                isPending: try row.integer(8) != 0,
-                profiles: Self.profiles(try row.optionalText(9)), isArchived: isArchived,
-                draft: try row.optionalText(10))
-        }
+        return try rows.compactMap { try conversation($0, isArchived: isArchived, now: now, db) }
+    }
+
+    /// Of a row of ``newest(_:isArchived:now:_:)``.
+    private static func conversation(
+        _ row: Row, isArchived: Bool, now: WallTime, _ db: Database
+    ) throws -> Conversation? {
+        guard let channel = try? ChannelName(try row.text(0)),
+            let role = Conversation.Role(rawValue: try row.text(2))
+        else { return nil }
+        let unread = try ReceiptRows.unread(in: channel, db)
+        let until = Int64.fromDatabaseValue(row[7]).map { WallTime(milliseconds: $0) }
+        let isMuted = try row.integer(6) != 0 && until.map { $0 > now } ?? true
+        return Conversation(
+            channel: channel, title: try row.optionalText(1), role: role,
+            since: WallTime(milliseconds: try row.integer(3)),
+            memberCount: Int(clamping: try row.integer(4)),
+            others: try row.optionalText(5).map { names in
+                names.split(separator: " ").compactMap { try? UserID(String($0)) }
+            },
+            isMuted: isMuted, mutedUntil: isMuted ? until : nil,
+            last: try ListRows(channel: channel).page(before: nil, limit: 1, db).last,
+            unread: Int(clamping: unread.count), mentions: Int(clamping: unread.mentions),
+            isPending: try row.integer(8) != 0,
+            profiles: Self.profiles(try row.optionalText(9)), isArchived: isArchived,
+            draft: try row.optionalText(10))
     }
 }

@@ -34,24 +34,24 @@ actor FormsDriver {
     nonisolated let loop: FeatureLoop<Input>
     nonisolated var inbox: Mailbox<Input> { loop.mailbox }
     /// Messages of the page that wait in the inbox.
-    nonisolated let unread = Mutex(0)
+    private nonisolated let unread = Mutex(0)
     /// Raised to fetch the catalogue.
     nonisolated let reason = Signal()
     private nonisolated let answers: Forms.Answers?
 
     var machine: FormsMachine
-    var host: (any WebViewHost)?
+    private var host: (any WebViewHost)?
     private var deliveries: [EntryID: (delivery: EntryDelivery, arrival: FormsArrival)] = [:]
-    var view: View?
-    var closing: Task<Void, Never>?
+    private var view: View?
+    private var closing: Task<Void, Never>?
     private let alarm: Alarm
-    var catalogueFault: RepriseError?
-    var source: CatalogueSource?
-    var keeper: Task<Void, Never>?
-    var company = ""
+    private var catalogueFault: RepriseError?
+    private var source: CatalogueSource?
+    private var keeper: Task<Void, Never>?
+    private var company = ""
     /// Waits until the app has answered the one before.
-    var question: (number: Int, about: FormsAppearance)?
-    var asking: Task<Void, Never>?
+    private var question: (number: Int, about: FormsAppearance)?
+    private var asking: Task<Void, Never>?
 
     private var clock: any Timekeeper { configuration.timekeeper }
 
@@ -167,7 +167,7 @@ actor FormsDriver {
 
     // MARK: Events
 
-    func dispatched(_ batch: [EntryDelivery]) async {
+    private func dispatched(_ batch: [EntryDelivery]) async {
         var arrivals: [FormsArrival] = []
         for delivery in batch {
             do {
@@ -220,7 +220,7 @@ actor FormsDriver {
 
 /// Performs the machine's actions.
 extension FormsDriver {
-    func perform(_ actions: [FormsMachine.Action]) async {
+    private func perform(_ actions: [FormsMachine.Action]) async {
         for action in actions {
             switch action {
             case .open(let life): open(life)
@@ -264,7 +264,7 @@ extension FormsDriver {
         }
     }
 
-    func askLeave(
+    private func askLeave(
         _ event: EntryID, _ form: String, _ catalogue: FormsCatalogue, isDecided: Bool
     ) async {
         do {
@@ -284,7 +284,7 @@ extension FormsDriver {
 
     /// Asks the app, once it has answered the question before: a handler that never returns is
     /// called no second time.
-    func ask() {
+    private func ask() {
         guard asking == nil, let (number, form) = question, let decide = configuration.willAppear
         else { return }
         question = nil
@@ -301,7 +301,9 @@ extension FormsDriver {
         ask()
     }
 
-    func submit(_ id: String, _ answers: [UInt8], _ screen: FormsMachine.FormOnScreen) async {
+    private func submit(
+        _ id: String, _ answers: [UInt8], _ screen: FormsMachine.FormOnScreen
+    ) async {
         await record(id) { [store, record = self.answers] in
             guard let record else {
                 throw RepriseError(.refused, "Nobody takes answers.")
@@ -311,7 +313,7 @@ extension FormsDriver {
     }
 
     /// Replies to the page once the record is durable, or with the reason of the failure.
-    func record(_ id: String, _ body: () async throws -> Void) async {
+    private func record(_ id: String, _ body: () async throws -> Void) async {
         do {
             try await body()
             send(HostMessage.recorded(id))
@@ -319,6 +321,138 @@ extension FormsDriver {
             loop.note(error)
             send(
                 HostMessage.refused(id, reason: (error as? RepriseError)?.code.name ?? "internal"))
+        }
+    }
+}
+
+/// Changes of the user and the company.
+extension FormsDriver {
+    private func changed(
+        _ change: FormsChange, _ continuation: CheckedContinuation<Void, any Error>
+    )
+        async
+    {
+        do {
+            let (identity, isCleared) = try await store.change(change.apply)
+            let company = identity.company ?? configuration.company
+            let keepsCatalogue = company == self.company
+            self.company = company
+            if isCleared {
+                await perform(
+                    machine.cleared(reason: change.reason, keepsCatalogue: keepsCatalogue))
+            }
+            if !keepsCatalogue { keepCatalogue() }
+            continuation.resume()
+        } catch {
+            loop.note(error)
+            continuation.resume(throwing: error)
+        }
+    }
+
+    private func keepCatalogue() {
+        keeper?.cancel()
+        guard let source else { return }
+        let keeper = CatalogueKeeper(
+            source: source, store: store, company: company, configuration: configuration,
+            reason: reason,
+            arrived: { [inbox, company] in
+                inbox.put(.catalogue(company: company, $0))
+            }, failed: { [weak self] in await self?.catalogueFailed($0) })
+        self.keeper = Task { try? await keeper.run() }
+    }
+
+    private func catalogueFailed(_ error: RepriseError?) { catalogueFault = error }
+}
+
+/// The web view: opened, listened to, talked to and closed.
+extension FormsDriver {
+    private func open(_ life: Int) {
+        guard let host else { return }
+        let session = EntryID.random().text
+        Task { [inbox] in
+            let result: Result<any HostedWebView, any Error>
+            do {
+                result = .success(try await host.open(FormsPage.page(session: session)))
+            } catch {
+                result = .failure(error)
+            }
+            guard !inbox.put(.opened(life: life, session: session, result)) else { return }
+            if case .success(let view) = result { await view.close() }
+        }
+    }
+
+    private func opened(
+        _ life: Int, _ session: String, _ result: Result<any HostedWebView, any Error>,
+        at now: Duration
+    ) async {
+        switch result {
+        case .failure(let error):
+            guard life == machine.life else { return }
+            await perform(
+                machine.viewLost(reason: "There is no web view: \(error)", at: now))
+        case .success(let view):
+            guard life == machine.life else { return await view.close() }
+            self.view = attach(view, life)
+            await perform(machine.viewOpened(session: session, at: now))
+        }
+    }
+
+    private func attach(_ view: any HostedWebView, _ life: Int) -> View {
+        let (outgoing, continuation) = AsyncStream.makeStream(
+            of: [UInt8].self, bufferingPolicy: .bufferingOldest(FormsEngineLimits.pageMessages))
+        let reader = Task { [weak self, inbox] in
+            for await event in view.events {
+                switch event {
+                case .message(let text):
+                    guard self?.said(text, in: life) == true else {
+                        inbox.put(.lost(life: life, reason: "The page says too much."))
+                        return
+                    }
+                case .terminated(let reason): inbox.put(.lost(life: life, reason: reason))
+                }
+            }
+            inbox.put(.lost(life: life, reason: "The web view has ended."))
+        }
+        let writer = Task { [inbox] in
+            for await message in outgoing {
+                do {
+                    try await view.send(message)
+                } catch {
+                    guard !Task.isCancelled else { return }
+                    inbox.put(.lost(life: life, reason: "The page takes nothing: \(error)"))
+                    return
+                }
+            }
+        }
+        return View(view: view, outgoing: continuation, tasks: [reader, writer])
+    }
+
+    /// - Returns: false if too many messages wait.
+    private nonisolated func said(_ text: [UInt8], in life: Int) -> Bool {
+        let hasRoom = unread.withLock { unread in
+            unread += 1
+            return unread <= FormsEngineLimits.pageMessages
+        }
+        return hasRoom && inbox.put(.said(life: life, text))
+    }
+
+    private func send(_ message: [UInt8]) {
+        guard let view else { return }
+        if case .dropped = view.outgoing.yield(message) {
+            inbox.put(.lost(life: machine.life, reason: "The page takes nothing."))
+        }
+    }
+
+    /// Does not wait: a web view that hangs must not keep the next one waiting.
+    func close() {
+        guard let former = view else { return }
+        view = nil
+        former.outgoing.finish()
+        for task in former.tasks { task.cancel() }
+        closing = Task { [closing] in
+            await former.view.setVisible(false)
+            await former.view.close()
+            await closing?.value
         }
     }
 }

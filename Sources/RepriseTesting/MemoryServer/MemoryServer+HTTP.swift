@@ -71,10 +71,7 @@ extension MemoryServer: HTTPTransport {
         }
         guard path.first == "v1", path.count > 1 else { return .notFound }
         if path[1] == "forms" { return forms(request, state) }
-        let secret = request.headers.first { $0.key.lowercased() == "authorization" }?.value
-        let token = secret.flatMap { try? AccessToken(String($0.dropFirst("Bearer ".count))) }
-        let user = state.tokens == nil ? self.user : token.flatMap { state.tokens?[$0] }
-        guard let user else {
+        guard let user = caller(of: request, state) else {
             return state.tokens == nil
                 ? .failure(403, "forbidden", "This server asks nobody who he is.")
                 : .failure(401, "unauthorized", "The token is not one that is known here.")
@@ -84,16 +81,38 @@ extension MemoryServer: HTTPTransport {
             return conversations(request, path, by: user, &state)
         }
         if path[1] == "archive", path.count == 3, let channel = try? ChannelName(path[2]) {
-            guard request.method == "DELETE" || state.members[channel]?.contains(user) == true
-            else { return .failure(403, "forbidden", Self.forbidden) }
-            let archived = request.method == "PUT" ? state.time : nil
-            state.settings[user, default: MemorySettings()].archived[channel.text] = archived
-            tell(user, of: channel, &state)
-            return Answer(status: 204)
+            return archive(channel, request, by: user, &state)
         }
         if request.method == "PUT", path == ["v1", "profile"] {
             return setProfile(request, of: user, &state)
         }
+        return respondOnSettings(request, url, path, of: user, &state)
+    }
+
+    /// nil: its token is not known, or the server is without users.
+    private func caller(of request: HTTPCall, _ state: State) -> UserID? {
+        guard let tokens = state.tokens else { return user }
+        let secret = request.headers.first { $0.key.lowercased() == "authorization" }?.value
+        return secret.flatMap { try? AccessToken(String($0.dropFirst("Bearer ".count))) }
+            .flatMap { tokens[$0] }
+    }
+
+    private func archive(
+        _ channel: ChannelName, _ request: HTTPCall, by user: UserID, _ state: inout State
+    ) -> Answer {
+        guard request.method == "DELETE" || state.members[channel]?.contains(user) == true
+        else { return .failure(403, "forbidden", Self.forbidden) }
+        let archived = request.method == "PUT" ? state.time : nil
+        state.settings[user, default: MemorySettings()].archived[channel.text] = archived
+        tell(user, of: channel, &state)
+        return Answer(status: 204)
+    }
+
+    /// Mutes, quiet hours, presence and devices of a user.
+    private func respondOnSettings(
+        _ request: HTTPCall, _ url: URLComponents, _ path: [String], of user: UserID,
+        _ state: inout State
+    ) -> Answer {
         var settings = state.settings[user] ?? MemorySettings()
         defer { state.settings[user] = settings }
         let isDeletion = request.method == "DELETE"
@@ -123,10 +142,7 @@ extension MemoryServer: HTTPTransport {
             }
             return Answer(status: 204)
         case ("PUT", "presence", 2) where state.presence != nil:
-            struct Setting: Codable {
-                let hidden: Bool
-            }
-            guard let setting = MemorySettings.read(Setting.self, request.bytes) else {
+            guard let setting = MemorySettings.read(HiddenPresence.self, request.bytes) else {
                 return MemorySettings.malformed
             }
             settings.hidesPresence = setting.hidden
@@ -180,44 +196,11 @@ extension MemoryServer: HTTPTransport {
     private func conversations(
         _ request: HTTPCall, _ path: [String], by user: UserID, _ state: inout State
     ) -> Answer {
-        struct Settings: Codable {
-            var visibility = "private"
-            var title: String?
-        }
-        /// A merge patch (RFC 7396).
-        struct Changes: Decodable {
-            /// The new title, which may be none; nil: it is kept.
-            let title: String??
-
-            enum CodingKeys: CodingKey { case title }
-
-            init(from decoder: any Decoder) throws {
-                let fields = try decoder.container(keyedBy: CodingKeys.self)
-                title =
-                    try fields.contains(.title)
-                    ? .some(fields.decodeIfPresent(String.self, forKey: .title)) : nil
-            }
-        }
-        func put(_ users: Set<UserID>, _ channel: ChannelName) {
-            let changed = users.symmetricDifference(state.members[channel] ?? [])
-            state.members[channel] = users
-            for user in changed.sorted(by: { $0.text < $1.text }) {
-                tell(user, of: channel, &state)
-            }
-        }
-        func set(title: String?, _ channel: ChannelName) {
-            let members = state.members[channel]
-            state.titles[channel] = title
-            if members == nil { put([user], channel) }
-            for member in (members ?? []).sorted(by: { $0.text < $1.text }) {
-                tell(member, of: channel, &state)
-            }
-        }
         if path[1] == "direct", path.count == 3, request.method == "PUT",
             let other = try? UserID(path[2])
         {
             let channel = ChannelName.direct(user, other)
-            put([user, other], channel)
+            setMembers([user, other], of: channel, &state)
             return MemorySettings.write(["channelId": channel.text, "user": other.text])
         }
         guard path.count > 2, let channel = try? ChannelName(path[2]) else { return .notFound }
@@ -228,29 +211,37 @@ extension MemoryServer: HTTPTransport {
         guard isIn else { return .failure(403, "forbidden", Self.forbidden) }
         switch (request.method, path.count) {
         case ("GET", 3):
-            return MemorySettings.write(Settings(title: state.titles[channel]))
+            return MemorySettings.write(PrivateChannel(title: state.titles[channel]))
         case ("PUT", 3):
-            guard let settings = MemorySettings.read(Settings.self, request.bytes) else {
+            guard let settings = MemorySettings.read(PrivateChannel.self, request.bytes) else {
                 return MemorySettings.malformed
             }
-            set(title: settings.title, channel)
+            make(channel, title: settings.title, by: user, &state)
             return MemorySettings.write(settings)
         case ("PATCH", 3):
-            guard let changes = MemorySettings.read(Changes.self, request.bytes) else {
-                return MemorySettings.malformed
-            }
-            set(title: changes.title ?? state.titles[channel], channel)
-            return MemorySettings.write(Settings(title: state.titles[channel]))
+            guard let changes = MemorySettings.read(PrivateChannel.Changes.self, request.bytes)
+            else { return MemorySettings.malformed }
+            let title: String? = changes.title ?? state.titles[channel]
+            make(channel, title: title, by: user, &state)
+            return MemorySettings.write(PrivateChannel(title: state.titles[channel]))
         case ("PUT", 5):
             guard let other = try? UserID(path[4]) else { return .notFound }
-            put((members ?? []).union([other]), channel)
+            setMembers((members ?? []).union([other]), of: channel, &state)
             return MemorySettings.write(["user": other.text, "role": "member"])
         case ("DELETE", 5):
             guard let other = try? UserID(path[4]) else { return .notFound }
-            put((members ?? []).subtracting([other]), channel)
+            setMembers((members ?? []).subtracting([other]), of: channel, &state)
             return Answer(status: 204)
         default: return .notFound
         }
+    }
+
+    /// Titles a channel; one that has no members gets this one.
+    private func make(
+        _ channel: ChannelName, title: String?, by user: UserID, _ state: inout State
+    ) {
+        setTitle(title, of: channel, &state)
+        if state.members[channel] == nil { setMembers([user], of: channel, &state) }
     }
 
     private func forms(_ request: HTTPCall, _ state: State) -> Answer {
@@ -261,6 +252,32 @@ extension MemoryServer: HTTPTransport {
         guard request.headers["if-none-match"] != tag else { return Answer(status: 304, tag: tag) }
         return Answer(body: catalogue, tag: tag)
     }
+}
+
+/// The body of `/v1/presence`.
+private struct HiddenPresence: Codable {
+    let hidden: Bool
+}
+
+/// The body of `/v1/channels/{channel}`.
+private struct PrivateChannel: Codable {
+    /// A merge patch (RFC 7396).
+    struct Changes: Decodable {
+        /// The new title, which may be none; nil: it is kept.
+        let title: String??
+
+        enum CodingKeys: CodingKey { case title }
+
+        init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            title =
+                try fields.contains(.title)
+                ? .some(fields.decodeIfPresent(String.self, forKey: .title)) : nil
+        }
+    }
+
+    var visibility = "private"
+    var title: String?
 }
 
 extension HTTPCall {

@@ -74,41 +74,22 @@ extension MemoryServer {
         let position = position(of: phone.user, in: channel, state)
         let settings = state.settings[phone.user] ?? MemorySettings()
         let now = WallTime(milliseconds: state.time)
-        let count = state.logs.keys.filter { mayUse($0, phone.user, state) }
-            .reduce(0) { $0 + unread(in: $1, for: phone.user, state).count }
+        let empty = emptyPush(to: phone, in: channel, head: log.head, at: now, state)
         var found: [APNsPayload] = []
-        func payload(_ kind: PushHint.Kind, _ seq: Int64) -> APNsPayload {
-            var hint = PushHint(kind: kind, channel: channel, seq: seq, head: log.head)
-            hint.to = phone.user
-            hint.badge = .init(count: min(count, WireLimits.unreadCounted), asOf: now)
-            return APNsPayload(hint, isQuiet: true)
-        }
         let last = phone.pushed[channel, default: 0]
         for event in log.events
         where event.seq > max(last, position.delivered) && event.from != phone.user {
-            guard event.change == nil, !event.isDeleted, var content = PushContent(event.body)
+            guard event.change == nil, !event.isDeleted, let content = PushContent(event.body)
             else { continue }
-            content.appearance.complete(event.from.flatMap { state.profiles[$0] })
             state.phones[index].pushed[channel] = event.seq
             let isMention = Mentions(in: event.body).contains(phone.user)
             guard !settings.isMuted(channel, from: event.from, isMention: isMention, at: now)
             else {
-                found.append(payload(.badge, event.seq))
+                found.append(empty(.badge, event.seq))
                 continue
             }
-            var alert = payload(.alert, event.seq)
-            (alert.hint.id, alert.hint.from, alert.hint.time) = (event.id, event.from, event.time)
-            let title = channel.isDirect ? nil : state.titles[channel]
-            let banner = Banner(of: content, from: event.from, in: title, channel)
-            (alert.title, alert.subtitle, alert.body) = (
-                banner.title, banner.subtitle, banner.body
-            )
-            alert.category = content.category
-            alert.hint.name(content.appearance, in: title)
-            alert.hint.isMention = isMention
-            alert.isTimeSensitive = content.appearance.isTimeSensitive
-            alert.relevance = content.appearance.relevance
-            alert.sound = content.appearance.sound
+            var alert = empty(.alert, event.seq)
+            describe(event, content, isMention: isMention, in: &alert, state)
             alert.isQuiet = PushSilence.holds(
                 isActiveElsewhere: isActiveElsewhere(phone, settings, at: now, state),
                 hours: settings.hours(of: phone.device, at: now), at: now)
@@ -117,9 +98,43 @@ extension MemoryServer {
         let read = min(position.read, last)
         if read > phone.dismissed[channel, default: 0] {
             state.phones[index].dismissed[channel] = read
-            found += [payload(.badge, read), payload(.dismiss, position.read)]
+            found += [empty(.badge, read), empty(.dismiss, position.read)]
         }
         return found.map { (phone, $0) }
+    }
+
+    /// A push without content, with the badge of now.
+    private func emptyPush(
+        to phone: MemoryPhone, in channel: ChannelName, head: Int64, at now: WallTime,
+        _ state: State
+    ) -> (PushHint.Kind, Int64) -> APNsPayload {
+        let count = state.logs.keys.filter { mayUse($0, phone.user, state) }
+            .reduce(0) { $0 + unread(in: $1, for: phone.user, state).count }
+        return { kind, seq in
+            var hint = PushHint(kind: kind, channel: channel, seq: seq, head: head)
+            hint.to = phone.user
+            hint.badge = .init(count: min(count, WireLimits.unreadCounted), asOf: now)
+            return APNsPayload(hint, isQuiet: true)
+        }
+    }
+
+    /// What the user sees and hears of a message.
+    private func describe(
+        _ event: ServerFrame.Event, _ content: PushContent, isMention: Bool,
+        in alert: inout APNsPayload, _ state: State
+    ) {
+        var content = content
+        content.appearance.complete(event.from.flatMap { state.profiles[$0] })
+        (alert.hint.id, alert.hint.from, alert.hint.time) = (event.id, event.from, event.time)
+        let title = event.channel.isDirect ? nil : state.titles[event.channel]
+        let banner = Banner(of: content, from: event.from, in: title, event.channel)
+        (alert.title, alert.subtitle, alert.body) = (banner.title, banner.subtitle, banner.body)
+        alert.category = content.category
+        alert.hint.name(content.appearance, in: title)
+        alert.hint.isMention = isMention
+        alert.isTimeSensitive = content.appearance.isTimeSensitive
+        alert.relevance = content.appearance.relevance
+        alert.sound = content.appearance.sound
     }
 }
 

@@ -58,11 +58,7 @@ extension MemoryServer {
         let channel = try ChannelName(channel)
         let users = Set(try users.map { try UserID($0) })
         state.withLock { state in
-            let changed = users.symmetricDifference(state.members[channel] ?? [])
-            state.members[channel] = users
-            for user in changed.sorted(by: { $0.text < $1.text }) {
-                tell(user, of: channel, &state)
-            }
+            setMembers(users, of: channel, &state)
             for (id, channels) in state.subscriptions
             where channels.contains(channel) && !mayUse(channel, state.users[id], state) {
                 state.subscriptions[id]?.remove(channel)
@@ -81,11 +77,19 @@ extension MemoryServer {
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func setTitle(_ title: String?, of channel: String) throws {
         let channel = try ChannelName(channel)
-        state.withLock { state in
-            state.titles[channel] = title
-            for user in (state.members[channel] ?? []).sorted(by: { $0.text < $1.text }) {
-                tell(user, of: channel, &state)
-            }
+        state.withLock { state in setTitle(title, of: channel, &state) }
+    }
+
+    func setMembers(_ users: Set<UserID>, of channel: ChannelName, _ state: inout State) {
+        let changed = users.symmetricDifference(state.members[channel] ?? [])
+        state.members[channel] = users
+        for user in changed.sorted(by: { $0.text < $1.text }) { tell(user, of: channel, &state) }
+    }
+
+    func setTitle(_ title: String?, of channel: ChannelName, _ state: inout State) {
+        state.titles[channel] = title
+        for user in (state.members[channel] ?? []).sorted(by: { $0.text < $1.text }) {
+            tell(user, of: channel, &state)
         }
     }
 

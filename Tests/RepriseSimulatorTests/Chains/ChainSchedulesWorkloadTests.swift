@@ -16,8 +16,8 @@ struct ChainSchedulesWorkloadTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainRunApart, Invariant.once), (.chainReadingForgotten, .once),
-            (.chainCalendarUnheard, .alive), (.chainZoneUnheard, .alive),
+            (Mutation.chainRunApart, Invariant.once), (.chainClockReadingForgotten, .once),
+            (.chainCalendarChangeIgnored, .alive), (.chainZoneChangeIgnored, .alive),
             (.chainTimeUnchecked, .released),
         ])
     func mutation(_ mutation: Mutation, _ invariant: Invariant) {

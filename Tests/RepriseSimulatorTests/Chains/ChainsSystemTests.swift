@@ -18,7 +18,7 @@ struct ChainsSystemTests {
     @Test(
         "a wrong driver is detected",
         arguments: [
-            (Mutation.chainTimeUnheeded, Invariant.released), (.chainSlotUnasked, .alive),
+            (Mutation.chainEndOfTimeIgnored, Invariant.released), (.chainSlotNotRequested, .alive),
             (.chainInterruptedEnds, .alive), (.chainFileAfterRow, .recorded),
             (.chainFilesStay, .bounded), (.chainSweepTakesNewest, .recorded),
             (.chainDamageOverlooked, .alive),

@@ -37,13 +37,13 @@ struct ChainsWorkloadTests {
             (Mutation.chainStepBeforeOutcome, Invariant.order, 4),
             (.chainIntentsApart, .recorded, 40), (.chainKeyPerAttempt, .once, 4),
             (.chainStepAfterAny, .acknowledged, 2), (.chainFailedForgotten, .recorded, 4),
-            (.chainCancelForgetsRunning, .once, 5), (.chainUndoInOrderOfStart, .order, 11),
+            (.chainCancelForgetsRunning, .once, 5), (.chainCompensatesInStartOrder, .order, 11),
             (.chainNextForgotten, .alive, 9), (.chainAbandonedCounts, .once, 5),
-            (.chainDefinitionUnchecked, .released, 11), (.chainParkedSilently, .alive, 11),
+            (.chainDefinitionUnchecked, .released, 11), (.chainDroppedNotSuspended, .alive, 11),
             (.chainRetryForgetsFailures, .bounded, 15), (.chainDecisionApart, .recorded, 40),
             (.chainItemLost, .recorded, 2), (.chainDecidesBlindly, .released, 2),
             (.chainDeletesOpen, .recorded, 2), (.chainNumberAgain, .alive, 12),
-            (.chainResultUnshown, .alive, 2),
+            (.chainResultNotShown, .alive, 2),
             (.chainProgressUnbounded, .bounded, 2),
         ])
     func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {

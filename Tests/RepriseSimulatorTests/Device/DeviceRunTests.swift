@@ -158,7 +158,7 @@ struct DeviceTrialTests {
         arguments: [
             Mutation.keepMemoryAfterFailedCommit, .widenPrev, .silenceCompletes,
             .subscribeFromHighest, .coverageApart, .storeDuplicates, .ignoreEpoch,
-            .liveBeforeDurable, .lossesForgotten, .cursorBeforeEffect, .handingUnwritten,
+            .liveBeforeDurable, .lossesForgotten, .cursorBeforeEffect, .dispatchUnmarked,
             .effectApart, .outboxNewID, .outboxEndsWhenSent,
         ])
     func detected(_ mutation: Mutation) throws {

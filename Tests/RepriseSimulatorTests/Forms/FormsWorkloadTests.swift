@@ -61,9 +61,9 @@ struct FormsWorkloadTests {
             (Mutation.grantAfterRender, Invariant.durable), (.forgetGrant, .once),
             (.openGateAtHandshake, .released), (.acknowledgeOnSend, .acknowledged),
             (.keepPageMessagesOfFormerSession, .once), (.capsForgotten, .bounded),
-            (.keepWhatThePageHad, .alive), (.logOutKeepsEvents, .access),
+            (.deadPageKeepsInFlight, .alive), (.logOutKeepsEvents, .access),
             (.acknowledgeBeforeCommit, .recorded), (.skipSync, .recorded),
-            (.postponedAtOnce, .released), (.appUnheard, .released),
+            (.postponedAtOnce, .released), (.appNotAsked, .released),
         ])
     func mutation(_ mutation: Mutation, _ invariant: Invariant) {
         // Where the first seeds have none that shows it, the search begins near a large one that
@@ -88,8 +88,8 @@ struct FormsWorkloadTests {
     @Test(
         "a driver that forgets a condition is detected",
         arguments: [
-            (Mutation.audienceForgotten, Invariant.access), (.pastForgotten, .released),
-            (.quietForgotten, .released),
+            (Mutation.audienceForgotten, Invariant.access), (.pastEventsNotCounted, .released),
+            (.quietTimesForgotten, .released),
         ])
     func forgotten(_ mutation: Mutation, _ invariant: Invariant) {
         for seed: UInt64 in 1..<101 {

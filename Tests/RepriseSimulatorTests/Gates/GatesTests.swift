@@ -29,8 +29,8 @@ struct GatesTests {
         "a wrong driver is detected",
         arguments: [
             Mutation.acknowledgeBeforeCommit, .ignoreIncarnation, .skipSync, .forgetInterrupted,
-            .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepReleases,
-            .keepBooksAfterFailedCommit,
+            .endBeforeHandler, .acceptedApart, .expireInDoubt, .ignoreClosedGate, .sleepOpensGates,
+            .keepCountersAfterFailedCommit,
         ])
     func mutation(_ mutation: Mutation) {
         for seed: UInt64 in 1..<10_001 {

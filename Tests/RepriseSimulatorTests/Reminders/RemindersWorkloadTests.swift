@@ -31,8 +31,8 @@ struct RemindersWorkloadTests {
             (Mutation.additionsFirst, Invariant.bounded, 4), (.deliveredStays, .accounted, 1),
             (.changesMeanwhileForgotten, .accounted, 1), (.pendingRemembered, .accounted, 78),
             (.pausedStays, .accounted, 2), (.endBeforePresented, .acknowledged, 3),
-            (.lookUpOnce, .agreement, 100), (.markApart, .once, 2), (.answerAgain, .once, 4),
-            (.presentedAgain, .once, 2),
+            (.lookUpNotRepeated, .agreement, 100), (.overrideApart, .once, 2),
+            (.answerAgain, .once, 4), (.presentedAgain, .once, 2),
         ])
     func mutation(_ mutation: Mutation, _ invariant: Invariant, from first: Int) {
         // The seeds before it had nothing that shows it when this was written.

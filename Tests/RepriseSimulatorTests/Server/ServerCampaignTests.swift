@@ -29,7 +29,7 @@ struct ServerCampaignTests {
         "a wrong driver is detected",
         arguments: [
             Mutation.fanOutBeforeCommit, .acknowledgeBeforeCommitOnServer,
-            .keepHeadsAfterFailedCommit, .forgetIDs, .registerAfterRead, .silentDoubt,
+            .keepHeadsAfterFailedCommit, .forgetIDs, .registerAfterRead, .failedCommitUnchecked,
             .trimWithoutFloor, .restoreKeepsEpoch, .serverSkipsSync, .earlySyncComplete,
         ])
     func detected(_ mutation: Mutation) {

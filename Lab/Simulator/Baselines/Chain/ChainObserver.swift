@@ -33,10 +33,10 @@ final class ChainObserver {
     /// The lives of each device that have ended, by their numbers.
     private var ends: [[Int: End]]
 
-    init(_ stage: BaselineFixture) {
-        simulation = stage.simulation
-        processes = stage.processes
-        disks = stage.disks
+    init(_ fixture: BaselineFixture) {
+        simulation = fixture.simulation
+        processes = fixture.processes
+        disks = fixture.disks
         chains = Array(repeating: [:], count: processes.count)
         ends = Array(repeating: [:], count: processes.count)
     }

@@ -1,25 +1,25 @@
 /// `case-task-chain` transcribed: the positions of all chains are one value, saved whole after each
 /// step.
 ///
-/// Line numbers are those of `seeds/003`. Kinder than the case study: a chain whose first save
-/// fails is refused, not run without a record (it would have it logged, 158); what could not be
-/// saved is in the next save, because the states are kept in memory as well; a chain's tasks are
-/// told apart from those of any other.
+/// Quotes are the case study's. Kinder than it: a chain whose first save fails is refused, not run
+/// without a record ("If save fails, logs error"); what could not be saved is in the next save,
+/// because the states are kept in memory as well; a chain's tasks are told apart from those of any
+/// other.
 package struct SingleValueChains {
     package enum Version: Hashable, CaseIterable, Sendable {
-        /// "Before: iOS chains executed in a single session" (9): the app starts them again from
+        /// "Before: iOS chains executed in a single session": the app starts them again from
         /// the beginning.
         case first
-        /// The `ChainStateManager` (11–92).
+        /// The `ChainStateManager`.
         case repaired
     }
 
-    /// `struct ChainState` (27–36), but for the names and settings that decide nothing.
+    /// `struct ChainState`, but for the names and settings that decide nothing.
     package struct ChainState: Codable, Hashable, Sendable {
         package var chainId: Int
         /// How many tasks each step has; they run in parallel.
         package var steps: [Int]
-        /// "0-indexed, tracks progress" (31).
+        /// "0-indexed, tracks progress".
         package var currentStep: Int
         /// Milliseconds of the calendar.
         package var lastUpdatedAt: Int64
@@ -45,10 +45,10 @@ package struct SingleValueChains {
     }
 
     package enum Action: Hashable, Sendable {
-        /// `saveChainState(_:)`: the whole array, as one value of one key (117–124). "If save
-        /// fails, logs error" (158): nobody waits for an answer.
+        /// `saveChainState(_:)`: the whole array, as one value of one key. "If save fails,
+        /// logs error": nobody waits for an answer.
         case save([ChainState])
-        /// The same for a chain that is new, and waited for (57): answer with
+        /// The same for a chain that is new, and waited for: answer with
         /// ``SingleValueChains/newChainSaved(_:)``.
         case saveNew([ChainState])
         case run(Task)
@@ -56,7 +56,7 @@ package struct SingleValueChains {
         case ended(chain: Int, failed: Bool)
     }
 
-    /// "Abandoned chains: Auto-deleted after 7 days of inactivity" (131).
+    /// "Abandoned chains: Auto-deleted after 7 days of inactivity".
     package static let retention: Int64 = 7 * 86_400_000
 
     private let version: Version
@@ -66,31 +66,30 @@ package struct SingleValueChains {
 
     package init(_ version: Version) { self.version = version }
 
-    /// `handleInitialize()` (68–78), with what the one value holds; nil: it could not be read.
+    /// `handleInitialize()`, with what the one value holds; nil: it could not be read.
     package mutating func launched(with saved: [ChainState]?, at wall: Int64) -> [Action] {
         guard version == .repaired else { return [] }
         guard let saved else {
             states = []
-            return [.save([])]  // "returns empty array and clears storage" (157)
+            return [.save([])]  // "returns empty array and clears storage"
         }
-        // `loadResumableChains()`: "all incomplete, non-expired chains" (42), `cleanupOldStates()`
-        // (45).
+        // `loadResumableChains()`: "all incomplete, non-expired chains", `cleanupOldStates()`.
         states = saved.filter { wall - $0.lastUpdatedAt <= Self.retention }
         let cleaned: [Action] = states.count == saved.count ? [] : [.save(states)]
-        return cleaned + states.flatMap { run($0) }  // resumeChain (83–91)
+        return cleaned + states.flatMap { run($0) }  // resumeChain
     }
 
-    /// A chain is to begin (55–57).
+    /// A chain is to begin.
     package mutating func chainCreated(_ id: Int, steps: [Int], at wall: Int64) -> [Action] {
         let state = ChainState(chainId: id, steps: steps, currentStep: 0, lastUpdatedAt: wall)
         states.append(state)
         switch version {
         case .first: return run(state)
-        case .repaired: return [.saveNew(states)]  // 57
+        case .repaired: return [.saveNew(states)]
         }
     }
 
-    /// What became of the first save of the newest chain: `try await` (57) throws to the caller if
+    /// What became of the first save of the newest chain: `try await` throws to the caller if
     /// it failed.
     package mutating func newChainSaved(_ succeeded: Bool) -> [Action] {
         guard let newest = states.last else { return [] }
@@ -105,18 +104,18 @@ package struct SingleValueChains {
         guard let index = states.firstIndex(where: { $0.chainId == task.chain }),
             states[index].currentStep == task.step
         else { return [] }
-        // "Removed immediately upon failure" (130)
+        // "Removed immediately upon failure"
         guard succeeded else { return end(index, failed: true) }
         running[task.chain, default: 1] -= 1
-        // "Update state on completion" of the step (89)
+        // "Update state on completion" of the step
         guard running[task.chain] == 0 else { return [] }
-        states[index].currentStep += 1  // advanceToNextStep (60)
+        states[index].currentStep += 1  // advanceToNextStep
         states[index].lastUpdatedAt = wall
         guard states[index].currentStep < states[index].steps.count else {
-            // markChainCompleted (63), "Removed immediately" (129)
+            // markChainCompleted, "Removed immediately"
             return end(index, failed: false)
         }
-        // "If save fails, logs error but doesn't crash chain execution" (158): nobody waits for the
+        // "If save fails, logs error but doesn't crash chain execution": nobody waits for the
         // answer.
         return save() + run(states[index])
     }

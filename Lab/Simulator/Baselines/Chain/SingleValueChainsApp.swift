@@ -54,7 +54,7 @@ final class SingleValueChainsApp: ChainTrialApp {
         }
     }
 
-    /// nil: "state load fails (corrupted data)" (157).
+    /// nil: "state load fails (corrupted data)".
     private func load() -> [SingleValueChains.ChainState]? {
         guard let bytes = defaults.value else { return [] }
         let states = try? JSONDecoder().decode(
@@ -127,7 +127,7 @@ final class SingleValueChainsApp: ChainTrialApp {
         guard process.survives("starts \(task.text)") else { return }
         simulation.trace(process.name, "starts \(task.text)")
         observer.started(task, device: device)
-        // "3-step file copy chain (each step ~5 seconds)" (100).
+        // "3-step file copy chain (each step ~5 seconds)".
         simulation.after(random.duration(.milliseconds(500), .seconds(8)), on: process) { [self] in
             finish(task)
         }

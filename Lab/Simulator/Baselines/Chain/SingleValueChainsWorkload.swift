@@ -16,9 +16,9 @@ package struct SingleValueChainsWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, observer, device in
+        Self.play(simulation) { fixture, observer, device in
             SingleValueChainsApp(
-                simulation, on: stage.processes[device], disk: stage.disks[device],
+                simulation, on: fixture.processes[device], disk: fixture.disks[device],
                 device: device, version: version, observer: observer)
         }
     }
@@ -27,15 +27,15 @@ package struct SingleValueChainsWorkload: Workload {
     static func play<App: ChainTrialApp>(
         _ simulation: Simulation, app: (BaselineFixture, ChainObserver, Int) -> App
     ) {
-        let stage = BaselineFixture(simulation)
-        let observer = ChainObserver(stage)
-        let apps = stage.processes.indices.map { app(stage, observer, $0) }
-        for (chain, moment) in stage.moments(from: .seconds(1), purpose: "chain").enumerated() {
+        let fixture = BaselineFixture(simulation)
+        let observer = ChainObserver(fixture)
+        let apps = fixture.processes.indices.map { app(fixture, observer, $0) }
+        for (chain, moment) in fixture.moments(from: .seconds(1), purpose: "chain").enumerated() {
             var random = simulation.random("steps of chain \(chain)")
             let steps = (0..<(1 + random.index(3))).map { _ in 1 + random.index(3) }
             simulation.after(moment.at) { apps[moment.device].chainBegins(chain, steps: steps) }
         }
-        stage.play(rest: .seconds(240)) { fault, device in
+        fixture.play(rest: .seconds(240)) { fault, device in
             switch fault.kind {
             case .handlerThrows: apps[device].failNextTask()
             case .damage: apps[device].damage(fault.bits)

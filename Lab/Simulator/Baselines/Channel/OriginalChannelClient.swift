@@ -14,31 +14,31 @@ package protocol ChannelTrialClient {
 
 /// `case-catch-up` transcribed: a client of one channel, as it froze and as it was repaired.
 ///
-/// Line numbers are those of `seeds/001`. What is kinder than the case study: one channel a client
-/// (its `lastEventProcessedTime` is one for all channels, 52), and the driver writes an event and
-/// the highest sequence in one transaction, of which the case study says nothing.
+/// Quotes are the case study's. Kinder than it: one channel a client (its `lastEventProcessedTime`
+/// is one for all channels), and the driver writes an event and the highest sequence in one
+/// transaction, of which the case study says nothing.
 package struct OriginalChannelClient: ChannelTrialClient {
     package enum Version: Hashable, CaseIterable, Sendable {
-        /// "OLD" (15–38): catch-up ends at a look, every 5 s, that finds the queue empty.
+        /// "OLD": catch-up ends at a look, every 5 s, that finds the queue empty.
         case first
-        /// "Solution Implemented" (47–114).
+        /// "Solution Implemented".
         case repaired
     }
 
     package enum Action: Hashable, Sendable {
-        /// `sendSubscription() with syncState` (124).
+        /// `sendSubscription() with syncState`.
         case subscribe(from: Int64)
         /// The event is the app's.
         case apply(seq: Int64)
         /// Look again after this time.
         case check(after: Duration)
-        /// `scheduleReconnect()` (88).
+        /// `scheduleReconnect()`.
         case reconnect
     }
 
-    /// `catchUpTimeout`: "Max time for catch-up" (51).
+    /// `catchUpTimeout`: "Max time for catch-up".
     package static let catchUpTimeout: Duration = .seconds(60)
-    /// `eventProcessingTimeout`: "No events for 30s = done" (52).
+    /// `eventProcessingTimeout`: "No events for 30s = done".
     package static let eventProcessingTimeout: Duration = .seconds(30)
 
     private let version: Version
@@ -59,13 +59,13 @@ package struct OriginalChannelClient: ChannelTrialClient {
     package var highest: Int64 { sync.highest }
     package var isCatchingUp: Bool { sync.isCatchingUp }
 
-    /// "Checks every 2 seconds instead of 5" (60).
+    /// "Checks every 2 seconds instead of 5".
     private var checkInterval: Duration { version == .first ? .seconds(5) : .seconds(2) }
 
     package mutating func connected(at now: Duration) -> [Action] {
-        sync.enableCatchUpMode()  // before the subscription (41, 121)
-        catchUpStarted = now  // 54
-        lastEventProcessed = now  // 53
+        sync.enableCatchUpMode()  // before the subscription
+        catchUpStarted = now
+        lastEventProcessed = now
         progress = 0
         return [.subscribe(from: sync.highest), .check(after: checkInterval)]
     }
@@ -77,7 +77,7 @@ package struct OriginalChannelClient: ChannelTrialClient {
     }
 
     /// Any text that came, before it is read as an event: the case study looks for two substrings
-    /// in it (65–69).
+    /// in it.
     package mutating func textReceived(_ text: [UInt8]) {
         switch version {
         case .first: return
@@ -93,7 +93,7 @@ package struct OriginalChannelClient: ChannelTrialClient {
     private static let typeNeedle = Array(#""type":"sync_complete""#.utf8)
     private static let flagNeedle = Array(#""catchUpComplete":true"#.utf8)
 
-    /// `checkCatchUpProgress` (98–113), or the old look at the queue (18–20).
+    /// `checkCatchUpProgress`, or the old look at the queue.
     ///
     /// - Parameters:
     ///   - now: the time since the run began.
@@ -103,29 +103,28 @@ package struct OriginalChannelClient: ChannelTrialClient {
         guard sync.isCatchingUp else { return [] }
         switch version {
         case .first:
-            if isQueueEmpty { sync.disableCatchUpMode() }  // 18–20
+            if isQueueEmpty { sync.disableCatchUpMode() }
         case .repaired:
-            if now - catchUpStarted > Self.catchUpTimeout {  // 101–104
+            if now - catchUpStarted > Self.catchUpTimeout {
                 sync.disableCatchUpMode()
-            } else if progress > 0,  // 108
+            } else if progress > 0,
                 now - lastEventProcessed > Self.eventProcessingTimeout
             {
-                sync.disableCatchUpMode()  // 109–110
+                sync.disableCatchUpMode()
             }
         }
         return sync.isCatchingUp ? [.check(after: checkInterval)] : []
     }
 
-    /// `case .failure(let error)` (76–88).
+    /// `case .failure(let error)`.
     package mutating func connectionFailed() -> [Action] {
         switch version {
         case .first:
             // "Doesn't detect it's mid-catch-up … freezes waiting for events that never come"
-            // (36–38, 205)
             return sync.isCatchingUp ? [] : [.reconnect]
         case .repaired:
-            sync.disableCatchUpMode()  // 81–85
-            return [.reconnect]  // 88
+            sync.disableCatchUpMode()
+            return [.reconnect]
         }
     }
 }

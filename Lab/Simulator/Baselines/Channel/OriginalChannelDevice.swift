@@ -47,7 +47,7 @@ final class OriginalChannelDevice<Client: ChannelTrialClient> {
     }
 
     /// Connects anew, as after any end of a connection: "Next subscription will resync from
-    /// highestSeq" (94).
+    /// highestSeq".
     func connectAnew() {
         guard let socket else { return }
         socket.close(.normal)
@@ -122,7 +122,7 @@ final class OriginalChannelDevice<Client: ChannelTrialClient> {
             // The timer is the connection's: kinder than one that ends the next catch-up.
             guard connection == connections else { return }
             let wasCatchingUp = machine.isCatchingUp
-            // What has been received is processed at once, so at any look the queue is empty (23).
+            // What has been received is processed at once, so at any look the queue is empty.
             let actions = machine.checked(at: simulation.now, isQueueEmpty: true)
             if wasCatchingUp, !machine.isCatchingUp {
                 simulation.trace(

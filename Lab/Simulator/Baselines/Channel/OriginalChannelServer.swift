@@ -5,7 +5,7 @@ import RepriseWire
 ///
 /// Kinder than the original's own: the log is never lost, the live subscription stands before the
 /// backlog is read, so that no event falls between the two, and the completion frame follows the
-/// last event of the catch-up (153–164).
+/// last event of the catch-up.
 final class OriginalChannelServer {
     static let name = "channel-server"
 
@@ -13,7 +13,7 @@ final class OriginalChannelServer {
         let socket: SimulatedSocket
         var backlog: [[Int]] = []
         var streamsLeft = 0
-        /// How many more events come before "nats: subscription closed" (10); nil: all of them.
+        /// How many more events come before "nats: subscription closed"; nil: all of them.
         var eventsLeft: Int?
 
         init(_ socket: SimulatedSocket) { self.socket = socket }
@@ -29,7 +29,7 @@ final class OriginalChannelServer {
     private var nextBreaks: (events: Int, closing: Bool)?
     private var isClosing = false
 
-    /// "4 parallel processing threads" (13).
+    /// "4 parallel processing threads".
     private static let streams = 4
 
     init(_ simulation: Simulation, network: SimulatedNetwork) {
@@ -64,7 +64,7 @@ final class OriginalChannelServer {
 
     // MARK: Catch-up
 
-    /// "numPending=5 (backlog)": all of it over parallel streams, out of order (125–128).
+    /// "numPending=5 (backlog)": all of it over parallel streams, out of order.
     private func subscribe(_ subscriber: Subscriber, from highest: Int) {
         let backlog = Array((highest + 1)..<(max(head, highest) + 1))
         simulation.trace(
@@ -117,7 +117,7 @@ final class OriginalChannelServer {
         stalledUntil = simulation.now + duration
     }
 
-    /// The next catch-up that has more than so many events breaks off behind them (10), with a
+    /// The next catch-up that has more than so many events breaks off behind them, with a
     /// close or without a word.
     func breakNextCatchUp(after events: Int, closing: Bool) { nextBreaks = (events, closing) }
 

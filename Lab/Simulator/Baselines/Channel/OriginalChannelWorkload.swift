@@ -22,12 +22,12 @@ package struct OriginalChannelWorkload: Workload {
     }
 
     static func play(_ simulation: Simulation, _ client: some ChannelTrialClient) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "message", first: 1)
-        let server = OriginalChannelServer(simulation, network: stage.network)
-        let devices = stage.processes.enumerated().map { device, process in
+        let server = OriginalChannelServer(simulation, network: fixture.network)
+        let devices = fixture.processes.enumerated().map { device, process in
             OriginalChannelDevice(
-                simulation, network: stage.network, on: process, device: device, client: client,
+                simulation, network: fixture.network, on: process, device: device, client: client,
                 observer: observer)
         }
         var published = 0
@@ -38,7 +38,7 @@ package struct OriginalChannelWorkload: Workload {
         }
         // A quarter of the messages is there before the devices: the first subscription finds a
         // backlog.
-        for moment in stage.moments(from: .zero, purpose: "message")
+        for moment in fixture.moments(from: .zero, purpose: "message")
             .sorted(by: { $0.at < $1.at }).enumerated()
         {
             if moment.offset % 4 == 0 {
@@ -52,7 +52,7 @@ package struct OriginalChannelWorkload: Workload {
         simulation.after(simulation.schedule.length + .seconds(200)) {
             for device in devices { device.connectAnew() }
         }
-        stage.play(rest: .seconds(400)) { fault, _ in
+        fixture.play(rest: .seconds(400)) { fault, _ in
             switch fault.kind {
             case .handlerThrows:
                 server.breakNextCatchUp(

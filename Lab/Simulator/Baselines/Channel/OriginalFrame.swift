@@ -1,7 +1,7 @@
 /// `case-catch-up`'s frames as text, as far as the case study shows them; the rest is spelt like
 /// them.
 package enum OriginalFrame {
-    /// The original's own (157).
+    /// The original's own.
     static let channel = "giridih_id"
 
     package static func event(_ seq: Int) -> [UInt8] {
@@ -10,13 +10,13 @@ package enum OriginalFrame {
                 .utf8)
     }
 
-    /// `sendSubscription() with syncState` (124).
+    /// `sendSubscription() with syncState`.
     package static func subscribe(from highest: Int) -> [UInt8] {
         Array(#"{"type":"subscribe","channelId":"\#(channel)","syncState":\#(highest)}"#.utf8)
     }
 
-    /// The original's completion frame (155–160), without blanks: its client looks for
-    /// `"type":"sync_complete"` (65).
+    /// The original's completion frame, without blanks: its client looks for
+    /// `"type":"sync_complete"`.
     package static let syncComplete = Array(
         #"{"type":"sync_complete","channelId":"\#(channel)","catchUpComplete":true,"timestamp":1765869151000}"#
             .utf8)
@@ -32,7 +32,7 @@ package enum OriginalFrame {
         return number
     }
 
-    /// `text.contains(…)` (65–66), over bytes.
+    /// `text.contains(…)`, over bytes.
     static func contains(_ needle: [UInt8], in frame: [UInt8]) -> Bool {
         index(behind: needle, in: frame) != nil
     }

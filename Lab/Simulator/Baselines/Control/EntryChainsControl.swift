@@ -15,8 +15,8 @@ package struct EntryChainsControl: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        SingleValueChainsWorkload.play(simulation) { stage, observer, device in
-            App(stage, observer, device)
+        SingleValueChainsWorkload.play(simulation) { fixture, observer, device in
+            App(fixture, observer, device)
         }
     }
 
@@ -36,12 +36,12 @@ package struct EntryChainsControl: Workload {
         private static let kind = EntryKind(
             "task", attemptLimit: 100, backoff: Backoff(longest: .seconds(10)), parallel: 256)
 
-        init(_ stage: BaselineFixture, _ observer: ChainObserver, _ device: Int) {
-            simulation = stage.simulation
-            process = stage.processes[device]
+        init(_ fixture: BaselineFixture, _ observer: ChainObserver, _ device: Int) {
+            simulation = fixture.simulation
+            process = fixture.processes[device]
             self.observer = observer
             self.device = device
-            store = ModelStore(simulation, disk: stage.disks[device])
+            store = ModelStore(simulation, disk: fixture.disks[device])
             random = simulation.random("chains app \(device)")
             process.started = { [unowned self] in launch() }
             process.ended = { [unowned self] in

@@ -10,8 +10,8 @@ package struct GatedFormsControl: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        BufferedFormsWorkload.play(simulation) { stage, observer, device in
-            App(simulation, stage, observer, device)
+        BufferedFormsWorkload.play(simulation) { fixture, observer, device in
+            App(simulation, fixture, observer, device)
         }
     }
 
@@ -23,13 +23,13 @@ package struct GatedFormsControl: Workload {
         private static let conditions: [Readiness] = [.sdk, .webView, .handshake, .formsData]
 
         init(
-            _ simulation: Simulation, _ stage: BaselineFixture, _ observer: BaselineObserver,
+            _ simulation: Simulation, _ fixture: BaselineFixture, _ observer: BaselineObserver,
             _ device: Int
         ) {
             self.simulation = simulation
             app = GatedControlApp(
-                simulation, "forms app \(device)", on: stage.processes[device],
-                disk: stage.disks[device],
+                simulation, "forms app \(device)", on: fixture.processes[device],
+                disk: fixture.disks[device],
                 kind: EntryKind("event", requires: Set(Self.conditions), parallel: 8)
             ) { observer.accepted($0, device: device) }
             app.launched = { [unowned self] in launch() }

@@ -10,8 +10,8 @@ package struct GatedRouterControl: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        SleepingRouterWorkload.play(simulation) { stage, observer, device in
-            App(simulation, stage, observer, device)
+        SleepingRouterWorkload.play(simulation) { fixture, observer, device in
+            App(simulation, fixture, observer, device)
         }
     }
 
@@ -22,13 +22,13 @@ package struct GatedRouterControl: Workload {
         private var isStoreLoaded = false
 
         init(
-            _ simulation: Simulation, _ stage: BaselineFixture, _ observer: BaselineObserver,
+            _ simulation: Simulation, _ fixture: BaselineFixture, _ observer: BaselineObserver,
             _ device: Int
         ) {
             self.simulation = simulation
             app = GatedControlApp(
-                simulation, "reminder app \(device)", on: stage.processes[device],
-                disk: stage.disks[device],
+                simulation, "reminder app \(device)", on: fixture.processes[device],
+                disk: fixture.disks[device],
                 kind: EntryKind("tap", requires: [.store], parallel: 8)
             ) { observer.accepted($0, device: device) }
             app.launched = { [unowned self] in launch() }

@@ -16,8 +16,8 @@ package struct PushedNoticesControl: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        SocketNoticesWorkload.play(simulation) { stage, devices in
-            Server(simulation, network: stage.network, devices)
+        SocketNoticesWorkload.play(simulation) { fixture, devices in
+            Server(simulation, network: fixture.network, devices)
         }
     }
 

@@ -38,15 +38,15 @@ final class BufferedFormsApp: FormsTrialApp {
         process.started = { [unowned self] in launch() }
     }
 
-    /// The network is slow from now on: "TIMEOUT (offline/error)" (345).
+    /// The network is slow from now on: "TIMEOUT (offline/error)".
     func slowFormsData(by delay: Duration) { extraDelay = delay }
 
-    /// The app's own event, or a tap: one on an app that is not running launches it (71–76).
+    /// The app's own event, or a tap: one on an app that is not running launches it.
     func eventHappens(_ event: Int) {
         process.resume()
         guard process.state == .dead else { return create(event) }
         process.start()
-        // handle(notificationResponse:) comes 0.1 s after didFinishLaunching (74–78).
+        // handle(notificationResponse:) comes 0.1 s after didFinishLaunching.
         simulation.after(.milliseconds(100), on: process) { [self] in create(event) }
     }
 
@@ -58,7 +58,7 @@ final class BufferedFormsApp: FormsTrialApp {
         observer.accepted(event, device: device)
     }
 
-    /// The original's own timeline (74–117): 1.3 s to the SDK, 0.5 s to the web view, 0.5 s to the
+    /// The original's own timeline: 1.3 s to the SDK, 0.5 s to the web view, 0.5 s to the
     /// handshake.
     private func launch() {
         machine = BufferedForms(version)
@@ -75,7 +75,7 @@ final class BufferedFormsApp: FormsTrialApp {
     }
 
     private func handshake() {
-        // "FAST NETWORK: 0.5s … SLOW NETWORK (3G): 2.5s" (339–343).
+        // "FAST NETWORK: 0.5s … SLOW NETWORK (3G): 2.5s".
         var delay = random.duration(.milliseconds(500), .milliseconds(2_500))
         if extraDelay > .zero {
             simulation.met(.handlerLate)
@@ -96,7 +96,7 @@ final class BufferedFormsApp: FormsTrialApp {
             switch action {
             case .sleep(let duration):
                 simulation.after(duration, on: process) { [self] in
-                    // `Date()` (375) goes on while the process is suspended; its sleep does not.
+                    // `Date()` goes on while the process is suspended; its sleep does not.
                     perform(machine.sleepEnded(at: simulation.now))
                 }
             case .dispatch(let event):
@@ -106,7 +106,7 @@ final class BufferedFormsApp: FormsTrialApp {
         }
     }
 
-    /// `dispatchProfileEvent` in the page (38–41, 158–161).
+    /// `dispatchProfileEvent` in the page.
     private func receive(_ event: Int) {
         guard pageHasFormsData else {
             return observer.landedWhereNotReady(
@@ -130,9 +130,9 @@ package struct BufferedFormsWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, observer, device in
+        Self.play(simulation) { fixture, observer, device in
             BufferedFormsApp(
-                simulation, on: stage.processes[device], device: device, version: version,
+                simulation, on: fixture.processes[device], device: device, version: version,
                 observer: observer)
         }
     }
@@ -141,17 +141,17 @@ package struct BufferedFormsWorkload: Workload {
         _ simulation: Simulation,
         _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some FormsTrialApp
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "event")
-        let apps = stage.processes.indices.map { app(stage, observer, $0) }
-        // Without faults every event finds an app that runs and is ready: "What Works Fine" (5–51).
-        for (event, moment) in stage.moments(from: .seconds(8), purpose: "event").enumerated() {
+        let apps = fixture.processes.indices.map { app(fixture, observer, $0) }
+        // Without faults every event finds an app that runs and is ready: "What Works Fine".
+        for (event, moment) in fixture.moments(from: .seconds(8), purpose: "event").enumerated() {
             simulation.after(moment.at) { apps[moment.device].eventHappens(event) }
         }
-        stage.play(rest: .seconds(240)) { fault, device in
+        fixture.play(rest: .seconds(240)) { fault, device in
             guard fault.kind == .handlerLate else { return }
             simulation.trace(
-                stage.processes[device].name,
+                fixture.processes[device].name,
                 "the forms data of the next launch comes \(Baseline.seconds(fault.length)) late")
             apps[device].slowFormsData(by: fault.length)
         }

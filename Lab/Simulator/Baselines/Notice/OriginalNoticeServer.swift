@@ -1,4 +1,4 @@
-/// A server that stores messages and sends them to those who are connected (97–108); it never
+/// A server that stores messages and sends them to those who are connected; it never
 /// fails.
 class OriginalNoticeServer {
     static let name = "message-server"

@@ -1,4 +1,4 @@
-/// Messages for an app in the foreground, in the background, suspended and killed (48–77).
+/// Messages for an app in the foreground, in the background, suspended and killed.
 package struct SocketNoticesWorkload: Workload {
     package var name: String { "seed-004" }
     package var summary: String { "local notifications over a socket" }
@@ -9,12 +9,13 @@ package struct SocketNoticesWorkload: Workload {
     static let timeout: Duration = .seconds(60)
 
     package func schedule(seed: UInt64) -> FaultSchedule {
-        // "After 30s → iOS may suspend" (87); force-quit (72–77); the connection is lost.
+        // "After 30s → iOS may suspend"; force-quit; the connection is lost.
         .draw(seed: seed, kinds: [(.suspend, 4), (.killDevice, 2), (.cut, 2), (.delay, 1)])
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, _ in OriginalNoticeServer(simulation, network: stage.network)
+        Self.play(simulation) { fixture, _ in
+            OriginalNoticeServer(simulation, network: fixture.network)
         }
     }
 
@@ -23,16 +24,16 @@ package struct SocketNoticesWorkload: Workload {
         _ simulation: Simulation,
         server: (BaselineFixture, [SocketNoticesDevice]) -> OriginalNoticeServer
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "message")
-        let devices = stage.processes.enumerated().map { device, process in
+        let devices = fixture.processes.enumerated().map { device, process in
             SocketNoticesDevice(
-                simulation, network: stage.network, on: process, device: device,
+                simulation, network: fixture.network, on: process, device: device,
                 observer: observer)
         }
-        let server = server(stage, devices)
+        let server = server(fixture, devices)
         var published = 0
-        let moments = stage.moments(from: .seconds(1), purpose: "message")
+        let moments = fixture.moments(from: .seconds(1), purpose: "message")
         for moment in moments.sorted(by: { $0.at < $1.at }) {
             simulation.after(moment.at) {
                 let message = published
@@ -44,7 +45,7 @@ package struct SocketNoticesWorkload: Workload {
                 }
             }
         }
-        stage.play(rest: .seconds(240)) { _, _ in }
+        fixture.play(rest: .seconds(240)) { _, _ in }
         withExtendedLifetime(server) {}
         observer.finish { _ in
             .recorded
@@ -56,7 +57,7 @@ package struct SocketNoticesWorkload: Workload {
     /// Looks whether the person has been told in time.
     ///
     /// What comes while the app is terminated is not held against the case study, which says itself
-    /// that it needs APNs (32–44).
+    /// that it needs APNs.
     private static func watch(
         _ message: Int, _ device: SocketNoticesDevice, _ simulation: Simulation,
         published: @escaping () -> Int

@@ -1,14 +1,14 @@
 /// `case-reminder-routing` transcribed: a tap is routed at once, or after the sleeps of its phase
 /// 4.
 ///
-/// Line numbers are those of `seeds/002`. Kinder than the case study: its view is on screen from
-/// the first instant, so that no route is missed by `onReceive`, and the route of one tap does not
-/// overwrite that of another.
+/// Quotes are the case study's. Kinder than it: its view is on screen from the first instant, so
+/// that no route is missed by `onReceive`, and the route of one tap does not overwrite that of
+/// another.
 package struct SleepingRouter {
     package enum Version: Hashable, CaseIterable, Sendable {
-        /// The flow that is described as the problem (11–35, 42–57).
+        /// The flow that is described as the problem.
         case first
-        /// All phases of the plan, the unticked ones too (103–294).
+        /// All phases of the plan, the unticked ones too.
         case repaired
     }
 
@@ -22,14 +22,14 @@ package struct SleepingRouter {
     }
 
     package enum Action: Hashable, Sendable {
-        /// `completionHandler()`: the system will not deliver this tap again (312).
+        /// `completionHandler()`: the system will not deliver this tap again.
         case complete(tap: Int)
         case sleep(tap: Int, Duration)
         /// `goal(for: route.goalID)`; answer with ``SleepingRouter/goalLookedUp(tap:found:)``.
         case lookUp(tap: Int)
-        /// `try? modelContext.save() // Force sync` (286).
+        /// `try? modelContext.save() // Force sync`.
         case save
-        /// `notificationRoute = route`, which presents a sheet (291, 198–217).
+        /// `notificationRoute = route`, which presents a sheet.
         case present(tap: Int, Screen)
     }
 
@@ -40,26 +40,26 @@ package struct SleepingRouter {
 
     package init(_ version: Version) { self.version = version }
 
-    /// `userNotificationCenter(didReceive:)`, with a goal id that could be read (307–339).
+    /// `userNotificationCenter(didReceive:)`, with a goal id that could be read.
     package mutating func tapped(_ tap: Int) -> [Action] {
-        // `defer { completionHandler() }` (312): the call ends as soon as the route is set.
+        // `defer { completionHandler() }`: the call ends as soon as the route is set.
         switch version {
         case .first:
             steps[tap] = .presenting
-            return [.complete(tap: tap), .lookUp(tap: tap)]  // 27–33
+            return [.complete(tap: tap), .lookUp(tap: tap)]
         case .repaired:
             steps[tap] = .sleptFirst
-            return [.complete(tap: tap), .sleep(tap: tap, .milliseconds(100))]  // 281
+            return [.complete(tap: tap), .sleep(tap: tap, .milliseconds(100))]
         }
     }
 
     package mutating func sleepEnded(tap: Int) -> [Action] {
         guard let step = steps[tap] else { return [] }
         switch step {
-        case .sleptFirst: return [.lookUp(tap: tap)]  // 284
+        case .sleptFirst: return [.lookUp(tap: tap)]
         case .lookedTwice:
             steps[tap] = .presenting
-            return [.lookUp(tap: tap)]  // the sheet's own lookup (201)
+            return [.lookUp(tap: tap)]  // the sheet's own lookup
         case .presenting: preconditionFailure("driver bug: a tap that is presented does not sleep")
         }
     }
@@ -69,21 +69,21 @@ package struct SleepingRouter {
         switch (step, found) {
         case (.sleptFirst, .nothing):
             steps[tap] = .lookedTwice
-            return [.save, .sleep(tap: tap, .milliseconds(50))]  // 286–287
+            return [.save, .sleep(tap: tap, .milliseconds(50))]
         case (.sleptFirst, .active), (.sleptFirst, .paused), (.presenting, _):
             steps[tap] = nil
-            return [.present(tap: tap, screen(for: found))]  // 291
+            return [.present(tap: tap, screen(for: found))]
         case (.lookedTwice, _): preconditionFailure("driver bug: no lookup was asked for")
         }
     }
 
     private func screen(for found: Found) -> Screen {
         switch (version, found) {
-        case (_, .active): .dataEntry  // 33, 202–209
-        // "User sees data entry for an inactive goal" (96), against 210–213.
+        case (_, .active): .dataEntry
+        // "User sees data entry for an inactive goal", against `InactiveGoalPlaceholder`.
         case (.first, .paused): .dataEntry
         case (.repaired, .paused): .inactiveGoal
-        case (_, .nothing): .missingGoal  // 34, 216
+        case (_, .nothing): .missingGoal
         }
     }
 }

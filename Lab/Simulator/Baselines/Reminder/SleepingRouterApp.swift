@@ -39,13 +39,13 @@ final class SleepingRouterApp: ReminderTrialApp {
         process.started = { [unowned self] in launch() }
     }
 
-    /// "ModelContext hasn't fully loaded/synced goals yet" (75) at the next launch.
+    /// "ModelContext hasn't fully loaded/synced goals yet" at the next launch.
     func slowNextLoad(by delay: Duration) { extraLoading = delay }
 
-    /// "ModelContext hasn't synchronized yet" (65), from now on for so long.
+    /// "ModelContext hasn't synchronized yet", from now on for so long.
     func keepStoreBusy(for duration: Duration) { busyUntil = simulation.now + duration }
 
-    /// A tap on a reminder: one for an app that is not running launches it (71–73).
+    /// A tap on a reminder: one for an app that is not running launches it.
     func tapHappens(_ tap: Int) {
         process.resume()
         let isCold = process.state == .dead
@@ -60,7 +60,7 @@ final class SleepingRouterApp: ReminderTrialApp {
     private func launch() {
         machine = SleepingRouter(version)
         isStoreLoaded = false
-        // The case study trusts in 100 ms: without a fault that is enough (280–281).
+        // The case study trusts in 100 ms: without a fault that is enough.
         var loading = random.duration(.milliseconds(10), .milliseconds(90))
         if extraLoading > .zero {
             simulation.met(.handlerLate)
@@ -81,7 +81,7 @@ final class SleepingRouterApp: ReminderTrialApp {
     private func isPaused(_ goal: Int) -> Bool { goal == 6 }
     private func isDeleted(_ goal: Int) -> Bool { goal == 7 }
 
-    /// `goal(for:)` (134–160): the context's array, then a fetch; neither knows more than the
+    /// `goal(for:)`: the context's array, then a fetch; neither knows more than the
     /// context has loaded.
     private func lookUp(_ goal: Int) -> SleepingRouter.Found {
         guard isStoreLoaded else { return .nothing }
@@ -93,11 +93,11 @@ final class SleepingRouterApp: ReminderTrialApp {
         return isPaused(goal) ? .paused : .active
     }
 
-    /// What "Success Criteria" demand (373–424).
+    /// What "Success Criteria" demand.
     private func expected(_ tap: Int) -> SleepingRouter.Screen {
         let goal = goal(of: tap)
         if isDeleted(goal) { return .missingGoal }
-        // The first version has no screen for a paused goal (91–97): not a matter of time, so not
+        // The first version has no screen for a paused goal: not a matter of time, so not
         // judged here.
         return isPaused(goal) && version == .repaired ? .inactiveGoal : .dataEntry
     }
@@ -148,9 +148,9 @@ package struct SleepingRouterWorkload: Workload {
     }
 
     package func play(_ simulation: Simulation, on tier: Tier) {
-        Self.play(simulation) { stage, observer, device in
+        Self.play(simulation) { fixture, observer, device in
             SleepingRouterApp(
-                simulation, on: stage.processes[device], device: device, version: version,
+                simulation, on: fixture.processes[device], device: device, version: version,
                 observer: observer)
         }
     }
@@ -159,14 +159,14 @@ package struct SleepingRouterWorkload: Workload {
         _ simulation: Simulation,
         _ app: (BaselineFixture, BaselineObserver, _ device: Int) -> some ReminderTrialApp
     ) {
-        let stage = BaselineFixture(simulation)
+        let fixture = BaselineFixture(simulation)
         let observer = BaselineObserver(simulation, noun: "tap")
-        let apps = stage.processes.indices.map { app(stage, observer, $0) }
-        for (tap, moment) in stage.moments(from: .seconds(1), purpose: "tap").enumerated() {
+        let apps = fixture.processes.indices.map { app(fixture, observer, $0) }
+        for (tap, moment) in fixture.moments(from: .seconds(1), purpose: "tap").enumerated() {
             simulation.after(moment.at) { apps[moment.device].tapHappens(tap) }
         }
-        stage.play(rest: .seconds(240)) { fault, device in
-            let name = stage.processes[device].name
+        fixture.play(rest: .seconds(240)) { fault, device in
+            let name = fixture.processes[device].name
             let length = Baseline.seconds(fault.length)
             switch fault.kind {
             case .handlerLate:

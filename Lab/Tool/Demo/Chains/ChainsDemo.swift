@@ -7,6 +7,7 @@ import ReprisePhone
 enum ChainsDemo: ScenarioDemo {
     typealias App = ChainsAlgorithm
     typealias Script = ChainsScenario
+    typealias Result = ScenarioResult<ChainsDemo>
 
     struct Observation: Sendable {
         let effects: [ChainsEffects.Line]

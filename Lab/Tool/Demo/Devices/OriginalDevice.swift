@@ -76,7 +76,7 @@ actor OriginalDevice {
             }
             try await Task.sleep(for: .seconds(1))
         }
-        // "Freezes waiting for events that never come" (38).
+        // "Freezes waiting for events that never come".
         DeviceWord.frozen.say()
         while true { try await Task.sleep(for: .seconds(3_600)) }
     }
@@ -132,7 +132,7 @@ actor OriginalDevice {
         }
     }
 
-    /// Events are processed at once, so its queue is empty at any check (23).
+    /// Events are processed at once, so its queue is empty at any check.
     ///
     /// - Returns: when to look again, if at all.
     private func look(at name: ChannelName) -> Duration? {

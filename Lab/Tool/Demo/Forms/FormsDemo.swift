@@ -7,6 +7,7 @@ import ReprisePhone
 enum FormsDemo: ScenarioDemo {
     typealias App = FormsAlgorithm
     typealias Script = FormsScenario
+    typealias Result = ScenarioResult<FormsDemo>
 
     /// What a person saw on the screen, by asking the browser.
     struct Observation: Sendable {

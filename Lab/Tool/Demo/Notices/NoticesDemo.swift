@@ -17,6 +17,7 @@ enum NoticesAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 enum NoticesDemo: ScenarioDemo {
     typealias App = NoticesAlgorithm
     typealias Script = NoticesScenario
+    typealias Result = ScenarioResult<NoticesDemo>
 
     /// By the phone's notification centre and by the server.
     struct Observation: Sendable {

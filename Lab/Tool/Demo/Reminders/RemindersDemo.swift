@@ -8,6 +8,7 @@ import ReprisePhone
 enum RemindersDemo: ScenarioDemo {
     typealias App = RemindersAlgorithm
     typealias Script = RemindersScenario
+    typealias Result = ScenarioResult<RemindersDemo>
     typealias Fixture = DemoPhone
 
     struct Observation: Sendable {

@@ -45,7 +45,7 @@ struct RemindersScenario: Scenario {
 // MARK: In the case study
 
 extension RemindersScenario {
-    /// Its test cases (373–424).
+    /// Its test cases.
     private static let cases = [
         RemindersScenario(
             name: "case-1", title: "1 active goal", screens: entry,
@@ -73,7 +73,7 @@ extension RemindersScenario {
             ]),
     ]
 
-    /// Its problems (39–97).
+    /// Its problems.
     private static let problems = [
         RemindersScenario(
             name: "problem-1", title: "P1 not among the active goals",

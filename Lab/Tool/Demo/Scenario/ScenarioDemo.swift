@@ -6,7 +6,6 @@ import ReprisePhone
 /// A demo made of scenarios: what a feature adds to ``ScenarioRunner`` and ``ScenarioReport``.
 protocol ScenarioDemo: Sendable {
     typealias Run = ScenarioRun<Self>
-    typealias Result = ScenarioResult<Self>
     typealias Sighting = (label: String, microseconds: Int64)
 
     associatedtype App

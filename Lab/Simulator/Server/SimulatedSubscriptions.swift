@@ -2,51 +2,67 @@ import RepriseCore
 import RepriseServer
 import RepriseWire
 
-extension ServerConnection {
+/// The channels of one simulated connection, and which of them reads next: in virtual time what
+/// `ConnectionSubscriptions` is in real time.
+final class SimulatedSubscriptions {
+    private unowned let connection: ServerConnection
+    /// In the order in which they were asked for.
+    private var all: [ServerSubscription] = []
+    private var turns = ReadTurns<ServerSubscription>()
+
+    init(of connection: ServerConnection) { self.connection = connection }
+
+    private var life: ServerLife { connection.life }
+
+    subscript(channel: ChannelName) -> ServerSubscription? {
+        all.first { $0.channel == channel }
+    }
+
+    /// The connection has ended.
+    func end() {
+        for subscription in all { life.remove(subscription) }
+        all = []
+        turns.left { _ in true }
+    }
+
     func subscribe(_ request: ClientFrame.Subscription, _ grant: Grant) {
-        life.server.observer(.asked(request, connection: id))
-        if let subscription = subscriptions.first(where: { $0.channel == request.channel }) {
+        life.server.observer(.asked(request, connection: connection.id))
+        if let subscription = self[request.channel] {
             subscription.machine.asked(epoch: request.epoch, coverage: request.coverage)
             return readIfWanted(subscription)
         }
-        guard subscriptions.count < limits.channelsPerConnection else {
-            return send(
+        guard all.count < connection.limits.channelsPerConnection else {
+            return connection.send(
                 .refused(
                     .init(
                         channel: request.channel.text, id: nil, code: .tooManyChannels,
                         message: "")))
         }
         let subscription = ServerSubscription(
-            request.channel, self, grant: grant,
+            request.channel, connection, grant: grant,
             machine: ServerSubscriptionMachine(
                 epoch: request.epoch, coverage: request.coverage, joined: grant.joined))
-        subscriptions.append(subscription)
+        all.append(subscription)
         if life.mutation != .registerAfterRead { life.add(subscription) }
         readIfWanted(subscription)
     }
 
     func unsubscribe(_ channel: ChannelName) {
-        guard let index = subscriptions.firstIndex(where: { $0.channel == channel }) else {
-            return
-        }
-        let subscription = subscriptions.remove(at: index)
+        guard let index = all.firstIndex(where: { $0.channel == channel }) else { return }
+        let subscription = all.remove(at: index)
         life.remove(subscription)
         turns.left { $0 === subscription }
-        life.server.observer(.left(channel, connection: id))
+        life.server.observer(.left(channel, connection: connection.id))
     }
 
     func deliver(_ run: SimulatedRun, to subscription: ServerSubscription) {
         let delivery = subscription.machine.committed(
-            after: run.prev, through: run.seq, mayWrite: isWritable)
+            after: run.prev, through: run.seq, mayWrite: connection.isWritable)
         switch delivery {
-        case .send: send(run.frames[...])
-        case .sendAfter(let sequence): send(run.frames(after: sequence))
+        case .send: connection.send(run.frames[...])
+        case .sendAfter(let sequence): connection.send(run.frames(after: sequence))
         case .skip: readIfWanted(subscription)
         }
-    }
-
-    func sendHeartbeat(_ time: WallTime, _ heads: [ChannelName: Int64]) {
-        if machine.isOpen { send(.heartbeat(time: time, heads: heads)) }
     }
 
     // MARK: Catch-up
@@ -57,20 +73,25 @@ extension ServerConnection {
         readNext()
     }
 
+    /// The connection can write again.
+    func readAllIfWanted() { for subscription in all { readIfWanted(subscription) } }
+
+    /// The peer has taken a page.
+    func pageTaken() { turns.pageTaken() }
+
     func readNext() {
-        while let subscription = turns.next(isWritable: isWritable) {
+        while let subscription = turns.next(isWritable: connection.isWritable) {
             guard let read = subscription.machine.nextRead() else { continue }
             turns.readStarted()
             life.read(
-                read, of: subscription.channel, ticket: subscription.machine.ticket, for: id)
+                read, of: subscription.channel, ticket: subscription.machine.ticket,
+                for: connection.id)
         }
     }
 
     func readAnswered(_ answer: ServerLife.ReadAnswer) {
         turns.readEnded()
-        if let subscription = subscriptions.first(where: { $0.channel == answer.channel }) {
-            handle(answer, for: subscription)
-        }
+        if let subscription = self[answer.channel] { handle(answer, for: subscription) }
         readNext()
     }
 
@@ -86,14 +107,13 @@ extension ServerConnection {
     private func sendPage(_ frames: [SimulatedFrame]) {
         guard !frames.isEmpty else { return }
         turns.pageSent()
-        pageEnds.append(written + outboxBytes + frames.reduce(0) { $0 + $1.bytes.count })
-        send(frames[...])
+        connection.sendPage(frames)
     }
 
     private func endTooEarly(_ subscription: ServerSubscription, _ target: LogChannelState) {
         subscription.target = nil
         guard life.mutation == .earlySyncComplete else { return }
-        send(
+        connection.send(
             .syncComplete(
                 .init(
                     channel: subscription.channel, epoch: target.epoch, through: target.head,
@@ -102,7 +122,7 @@ extension ServerConnection {
 
     private func retryLater(_ subscription: ServerSubscription) {
         life.simulation.after(.seconds(1), on: life.process) { [unowned self] in
-            guard subscriptions.contains(where: { $0 === subscription }) else { return }
+            guard all.contains(where: { $0 === subscription }) else { return }
             readIfWanted(subscription)
         }
     }
@@ -114,15 +134,16 @@ extension ServerConnection {
             switch action {
             case .sendSubscribed(let state, let reset):
                 subscription.target = state
-                send(
+                connection.send(
                     .subscribed(
                         .init(
                             channel: subscription.channel, epoch: state.epoch, head: state.head,
                             floor: state.floor, reset: reset)))
-            case .sendGone(let gone): send(.gone(channel: subscription.channel, gone))
+            case .sendGone(let gone):
+                connection.send(.gone(channel: subscription.channel, gone))
             case .sendSyncComplete(let epoch, let through):
                 subscription.target = nil
-                send(
+                connection.send(
                     .syncComplete(
                         .init(
                             channel: subscription.channel, epoch: epoch, through: through,

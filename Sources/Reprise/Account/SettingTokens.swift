@@ -6,31 +6,6 @@ import RepriseNotices
 import RepriseWire
 import Synchronization
 
-extension AccountClient {
-    /// Sends the settings of notices to the server, at each connection, until the task is
-    /// cancelled.
-    func tellSettings() async {
-        guard let notices else { return }
-        await withDiscardingTaskGroup { group in
-            if let noticeServer { group.addTask { await notices.runSettings(with: noticeServer) } }
-            for await state in channels.connectionStates {
-                notices.connectionChanged(isOpen: state.isOpen)
-            }
-            group.cancelAll()
-        }
-        notices.connectionChanged(isOpen: false)
-    }
-}
-
-extension ConnectionState {
-    fileprivate var isOpen: Bool {
-        switch self {
-        case .connected, .expiring: true
-        case .idle, .connecting, .stuck, .waiting, .offline, .suspended, .stopped: false
-        }
-    }
-}
-
 extension NoticeServer {
     /// The channels' server, as the same device and the same user.
     init(
