@@ -39,9 +39,9 @@ protocol ScenarioDemo: Sendable {
     /// The heads of the table: of the scenarios' column, and its width.
     static var column: (title: String, width: Int) { get }
     /// The cell of a run; nil: its first fault.
-    static func cell(_ result: Result, _ run: Run) -> String
+    static func cell(_ result: ScenarioResult<Self>, _ run: Run) -> String
     /// Lines of the table below a scenario.
-    static func remarks(_ result: Result) -> [String]
+    static func remarks(_ result: ScenarioResult<Self>) -> [String]
     /// Lines below the table.
     static func sums(_ report: ScenarioReport<Self>, _ terminal: Terminal) -> [String]
     /// The report's sentence if everything held.
@@ -51,9 +51,9 @@ protocol ScenarioDemo: Sendable {
     static func accounts(_ report: ScenarioReport<Self>) -> [DemoAccount]
 
     /// The members of a run in the JSON.
-    static func json(_ result: Result, _ run: Run) -> ReportObject
+    static func json(_ result: ScenarioResult<Self>, _ run: Run) -> ReportObject
     /// The further members of a scenario in the JSON.
-    static func json(_ result: Result) -> ReportObject
+    static func json(_ result: ScenarioResult<Self>) -> ReportObject
     /// Whether the report is saved even if no folder is named.
     static var isAlwaysSaved: Bool { get }
     /// Files that are saved with the report.
@@ -75,8 +75,8 @@ extension ScenarioDemo {
     static var fixtures: Int { 1 }
     static var isAlwaysSaved: Bool { false }
     static func isLong(_ scenario: Script, _ app: App) -> Bool { false }
-    static func remarks(_ result: Result) -> [String] { [] }
-    static func json(_ result: Result) -> ReportObject { [:] }
+    static func remarks(_ result: ScenarioResult<Self>) -> [String] { [] }
+    static func json(_ result: ScenarioResult<Self>) -> ReportObject { [:] }
     static func files(_ run: Run) -> [String: Data] { [:] }
     static func sightings(_ run: Run) -> [Sighting] { [] }
     static func notes(_ run: Run) -> [String] { [] }
