@@ -315,7 +315,7 @@ extension ChainsScript.Part {
     func steps(of item: Int) -> Steps { renamed(body ?? []) { "\($0)#\(item)" } }
 
     /// All steps that may follow it, with the names that they have in its chain.
-    private var followers: [Steps] {
+    var followers: [Steps] {
         switch what {
         case .when: [body ?? [], other ?? []]
         case .each: (0..<(count ?? 0)).map(steps)
