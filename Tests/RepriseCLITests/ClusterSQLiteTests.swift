@@ -73,7 +73,8 @@ struct ClusterSQLiteTests {
             var each: [String: String] = [:]
             for user in ["ada", "bob"] {
                 let told = try await Tool.run(["token", "--as", user, "--server", server.url])
-                each[user] = try #require(told.lines.first, "\(told)")
+                let token: String = try #require(told.lines.first, "\(told)")
+                each[user] = token
             }
             tokens.append(each)
         }
