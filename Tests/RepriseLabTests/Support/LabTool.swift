@@ -39,7 +39,7 @@ enum LabTool {
         #expect(Set(scenarios.map(\.name)).count == scenarios.count)
         let apps = Array(Demo.App.allCases)
         let results = scenarios.map { scenario in
-            Demo.Result(scenario: scenario, runs: apps.map { run(scenario, $0) })
+            ScenarioResult<Demo>(scenario: scenario, runs: apps.map { run(scenario, $0) })
         }
         let report = ScenarioReport<Demo>(results: results, apps: apps, took: .seconds(90))
         #expect(!report.hasPassed)
