@@ -78,6 +78,11 @@ struct ClusterSQLiteTests {
             }
             tokens.append(each)
         }
+        // An id is unique over all channels.
+        func own(_ text: String) -> String {
+            text.replacing("team", with: channel)
+                .replacing(/\ba[1-4]\b/) { "\(channel)-\($0.output)" }
+        }
         for (index, change) in Self.changes.enumerated() {
             let place = index % servers.count
             let made = try await Command.run(
@@ -85,8 +90,8 @@ struct ClusterSQLiteTests {
                 [
                     "-sS", "--fail-with-body", "-m", "20", "-X", change.method,
                     "-H", "authorization: Bearer \(tokens[place][change.user] ?? "")",
-                    "-H", "content-type: application/json", "-d", change.body,
-                    servers[place].url + "/v1/" + change.path.replacing("team", with: channel),
+                    "-H", "content-type: application/json", "-d", own(change.body),
+                    servers[place].url + "/v1/" + own(change.path),
                 ])
             #expect(made.status == 0, "\(change): \(made.words)")
         }
