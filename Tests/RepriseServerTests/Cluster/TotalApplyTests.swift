@@ -103,6 +103,29 @@ struct TotalApplyTests {
         }
     }
 
+    @Test("Of the messages of one command each is decided by its own channel")
+    func channels() async throws {
+        let (bob, team) = (UserID(unchecked: "bob"), channel("team"))
+        try await expectTotal { writer in
+            try writer.write([
+                .account(SetChannel(team, ChannelSettings(visibility: .private), by: owner)),
+                .account(SetChannel(room, ChannelSettings(visibility: .private), by: owner)),
+                .account(SetMember(bob, .member, in: team, by: owner)),
+            ])
+            let messages = [team, room, team].map {
+                ClientFrame.Publish(channel: $0, id: .random(), body: [49])
+            }
+            let outcome = try writer.write([
+                .publish(PublishMessages(messages, by: Principal(user: bob)))
+            ])
+            guard case .published(let results)? = outcome?.first else {
+                Issue.record("\(outcome as Any)")
+                return
+            }
+            #expect(results.map { $0.event != nil } == [true, false, true])
+        }
+    }
+
     @Test("Each command with numbers at their bounds has an outcome")
     func numbers() async throws {
         try await expectTotal { writer in
