@@ -26,8 +26,12 @@ package final class ClusterHealth: Sendable {
         } while (try? await clock.sleep(for: ClusterLimits.statusEvery)) != nil
     }
 
+    /// A node answers also where no majority is there, and says then that nobody leads.
     package func heard(_ status: JournalStatus) {
-        state.withLock { $0 = State(status: status, heard: clock.uptime()) }
+        let isLed = status.servers.isEmpty || status.servers.contains(where: \.isLeader)
+        state.withLock { state in
+            state = State(status: status, heard: isLed ? clock.uptime() : state.heard)
+        }
     }
 
     /// An entry of so many bytes is applied: it counts if it is newer than the last answer.
@@ -49,7 +53,7 @@ package final class ClusterHealth: Sendable {
         }
     }
 
-    /// Whether nobody has answered for ``ClusterLimits/leaderless``.
+    /// Whether nobody has led it, or answered, for ``ClusterLimits/leaderless``.
     package var isLeaderless: Bool {
         clock.uptime() - state.withLock { $0.heard } >= ClusterLimits.leaderless
     }

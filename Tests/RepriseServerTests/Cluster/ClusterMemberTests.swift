@@ -103,6 +103,18 @@ struct ClusterMemberTests {
         }
         watching.cancel()
         await watching.value
+
+        // A node answers without a majority.
+        var status = try #require(health.status)
+        status.servers = [JournalStatus.Server(name: "n1")]
+        health.heard(status)
+        #expect(!health.isLeaderless)
+        clock.advance(by: .seconds(20))
+        health.heard(status)
+        #expect(health.isLeaderless)
+        status.servers[0].isLeader = true
+        health.heard(status)
+        #expect(!health.isLeaderless)
     }
 
     @Test(
