@@ -13,7 +13,7 @@ extension ChildProcess {
     /// line when something is durable: each by one `write`, so that a kill cuts none.
     ///
     /// - Parameters:
-    ///   - program: the executable; ``Foundation/URL/sibling(_:)`` finds one of the package.
+    ///   - program: the executable; `URL.sibling(_:)` finds one of the package.
     ///   - arguments: without the program's name.
     ///   - count: after how many lines it is killed; 0: at once.
     /// - Returns: every whole line that it wrote before it died, at least `count` unless it ended

@@ -15,7 +15,7 @@ import Synchronization
 /// to let time pass use ``advance(by:)``, and the other functions only to try a wrong calendar.
 ///
 /// A task that begins to wait after ``advance(by:)`` waits from there on. Where the code under test
-/// may not wait yet, advance again: ``advance(by:until:)``.
+/// may not wait yet, advance again: ``advance(by:within:until:)``.
 public final class ManualClock: Sendable {
     private struct Sleeper {
         let id: Int

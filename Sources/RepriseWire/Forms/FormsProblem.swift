@@ -15,7 +15,7 @@ public struct FormsProblem: Hashable, Sendable, CustomStringConvertible {
 
 /// A catalogue that cannot be used.
 public struct FormsCatalogueFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// At least one and at most ``FormsLimits/problems``, in the order of the text.
+    /// At least one and at most `FormsLimits.problems`, in the order of the text.
     public let problems: [FormsProblem]
 
     package init(_ problems: [FormsProblem]) { self.problems = problems }
