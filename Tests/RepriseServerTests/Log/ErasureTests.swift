@@ -61,6 +61,31 @@ struct ErasureTests {
         await store.remove()
     }
 
+    @Test("a gateway erases what was deleted since it last did")
+    func gateway() async throws {
+        let store = try ClusterStore()
+        try await store.reopen()
+        // It does so after its start in any case.
+        try await store.log.eraseDeleted()
+        let room = try ChannelName("room")
+        let secret = "deleted-\(EntryID.random())"
+        let said = message(room, body: "\"\(secret)\"")
+        _ = try await store.append([said])
+        let view = URL(filePath: store.path(0), directoryHint: .isDirectory)
+        func holds() throws -> Bool {
+            try FileManager.default.contentsOfDirectory(at: view, includingPropertiesForKeys: nil)
+                .contains { try Data(contentsOf: $0).range(of: Data(secret.utf8)) != nil }
+        }
+        #expect(try holds())
+        let deletion = NewMessage(channel: room, id: .random(), change: .deletes(said.id), body: [])
+        _ = try await store.append([deletion])
+        try await eventually("it is erased") {
+            try await store.log.eraseDeleted()
+            return try !holds()
+        }
+        await store.remove()
+    }
+
     @Test("a push token that was replaced is not in the files of the accounts")
     func token() async throws {
         let test = try await AccountsUnderTest(implicitChannels: true)
