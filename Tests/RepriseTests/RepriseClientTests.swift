@@ -43,6 +43,21 @@ struct RepriseClientTests {
         return value
     }
 
+    @Test("A client that was closed is released, with its journal")
+    func released() async throws {
+        weak var released: RepriseClient?
+        do {
+            let client = RepriseClient(configuration())
+            released = client
+            let channel = client.channel("general", of: Note.self)
+            try await running(client) {
+                try await channel.consume(as: "inbox") { _ in }
+                try await channel.publish(Note(text: "hello"))
+            }
+        }
+        try await eventually("nobody has it any more") { released == nil }
+    }
+
     // MARK: Channels
 
     @Test("One app's messages are consumed, listed and marked as read by another, by its own type")

@@ -59,6 +59,23 @@ struct RemindersFacadeTests {
         #expect(stage.system.pending.count == 60)
     }
 
+    @Test("Reminders that have ended are released, with their journal")
+    func released() async throws {
+        let fixture = try RemindersFixture()
+        fixture.store.put("a", [.daily("x", 9, 0)])
+        weak var reminders: Reminders?
+        weak var journal: Journal?
+        do {
+            let process = try await fixture.open()
+            (reminders, journal) = (process.reminders, process.journal)
+            try await process.quiet()
+            await process.close()
+        }
+        try await eventually("nobody has them any more") {
+            reminders == nil && journal == nil
+        }
+    }
+
     @Test(
         "A configuration that makes no sense is refused before anything is opened",
         arguments: ["sort", "refresh", "life", "patience"])
