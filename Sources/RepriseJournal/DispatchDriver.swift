@@ -317,11 +317,16 @@ final class DispatchDriver: Sendable {
         for task in running { task.cancel() }
         for row in delivery.values { returned(row, .failed(CancellationError()), nil) }
         await drained(within: grace)
-        return state.withLock { state in
+        let (result, handlers) = state.withLock { state in
             alarm.cancel()
             let acknowledgements = state.machine.stop()
-            return (acknowledgements, Self.alongside(acknowledgements, state))
+            // They may capture the journal. Released outside of the lock.
+            let handlers = state.handlers
+            state.handlers = [:]
+            return ((acknowledgements, Self.alongside(acknowledgements, state)), handlers)
         }
+        withExtendedLifetime(handlers) {}
+        return result
     }
 
     /// Ends without waiting: the journal was released without being closed.

@@ -46,6 +46,7 @@ struct RepriseClientTests {
     @Test("A client that was closed is released, with its journal")
     func released() async throws {
         weak var released: RepriseClient?
+        weak var journal: Journal?
         do {
             let client = RepriseClient(configuration())
             released = client
@@ -53,9 +54,11 @@ struct RepriseClientTests {
             try await running(client) {
                 try await channel.consume(as: "inbox") { _ in }
                 try await channel.publish(Note(text: "hello"))
+                journal = client.accounts.current?.journal
+                #expect(journal != nil)
             }
         }
-        try await eventually("nobody has it any more") { released == nil }
+        try await eventually("nobody has it any more") { released == nil && journal == nil }
     }
 
     // MARK: Channels
