@@ -61,6 +61,21 @@ struct AccountsTests {
         await home.close()
     }
 
+    @Test("an account that was left, and its journal, are released with what they handled")
+    func released() async throws {
+        let home = try await Self.open(try TemporaryFolder())
+        weak var client: AccountClient?
+        weak var journal: Journal?
+        do {
+            let reprise = try await home.signIn(as: Self.ada)
+            (client, journal) = (reprise, reprise.journal)
+            await reprise.journal.handle("draft") { _ in _ = try await reprise.ledger() }
+        }
+        try await home.signOut()
+        try await eventually("nobody has it any more") { client == nil && journal == nil }
+        await home.close()
+    }
+
     @Test("messages published before sign-in are sent by the user who signs in")
     func publishedBefore() async throws {
         let folder = try TemporaryFolder()
