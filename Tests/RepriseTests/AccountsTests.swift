@@ -63,13 +63,18 @@ struct AccountsTests {
 
     @Test("an account that was left, and its journal, are released with what they handled")
     func released() async throws {
-        let home = try await Self.open(try TemporaryFolder())
+        let dialer = MemoryDialer()
+        let home = try await Self.open(try TemporaryFolder(), dialer: dialer)
         weak var client: AccountClient?
         weak var journal: Journal?
         do {
             let reprise = try await home.signIn(as: Self.ada)
             (client, journal) = (reprise, reprise.journal)
             await reprise.journal.handle("draft") { _ in _ = try await reprise.ledger() }
+            let running = Task { try await home.run() }
+            _ = try await Self.frames(try await dialer.accept(), until: 1, as: Self.ada)
+            running.cancel()
+            try await running.value
         }
         try await home.signOut()
         try await eventually("nobody has it any more") { client == nil && journal == nil }
