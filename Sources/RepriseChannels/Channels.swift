@@ -123,6 +123,7 @@ public final class Channels: AppLifeFollower, Sendable {
             running.isStopped = true
             return running.task
         }
+        defer { readers.end() }
         guard let task else { return }
         task.cancel()
         let ended = Signal()

@@ -115,12 +115,13 @@ package final class ConversationFollower: Sendable {
         try await readers.add(
             .init(channel: directory, name: Self.directoryReader),
             options: ReaderOptions(order: .ordered),
-            effect: .inside { [directoryChanged, readers] db, messages in
+            effect: .inside {
+                [directoryChanged, changeNotifier = readers.changeNotifier] db, messages in
                 let told = try ConversationRows.apply(messages, db)
                 db.afterNextTransaction { _ in
                     directoryChanged.raise()
                     // A banner may wait for its name.
-                    for channel in told { readers.changeNotifier.notify(channel) }
+                    for channel in told { changeNotifier.notify(channel) }
                 }
             })
         followed.withLock { ($0.reading, $0.isRead) = (directory, false) }

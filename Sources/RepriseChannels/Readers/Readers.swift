@@ -101,6 +101,15 @@ final class Readers: Sendable {
         try await store(key).forget()
     }
 
+    /// Releases what the readers call, at the end of the journal: it may capture the client.
+    func end() {
+        let readers = state.withLock { state in
+            defer { state.readers = [:] }
+            return state.readers
+        }
+        withExtendedLifetime(readers) {}  // Released outside of the lock.
+    }
+
     /// The channel may have new messages.
     func signal(_ channel: ChannelName) {
         for line in lines(of: channel) { line.signal.raise() }

@@ -32,6 +32,23 @@ struct PeopleChatTests {
         }
     }
 
+    @Test("A device that was closed is released, with its journal and its handlers")
+    func released() async throws {
+        try await PeopleServer.with { server in
+            weak var journal: Journal?
+            do {
+                let device = try await PersonsDevice.open(server, UserID(unchecked: "ada"))
+                journal = device.reprise.journal
+                let channel = try device.channel("general")
+                try await channel.read("inbox") { _ in _ = device }
+                try await device.start("general")
+                try await channel.caughtUp()
+                await device.finish()
+            }
+            try await eventually("nobody has it any more") { journal == nil }
+        }
+    }
+
     @Test("a message goes from pending over sent and delivered to read, and is its author's alone")
     func status() async throws {
         try await PeopleServer.with { server in
