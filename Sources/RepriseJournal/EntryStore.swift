@@ -114,12 +114,8 @@ final class EntryStore: Sendable {
         ])
         guard db.changesCount == 1 else { return duplicate() }
         writerState.withLock { writerState in
-            writerState.accepted += 1
-            writerState.pending += 1
             writerState.news.recorded[kind.name] = db.lastInsertedRowID
-            if state == .ready { writerState.news.kinds.insert(kind.name) }
-            if let due { writerState.due(due) }
-            if let bound { writerState.due(bound) }
+            writerState.entryAdded(kind.name, isReady: state == .ready, due: due, bound: bound)
         }
         tell(
             .debug, "An entry is recorded.",
@@ -215,12 +211,8 @@ final class EntryStore: Sendable {
             new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, new.reason,
         ])
         guard db.changesCount == 1 else { return }  // moved before, by a process that was killed
-        writerState.withLock { writerState in
-            writerState.accepted += 1
-            writerState.pending += 1
-            if state == .ready { writerState.news.kinds.insert(new.kind) }
-            if let due { writerState.due(due) }
-            if let bound = row.bound { writerState.due(bound) }
+        writerState.withLock {
+            $0.entryAdded(new.kind, isReady: state == .ready, due: due, bound: row.bound)
         }
         try observe(new.kind, new.payload, new.recordedAt, in: db)
         if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
