@@ -91,13 +91,7 @@ public final class FakePushServer: Sendable {
         _ channel: any Channel, _ tls: NIOSSLContext?,
         _ answer: @escaping @Sendable (FakeRequest) -> FakeAnswer
     ) -> EventLoopFuture<Void> {
-        guard let tls else {
-            return channel.eventLoop.makeCompletedFuture {
-                let sync = channel.pipeline.syncOperations
-                try sync.configureHTTPServerPipeline()
-                try sync.addHandler(FakeHandler(connection: channel, isHTTP2: false, answer))
-            }
-        }
+        guard let tls else { return configureHTTP1(channel, answer) }
         do {
             try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
         } catch {
@@ -119,14 +113,17 @@ public final class FakePushServer: Sendable {
                     }
                 }
             },
-            http1ChannelConfigurator: { connection in
-                connection.eventLoop.makeCompletedFuture {
-                    let sync = connection.pipeline.syncOperations
-                    try sync.configureHTTPServerPipeline()
-                    try sync.addHandler(
-                        FakeHandler(connection: connection, isHTTP2: false, answer))
-                }
-            })
+            http1ChannelConfigurator: { Self.configureHTTP1($0, answer) })
+    }
+
+    private static func configureHTTP1(
+        _ channel: any Channel, _ answer: @escaping @Sendable (FakeRequest) -> FakeAnswer
+    ) -> EventLoopFuture<Void> {
+        channel.eventLoop.makeCompletedFuture {
+            let sync = channel.pipeline.syncOperations
+            try sync.configureHTTPServerPipeline()
+            try sync.addHandler(FakeHandler(connection: channel, isHTTP2: false, answer))
+        }
     }
 
     /// As many streams as Apple grants: 1,000.

@@ -1,6 +1,5 @@
 package import GRDB
 public import RepriseCore
-import Synchronization
 
 /// Entries whose handlers failed for good: list, retry, discard.
 extension Journal {
@@ -46,7 +45,7 @@ extension Journal {
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
     public func retry(_ id: EntryID) async throws {
-        try await writer.write { [store] db in try store.retry(id, in: db) }
+        try await write { [store] db in try store.retry(id, in: db) }
     }
 
     /// Discards a dead letter.
@@ -56,7 +55,7 @@ extension Journal {
     /// - Parameter id: of a dead letter.
     /// - Throws: ``RepriseCore/RepriseError`` `.noSuchEntry`, and as ``write(_:)``.
     public func discard(_ id: EntryID) async throws {
-        try await writer.write { [self] db in try discard(id, in: db) }
+        try await write { [self] db in try discard(id, in: db) }
     }
 
     private static func seq(of id: EntryID, in db: Database) throws -> Int64 {
@@ -69,7 +68,7 @@ extension Journal {
 
 extension Journal {
     /// How many entries have not ended; in a transaction.
-    package var pending: Int { store.writerState.withLock { $0.pending } }
+    package var pending: Int { store.pending }
 
     /// Retries a dead letter, in the current transaction.
     package func retry(_ id: EntryID, in db: Database) throws { try store.retry(id, in: db) }
@@ -151,28 +150,5 @@ extension EntryStore {
         guard db.changesCount == 1 else { throw Self.noDeadLetter(id) }
         guard let entry else { return }
         for schema in schemas { try schema.discarded(db, entry) }
-    }
-
-    func retry(_ id: EntryID, in db: Database) throws {
-        let row = try Row.fetchOne(
-            db, sql: "SELECT seq, lane, kind FROM entry WHERE id = ? AND state = 13",
-            arguments: [id.text])
-        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else {
-            throw Self.noDeadLetter(id)
-        }
-        let partitionKey = String.fromDatabaseValue(row[1])
-        // With a partition key it waits even for a later entry in flight: `advance` decides the
-        // order.
-        let state: StateCode = partitionKey == nil ? .ready : .queued
-        try db.execute(
-            sql: """
-                UPDATE entry SET state = ?, due = NULL, failures = 0, interruptions = 0,
-                interrupted = 0, reason = NULL WHERE seq = ?
-                """, arguments: [state.rawValue, seq])
-        writerState.withLock { writerState in
-            writerState.pending += 1
-            if let kind = String.fromDatabaseValue(row[2]) { writerState.news.kinds.insert(kind) }
-        }
-        if let partitionKey { try advance(partitionKey, in: db) }
     }
 }

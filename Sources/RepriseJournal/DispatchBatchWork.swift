@@ -1,6 +1,5 @@
 import GRDB
 import RepriseCore
-import Synchronization
 
 /// Performs a batch inside the writer's transaction.
 struct DispatchBatchWork: Sendable {
@@ -172,7 +171,7 @@ struct DispatchBatchWork: Sendable {
     private func handle(
         _ row: EntryRow, kind: EntryKind, by body: Transaction, in db: Database
     ) throws -> Bool {
-        let before = store.writerState.withLock { $0 }
+        let before = store.savepoint()
         do {
             try db.inSavepoint {
                 try body(db, row.entry)
@@ -184,7 +183,7 @@ struct DispatchBatchWork: Sendable {
         } catch {
             // A full disk is no fault of the entry: the batch is repeated.
             guard db.isInsideTransaction, !JournalFailure.isFullDisk(error) else { throw error }
-            store.writerState.withLock { $0 = before }
+            store.rollBack(to: before)
             try store.countAttempt(row.seq, in: db)
             var disposition = Acknowledgement.Disposition.after(
                 error, kind: kind, failures: row.failures, jitter: store.configuration.jitter())
@@ -217,9 +216,8 @@ struct DispatchBatchWork: Sendable {
             row = found
         }
         let kind = store.kinds[row.entry.kind] ?? kind  // another of its family, if it has one
-        let (now, mayExpire) = store.writerState.withLock { ($0.now, $0.clock.mayExpire) }
         let disposition = gate.disposition(
-            kind: kind.name, bound: row.bound, now: now, mayExpire: mayExpire)
+            kind: kind.name, bound: row.bound, now: store.now, mayExpire: store.mayExpire)
         if disposition == .expire {
             let code = row.wasInterrupted ? StateCode.unconfirmed : .expired
             try store.end(

@@ -1,6 +1,5 @@
 import GRDB
 import RepriseCore
-import Synchronization
 
 /// The index of due moments: delays, retries, bounds, retention.
 extension EntryStore {
@@ -16,7 +15,7 @@ extension EntryStore {
 
     /// Handles entries due by the clocks as they are now, not as they were when the timer was set.
     func lookAtDue(_ db: Database) throws -> Due {
-        let mayExpire = writerState.withLock { $0.clock.mayExpire }
+        let mayExpire = mayExpire
         var due = Due()
         if try wake(db) == Self.page { due.isMore = true }
         if mayExpire {
@@ -58,7 +57,7 @@ extension EntryStore {
             if let partitionKey = String.fromDatabaseValue(row[1]) {
                 partitionKeys.insert(partitionKey)
             } else if let kind = String.fromDatabaseValue(row[0]) {
-                writerState.withLock { _ = $0.news.kinds.insert(kind) }
+                becameReady(kind)
             }
         }
         // An earlier one may have to wait for longer.
@@ -91,7 +90,7 @@ extension EntryStore {
                 try db.cachedStatement(
                     sql: "UPDATE entry SET released = 1, bound = NULL WHERE seq = ?"
                 ).execute(arguments: [seq])
-                writerState.withLock { _ = $0.news.kinds.insert(kind.name) }
+                becameReady(kind.name)
             }
         }
         return rows.count

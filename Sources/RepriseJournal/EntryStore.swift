@@ -14,7 +14,7 @@ final class EntryStore: Sendable {
     private let observers: [(family: String, body: JournalSchema.Recorded)]
     let configuration: Journal.Configuration
     let incarnation: Int64
-    let writerState: Mutex<WriterState>
+    private let writerState: Mutex<WriterState>
     /// The most entries of one partition key that may be in flight.
     private let widestPartition: Int
     private let folder: JournalFolder
@@ -35,7 +35,24 @@ final class EntryStore: Sendable {
         widestPartition = kinds.values.map(\.partitionWindow).max() ?? 1
     }
 
+    // MARK: Transactions
+
+    /// The calendar as of this transaction.
     var now: WallTime { writerState.withLock { $0.now } }
+
+    /// Whether the calendar is trusted enough to expire entries.
+    var mayExpire: Bool { writerState.withLock { $0.clock.mayExpire } }
+
+    /// How many entries have not ended.
+    var pending: Int { writerState.withLock { $0.pending } }
+
+    /// The events of this transaction.
+    var news: CommitEvents { writerState.withLock { $0.news } }
+
+    /// The state in memory, to restore it with ``rollBack(to:)`` when a write fails.
+    func savepoint() -> WriterState { writerState.withLock { $0 } }
+
+    func rollBack(to savepoint: WriterState) { writerState.withLock { $0 = savepoint } }
 
     static let takenOver = RepriseError(
         .ownershipLost, "Another process has taken this journal over.",
@@ -97,12 +114,8 @@ final class EntryStore: Sendable {
         ])
         guard db.changesCount == 1 else { return duplicate() }
         writerState.withLock { writerState in
-            writerState.accepted += 1
-            writerState.pending += 1
             writerState.news.recorded[kind.name] = db.lastInsertedRowID
-            if state == .ready { writerState.news.kinds.insert(kind.name) }
-            if let due { writerState.due(due) }
-            if let bound { writerState.due(bound) }
+            writerState.entryAdded(kind.name, isReady: state == .ready, due: due, bound: bound)
         }
         tell(
             .debug, "An entry is recorded.",
@@ -113,7 +126,7 @@ final class EntryStore: Sendable {
     }
 
     /// Tells the features that observe a kind.
-    func observe(
+    private func observe(
         _ kind: String, _ payload: [UInt8], _ recorded: WallTime, in db: Database
     ) throws {
         for (family, body) in observers
@@ -125,7 +138,7 @@ final class EntryStore: Sendable {
     }
 
     /// Logs what a transaction has done, once it is committed.
-    func tell(
+    private func tell(
         _ level: Logger.Level, _ message: Logger.Message,
         _ values: @autoclosure () throws -> [String: String?], _ db: Database
     ) rethrows {
@@ -145,6 +158,9 @@ final class EntryStore: Sendable {
         ]
     }
 
+    /// Entries of a kind may be ready now.
+    func becameReady(_ kind: String) { writerState.withLock { _ = $0.news.kinds.insert(kind) } }
+
     private func duplicate() -> Recorded {
         writerState.withLock { $0.duplicates += 1 }
         return .duplicate
@@ -157,9 +173,9 @@ final class EntryStore: Sendable {
     }
 
     /// - Returns: whether the partition key must check if it can advance at once, too.
-    func firstState(partitionKey: String?, _ kind: EntryKind?, due: WallTime?, in db: Database)
-        throws -> (StateCode, advances: Bool)
-    {
+    private func firstState(
+        partitionKey: String?, _ kind: EntryKind?, due: WallTime?, in db: Database
+    ) throws -> (StateCode, advances: Bool) {
         if let partitionKey {
             let last = try Int.fetchOne(
                 db.cachedStatement(
@@ -175,6 +191,31 @@ final class EntryStore: Sendable {
             }
         }
         return (due == nil ? .ready : .delayed, false)
+    }
+
+    /// Records an entry of another journal, whatever the limit of this one: it was already
+    /// accepted.
+    func adopt(_ waiting: WaitingEntry, in db: Database) throws {
+        let (row, new, due) = (waiting.row, waiting.row.entry, waiting.due)
+        let (state, advances) = try firstState(
+            partitionKey: new.partitionKey, kinds[new.kind], due: due, in: db)
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload,
+                attempt, failures, interrupted, interruptions, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                """
+        ).execute(arguments: [
+            new.id.text, new.kind, new.source, new.partitionKey, new.recordedAt.milliseconds,
+            state.rawValue, due?.milliseconds, row.bound?.milliseconds, Data(new.payload),
+            new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, new.reason,
+        ])
+        guard db.changesCount == 1 else { return }  // moved before, by a process that was killed
+        writerState.withLock {
+            $0.entryAdded(new.kind, isReady: state == .ready, due: due, bound: row.bound)
+        }
+        try observe(new.kind, new.payload, new.recordedAt, in: db)
+        if advances, let partitionKey = new.partitionKey { try advance(partitionKey, in: db) }
     }
 
     // MARK: Ending
@@ -196,6 +237,64 @@ final class EntryStore: Sendable {
         try tell(
             code == .applied ? .debug : .info, "An entry has ended.",
             try names(seq, db).merging(["outcome": "\(code)", "reason": reason?.kept]) { $1 }, db)
+        if let partitionKey { try advance(partitionKey, in: db) }
+    }
+
+    func endAll(reason: String, in db: Database) throws {
+        try endAll(where: "state < 10", [], as: .dead, reason: reason, in: db)
+    }
+
+    func endAll(of kinds: [String], as outcome: Outcome, reason: String, in db: Database) throws
+        -> Int
+    {
+        var ended = 0
+        for kind in kinds {
+            ended += try endAll(
+                where: "kind = ? AND state < 10", [kind], as: outcome, reason: reason, in: db)
+        }
+        return ended
+    }
+
+    @discardableResult
+    private func endAll(
+        where condition: String, _ arguments: StatementArguments, as outcome: Outcome,
+        reason: String, in db: Database
+    ) throws -> Int {
+        try db.execute(
+            sql: """
+                UPDATE entry SET state = ?, due = ?, reason = ?, bound = NULL, incarnation = NULL,
+                interrupted = 0, released = 0 WHERE \(condition)
+                """,
+            arguments: [
+                StateCode(outcome).rawValue, now.later(by: configuration.retention).milliseconds,
+                reason.kept,
+            ] + arguments)
+        let ended = db.changesCount
+        writerState.withLock { $0.pending -= ended }
+        return ended
+    }
+
+    /// Makes a dead letter pending.
+    func retry(_ id: EntryID, in db: Database) throws {
+        let row = try Row.fetchOne(
+            db, sql: "SELECT seq, lane, kind FROM entry WHERE id = ? AND state = 13",
+            arguments: [id.text])
+        guard let row, let seq = Int64.fromDatabaseValue(row[0]) else {
+            throw Self.noDeadLetter(id)
+        }
+        let partitionKey = String.fromDatabaseValue(row[1])
+        // With a partition key it waits even for a later entry in flight: `advance` decides the
+        // order.
+        let state: StateCode = partitionKey == nil ? .ready : .queued
+        try db.execute(
+            sql: """
+                UPDATE entry SET state = ?, due = NULL, failures = 0, interruptions = 0,
+                interrupted = 0, reason = NULL WHERE seq = ?
+                """, arguments: [state.rawValue, seq])
+        writerState.withLock { writerState in
+            writerState.pending += 1
+            if let kind = String.fromDatabaseValue(row[2]) { writerState.news.kinds.insert(kind) }
+        }
         if let partitionKey { try advance(partitionKey, in: db) }
     }
 
@@ -236,7 +335,7 @@ final class EntryStore: Sendable {
         for (seq, state, kind) in try promotions(in: partitionKey, db) {
             try db.cachedStatement(sql: "UPDATE entry SET state = ? WHERE seq = ?").execute(
                 arguments: [state.rawValue, seq])
-            if state == .ready { writerState.withLock { _ = $0.news.kinds.insert(kind) } }
+            if state == .ready { becameReady(kind) }
         }
     }
 
@@ -305,8 +404,142 @@ final class EntryStore: Sendable {
                 """, arguments: [due.milliseconds, broken.why, broken.seq])
         try db.execute(sql: "DELETE FROM entry WHERE seq = ?", arguments: [broken.seq])
         let code = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
-        if code?.outcome == nil { writerState.withLock { $0.pending -= 1 } }
+        // A row whose state is unknown was not counted as pending.
+        if let code, code.outcome == nil { writerState.withLock { $0.pending -= 1 } }
         if let partitionKey = String.fromDatabaseValue(row[0]) { try advance(partitionKey, in: db) }
+    }
+
+    // MARK: The calendar
+
+    /// A larger step of the calendar moves due moments with it.
+    private static let step: Duration = .seconds(60)
+
+    private static func isStep(_ correction: Duration) -> Bool {
+        correction > step || correction < .zero - step
+    }
+
+    /// Whether the calendar was set since the last transaction.
+    var isCalendarSet: Bool {
+        let clockReading = configuration.timekeeper.clockReading()
+        return Self.isStep(writerState.withLock { $0.clock.correction(to: clockReading) })
+    }
+
+    /// Reads the clocks.
+    ///
+    /// Due moments move with a calendar that is set, so that waits keep their length;
+    /// `WallClockGuard` says what stops until the calendar is trusted again.
+    private func observeClocks(_ db: Database) throws {
+        let clockReading = configuration.timekeeper.clockReading()
+        let (correction, hidden, isOld, trust) = writerState.withLock { writerState in
+            let correction = writerState.clock.correction(to: clockReading)
+            let hidden = writerState.clock.hiddenStep(to: clockReading)
+            let before = writerState.clock.mayExpire
+            writerState.clock.observe(clockReading)
+            writerState.now = clockReading.wall
+            let isOld = clockReading.uptime - writerState.sighted > .seconds(3_600)
+            let trust = writerState.clock.mayExpire
+            return (correction, hidden, isOld, trust == before ? nil : trust)
+        }
+        let jumped = Self.isStep(correction)
+        if jumped {
+            try moveWhatIsDue(by: correction, in: db)
+            tell(
+                .notice, "The calendar was set: waits keep their length.",
+                ["by": "\(correction)"], db)
+        }
+        if hidden > .zero { try moveRetention(by: hidden, in: db) }
+        if let trust { tellTrust(trust, db) }
+        if jumped || hidden > .zero || isOld || trust != nil { try writeClockReading(db) }
+    }
+
+    private func tellTrust(_ isTrusted: Bool, _ db: Database) {
+        if isTrusted {
+            tell(.notice, "The calendar is trusted again: what is over expires.", [:], db)
+        } else {
+            tell(
+                .notice,
+                "The calendar is doubted: nothing expires until the server says the time, or for a day.",
+                [:], db)
+        }
+    }
+
+    /// The server reported its time.
+    func serverTimeReceived(_ time: WallTime, in db: Database) throws {
+        let clockReading = configuration.timekeeper.clockReading()
+        let (before, after) = writerState.withLock { writerState in
+            let before = writerState.clock.mayExpire
+            writerState.clock.serverTimeReceived(time, now: clockReading)
+            writerState.due(writerState.now)  // look at what may now be expired
+            return (before, writerState.clock.mayExpire)
+        }
+        if before != after { tellTrust(after, db) }
+        try writeClockReading(db)
+    }
+
+    func writeClockReading(_ db: Database) throws {
+        let clock = writerState.withLock { writerState in
+            writerState.sighted = writerState.clock.last.uptime
+            return writerState.clock
+        }
+        try db.cachedStatement(
+            sql: """
+                UPDATE journal SET sightedWall = ?, sightedUptime = ?, sightedBoot = ?, doubted = ?,
+                doubtSeen = ?
+                """
+        ).execute(arguments: [
+            clock.last.wall.milliseconds, clock.last.uptime.milliseconds, clock.last.boot,
+            clock.doubt != nil, clock.doubt?.milliseconds ?? 0,
+        ])
+    }
+
+    /// - Returns: the reading that an earlier process stored, and its doubt of the calendar.
+    static func readClockReading(
+        _ db: Database
+    ) throws -> (clockReading: ClockReading?, doubt: Duration?) {
+        let row = try Row.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT sightedWall, sightedUptime, sightedBoot, doubted, doubtSeen FROM journal
+                    """))
+        guard let row, let wall = Int64.fromDatabaseValue(row[0]),
+            let uptime = Int64.fromDatabaseValue(row[1]),
+            let boot = String.fromDatabaseValue(row[2])
+        else { return (nil, nil) }
+        let clockReading = ClockReading(
+            wall: WallTime(milliseconds: wall), uptime: .milliseconds(uptime), boot: boot)
+        let seen = Duration.milliseconds(Int64.fromDatabaseValue(row[4]) ?? 0)
+        let isDoubted = Bool.fromDatabaseValue(row[3]) ?? true
+        return (clockReading, isDoubted ? max(seen, .zero) : nil)
+    }
+
+    /// Finished entries keep their retention even if the calendar turns out to be wrong.
+    private func moveRetention(by step: Duration, in db: Database) throws {
+        try db.execute(
+            sql: "UPDATE entry SET due = due + ? WHERE state >= 10 AND due IS NOT NULL",
+            arguments: [step.milliseconds])
+        try db.execute(
+            sql: "UPDATE quarantine SET due = due + ?", arguments: [step.milliseconds])
+        for schema in schemas { try schema.retentionMoved(db, step) }
+    }
+
+    private func moveWhatIsDue(by correction: Duration, in db: Database) throws {
+        let step = correction.milliseconds
+        // In flight and finished alike: a wait keeps its length, and a finished entry its
+        // retention.
+        try db.execute(
+            sql: "UPDATE entry SET due = due + ? WHERE due IS NOT NULL", arguments: [step])
+        try db.execute(
+            sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
+        // An entry's age must not include the jump.
+        try db.execute(
+            sql: "UPDATE entry SET recordedAt = recordedAt + ? WHERE state < 10",
+            arguments: [step])
+        try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
+        for schema in schemas { try schema.calendarMoved(db, correction) }
+        writerState.withLock { writerState in
+            writerState.due(writerState.now)
+            writerState.news.moved += correction
+        }
     }
 
     static func unknownKind(_ name: String) -> RepriseError {

@@ -1,6 +1,5 @@
 import GRDB
 import RepriseCore
-import Synchronization
 
 /// One transaction for a group of jobs, each in a savepoint of its own, so that a failing job does
 /// not fail the others.
@@ -18,7 +17,7 @@ struct GroupCommit: Sendable {
     func perform(_ group: [Job], in db: Database) throws -> (
         results: [Result<Void, any Error>], news: CommitEvents
     ) {
-        let before = store.writerState.withLock { $0 }
+        let before = store.savepoint()
         var results: [Result<Void, any Error>] = []
         do {
             try db.cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
@@ -28,16 +27,16 @@ struct GroupCommit: Sendable {
             try db.cachedStatement(sql: "COMMIT TRANSACTION").execute()
         } catch {
             if db.isInsideTransaction { try? db.rollback() }
-            store.writerState.withLock { $0 = before }
+            store.rollBack(to: before)
             if JournalFailure.isDamage(error) { store.suspect() }
             throw JournalFailure.classify(error, path: path)
         }
-        return (results, store.writerState.withLock { $0.news })
+        return (results, store.news)
     }
 
     /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
-        let before = store.writerState.withLock { $0 }
+        let before = store.savepoint()
         // As above: `inTransaction` and `inSavepoint` have SQLite parse their statements again.
         func perform(_ sql: String) throws { try db.cachedStatement(sql: sql).execute() }
         try perform("SAVEPOINT job")
@@ -51,7 +50,7 @@ struct GroupCommit: Sendable {
             guard db.isInsideTransaction else { throw error }
             try perform("ROLLBACK TO SAVEPOINT job")
             try perform("RELEASE SAVEPOINT job")
-            store.writerState.withLock { $0 = before }
+            store.rollBack(to: before)
             if JournalFailure.isDamage(error) { store.suspect() }
             return .failure(JournalFailure.classify(error, path: path))
         }

@@ -23,16 +23,16 @@ public final class Journal: Sendable {
     /// The report of the opening.
     public let opening: OpeningReport
 
-    let folder: JournalFolder
     let pool: DatabasePool
     let store: EntryStore
-    let writer: GroupWriter
-    let driver: DispatchDriver
-    let lock: OwnerLock
+    private let folder: JournalFolder
+    private let writer: GroupWriter
+    private let driver: DispatchDriver
+    private let lock: OwnerLock
     /// Why this opening can no longer write; nil: it can.
-    let ending = StateBroadcaster<RepriseError?>(nil)
+    private let ending = StateBroadcaster<RepriseError?>(nil)
     /// Merges the spool again after a disk failure left entries there.
-    let refill = SpoolRefill()
+    private let refill = SpoolRefill()
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
         let driver = DispatchDriver(store: opened.store)
@@ -246,7 +246,140 @@ public final class Journal: Sendable {
         try await writer.write { [store] _ in try mirror.write(value, at: store.now) }
     }
 
-    // MARK: Clock, ledger, end
+    // MARK: An entry that must not be lost
+
+    /// Runs `body`, which records `entry`; if the journal cannot be written, the entry goes to the
+    /// spool instead.
+    ///
+    /// After a disk failure, the spool is merged as soon as the disk has recovered; after a
+    /// takeover the new owner merges it.
+    ///
+    /// - Returns: whether `body` was committed.
+    /// - Throws: the journal's error, if the spool cannot be written either.
+    @discardableResult
+    package func write(
+        orSpool entry: NewEntry, _ body: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> Bool {
+        do {
+            try await write(body)
+            return true
+        } catch let error as RepriseError where Self.isOfTheJournal(error) {
+            // Nothing is recreated for an account that was removed meanwhile.
+            guard access(folder.database, F_OK) == 0 else { throw error }
+            do {
+                try Spool(at: folder.shared, timekeeper: store.configuration.timekeeper)
+                    .record(entry)
+            } catch let second {
+                throw RepriseError(
+                    error.code, error.message, remedy: error.remedy, cause: second)
+            }
+            if error.code != .ownershipLost { refill.start(self, store.configuration.timekeeper) }
+            return false
+        }
+    }
+
+    private static func isOfTheJournal(_ error: RepriseError) -> Bool {
+        switch error.code {
+        case .ownershipLost, .diskFull, .diskFailed, .notWritable, .busy, .full, .corrupt: true
+        default: false
+        }
+    }
+
+    // MARK: Readiness, handlers, events
+
+    /// Sets a condition: it holds now.
+    ///
+    /// Entries whose kind waited only for it are dispatched.
+    public func setReady(_ readiness: Readiness) async { driver.setReady(readiness) }
+
+    /// Clears a condition: it holds no longer.
+    ///
+    /// Entries in flight stay in flight.
+    public func setNotReady(_ readiness: Readiness) async { driver.setNotReady(readiness) }
+
+    /// Sets the handler of a kind.
+    ///
+    /// An entry is finished when the handler returns; when it throws, the entry is dispatched
+    /// again.
+    ///
+    /// Throw a ``RepriseCore/DispatchFailure`` for anything but "try again".
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening.
+    ///   - isApplied: whether the effect of an entry has taken place, for an app that stores the
+    ///     entry's id with its own effect; called before every dispatch but the first. It makes the
+    ///     effect exactly once.
+    ///   - handler: called for at most `parallel` entries at once.
+    public func handle(
+        _ kind: String, isApplied: (@Sendable (EntryID) async throws -> Bool)? = nil,
+        _ handler: @escaping @Sendable (Entry) async throws -> Void
+    ) async {
+        guard let rules = store.kinds[kind] else { preconditionFailure(Self.undeclared(kind)) }
+        if rules.onInterruption == .never, isApplied == nil {
+            // If it cannot be written now, the batch that meets such an entry does the same.
+            try? await writer.write { [store] db in try store.endInterrupted(kind: kind, in: db) }
+        }
+        driver.handle(kind, by: .effect(isApplied: isApplied, body: handler))
+    }
+
+    /// Sets a handler whose effect is in the journal's own transaction: the effect is exactly once.
+    ///
+    /// Several entries may share a commit, each in a savepoint of its own. The handler must not
+    /// wait.
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening.
+    ///   - handler: writes the effect; when it throws, its writes are rolled back and the entry is
+    ///     dispatched again.
+    public func handle(
+        _ kind: String, inTransaction handler: @escaping @Sendable (Database, Entry) throws -> Void
+    ) async {
+        precondition(store.kinds[kind] != nil, Self.undeclared(kind))
+        driver.handle(kind, by: .transaction(handler))
+    }
+
+    /// Sets a handler that gets entries in batches, in the order recorded.
+    ///
+    /// For a kind with a wide ``RepriseCore/EntryKind/partitionWindow``: separate handlers for each
+    /// entry would run in no order.
+    ///
+    /// - Parameters:
+    ///   - kind: the name of a kind declared at opening, which does not forbid a second try.
+    ///   - handler: must not wait; it ends each entry later, with
+    ///     ``EntryDelivery/end(_:alongside:)``.
+    package func handleBatches(
+        of kind: String, _ handler: @escaping @Sendable ([EntryDelivery]) -> Void
+    ) {
+        precondition(store.kinds[kind] != nil, Self.undeclared(kind))
+        driver.handle(kind, by: .batch(handler))
+    }
+
+    private static func undeclared(_ kind: String) -> String {
+        "Journal.handle: declare the kind \(kind) in Journal.open first"
+    }
+
+    /// Observes all events from now on; the observer must not wait, and lasts as long as the
+    /// journal.
+    package func observe(_ observer: @escaping @Sendable (JournalEvent) -> Void) {
+        driver.observe(observer)
+    }
+
+    /// Whether a condition holds.
+    package func isOpen(_ readiness: Readiness) -> Bool { driver.isOpen(readiness) }
+
+    /// The calendar at the journal's last transaction.
+    package var now: WallTime { store.now }
+
+    /// Whether the calendar is trusted enough to expire entries.
+    package var mayExpire: Bool { store.mayExpire }
+
+    /// The journal's folder: a feature's own files are in a folder there.
+    package var location: URL { folder.url }
+
+    /// Where the spool and the mirror are.
+    package var sharedLocation: URL { folder.shared }
+
+    // MARK: Clock and ledger
 
     /// Takes the server's time.
     ///
@@ -295,6 +428,126 @@ public final class Journal: Sendable {
 
     /// Frees the memory of caches; running operations go on.
     public func releaseMemory() { pool.releaseMemoryEventually() }
+
+    // MARK: Accounts
+
+    /// Adopts the unfinished entries of another journal, in the order recorded there.
+    ///
+    /// A page of entries is durable here before it ends there, with the same ids: after a kill
+    /// between the two, the next call recognises the copies and records none twice. An entry keeps
+    /// its time of recording and its count of attempts.
+    ///
+    /// - Parameter source: a journal whose handlers do not run.
+    /// - Returns: the result of this call.
+    /// - Throws: as ``write(_:)``; entries not moved yet wait in `source`.
+    package func adopt(from source: Journal) async throws -> Adoption {
+        var adoption = Adoption()
+        for schema in store.schemas { try await schema.adopt(source, self) }
+        while true {
+            let page = try await source.read { db in
+                try WaitingEntry.page(limit: JournalLimits.adoptedAtOnce, in: db)
+            }
+            guard !page.isEmpty else { return adoption }
+            let (kept, ended) = source.sorted(page)
+            try await writer.write { [store] db in
+                for entry in kept { try store.adopt(entry, in: db) }
+            }
+            try await source.leave(page, kept: Set(kept.map(\.row.seq)))
+            adoption.adopted += kept.count
+            adoption.expired += ended
+        }
+    }
+
+    /// - Returns: the entries to move, and how many end.
+    private func sorted(_ page: [Result<WaitingEntry, EntryRow.Broken>]) -> ([WaitingEntry], Int) {
+        let rows = page.compactMap { try? $0.get() }
+        let kept = rows.filter { store.kinds[$0.row.entry.kind]?.beforeSignIn != .expire }
+        return (kept, rows.count - kept.count)
+    }
+
+    private func leave(_ page: [Result<WaitingEntry, EntryRow.Broken>], kept: Set<Int64>)
+        async throws
+    {
+        try await writer.write { [store] db in
+            for found in page {
+                switch found {
+                case .success(let entry):
+                    let row = entry.row
+                    let isKept = kept.contains(row.seq)
+                    try store.end(
+                        row.seq, partitionKey: row.entry.partitionKey,
+                        as: isKept ? .superseded : .expired,
+                        reason: isKept ? "adopted" : "signedIn", in: db)
+                case .failure(let broken): try store.quarantine(broken, in: db)
+                }
+            }
+        }
+    }
+
+    /// Ends every unfinished entry.
+    ///
+    /// - Returns: the ledger after that; it counts the features' unfinished items as dead, too.
+    /// - Throws: as ``write(_:)``.
+    package func endAll(reason: String) async throws -> LedgerSum {
+        try await writer.write { [store] db in try store.endAll(reason: reason, in: db) }
+        var sum = try await ledger()
+        sum.outcomes[.dead, default: 0] += sum.pending
+        sum.pending = 0
+        return sum
+    }
+
+    // MARK: The end
+
+    /// Waits until this opening can no longer write.
+    ///
+    /// An owner that writes nothing also detects a takeover, and that the calendar was set: it
+    /// checks every ``JournalLimits/ownershipCheck``.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
+    package func watchOwnership() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.ended() }
+            group.addTask {
+                while true {
+                    try await self.checkOwnership()
+                    // A transaction moves what is due; one that fails is repeated at the next look.
+                    if self.store.isCalendarSet { try? await self.write { _ in } }
+                    try await Task.sleep(for: JournalLimits.ownershipCheck)
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Waits until the end of this opening is known.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
+    func ended() async throws {
+        for await reason in ending.watch() { if let reason { throw reason } }
+        throw CancellationError()
+    }
+
+    /// Checks whether another process has taken the journal over; reads nothing while this process
+    /// holds the lock file.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`.
+    package func checkOwnership() async throws {
+        if let reason = ending.value, reason.code == .ownershipLost { throw reason }
+        guard !lock.isInPlace(folder.lock) else { return }
+        let newest = try? await read { db in
+            try Int64.fetchOne(db, sql: "SELECT incarnation FROM journal")
+        }
+        try Task.checkCancellation()  // it ends the read, too, which then says nothing of the owner
+        guard let newest, newest != incarnation else { return }
+        end(because: EntryStore.takenOver)
+        throw EntryStore.takenOver
+    }
+
+    private func end(because reason: RepriseError) {
+        guard ending.value == nil else { return }
+        ending.announce(reason)
+    }
 
     /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels the rest.
     ///

@@ -1,7 +1,6 @@
 package import Foundation
 package import GRDB
 package import RepriseCore
-import Synchronization
 
 /// A journal without threads of its own: each call completes before it returns.
 ///
@@ -68,7 +67,7 @@ package final class SteppedJournal: Sendable {
     package var now: WallTime { store.now }
 
     /// Whether the calendar is trusted enough to expire entries.
-    package var mayExpire: Bool { store.writerState.withLock { $0.clock.mayExpire } }
+    package var mayExpire: Bool { store.mayExpire }
 
     package func record(_ entry: NewEntry, in db: Database) throws -> Recorded {
         try store.record(entry, in: db)

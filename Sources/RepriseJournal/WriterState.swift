@@ -23,6 +23,14 @@ struct WriterState: Sendable {
         news.soonest = min(news.soonest ?? moment, moment)
     }
 
+    mutating func entryAdded(_ kind: String, isReady: Bool, due: WallTime?, bound: WallTime?) {
+        accepted += 1
+        pending += 1
+        if isReady { news.kinds.insert(kind) }
+        if let due { self.due(due) }
+        if let bound { self.due(bound) }
+    }
+
     mutating func beginTransaction() {
         accepted = 0
         duplicates = 0

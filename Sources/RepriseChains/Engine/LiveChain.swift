@@ -182,4 +182,61 @@ package final class LiveChain {
             version: 0, hash: plan.hash, round: round,
             tasks: plan.tasks.enumerated().map { ($1.name, $1.worker, plan.steps[$0]) })
     }
+
+    // MARK: Names and ends
+
+    /// The name that it must have alone to do this.
+    package func nameWanted(for verb: ChainCommand.Verb) -> String? {
+        guard verb == .begin || verb == .retry,
+            machine.state == .queued || machine.state.isEnd
+        else { return nil }
+        return row.name
+    }
+
+    /// Whether another open chain has this name; its end starts the next, and a retry waits for it
+    /// too.
+    ///
+    /// Checks the rows, and decisions that are not written yet, which exist only in memory.
+    package func isTaken(_ name: String, by others: [Int64], _ live: [Int64: LiveChain]) -> Bool {
+        others.contains { live[$0]?.machine.state.isEnd != true }
+            || live.values.contains {
+                $0.row.name == name && $0.row.seq != row.seq && !$0.machine.state.isEnd
+                    && $0.machine.state != .queued
+            }
+    }
+
+    package static let leftReason = "It was cancelled twice."
+
+    /// It may have effects, and this version of the app lacks their compensations.
+    var isUnrecoverable: Bool {
+        trouble != nil
+            && tasks.indices.contains {
+                let slot = machine.slots[$0]
+                return slot.state == .succeeded && !tasks[$0].isWait && !slot.compensation.isEnd
+            }
+    }
+
+    /// Why it is suspended, and what follows.
+    var suspendedReason: String? {
+        guard let trouble, let why = reasonToTakeBack else { return trouble }
+        return "\(why) What it did is taken back when the app can: \(trouble) "
+            + "Cancelled once more, it ends as it is."
+    }
+
+    /// Why a suspended chain compensates instead of continuing.
+    var reasonToTakeBack: String? {
+        guard machine.isToTakeBack else { return nil }
+        let failed = machine.slots.firstIndex { $0.state == .failed }
+        return failed.map { "\(tasks[$0].name) has failed." } ?? "It was cancelled."
+    }
+
+    func entries(of place: Int) -> [String] {
+        [
+            ChainWrites.entryID(row.id, place: place, round: tasks[place].round),
+            lateID(of: place),
+        ]
+    }
+
+    /// The command at a waiting task's deadline.
+    func lateID(of place: Int) -> String { "\(row.id)/late/\(place)/\(tasks[place].round)" }
 }

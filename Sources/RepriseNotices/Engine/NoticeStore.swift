@@ -201,7 +201,7 @@ struct NoticeStore: Sendable {
     }
 
     /// Logs how a message is shown, or why not.
-    func tell(
+    private func tell(
         _ message: NoticeMessage, _ source: Notice.Source, _ reason: @autoclosure () -> String,
         _ presentation: PresentationOptions = []
     ) {
@@ -227,7 +227,7 @@ struct NoticeStore: Sendable {
 
     /// A message has the server's date; `ahead` makes it one of this device's calendar, or a device
     /// an hour ahead would find all of it late.
-    func decide(
+    private func decide(
         _ message: NoticeMessage, _ source: Notice.Source, _ row: NoticeChannelRow?,
         _ shown: NoticeState.Shown, _ me: UserID?, _ moment: Moment, ahead: Duration = .zero
     ) -> NoticeDecision {
@@ -241,7 +241,7 @@ struct NoticeStore: Sendable {
         return .decide(notice, in: state(notice, row, shown, me, moment))
     }
 
-    func state(
+    private func state(
         _ notice: Notice, _ row: NoticeChannelRow?, _ shown: NoticeState.Shown, _ me: UserID?,
         _ moment: Moment
     ) -> NoticeState {
@@ -259,7 +259,7 @@ struct NoticeStore: Sendable {
         return state
     }
 
-    func finish(
+    private func finish(
         _ row: NoticeRow, _ step: NoticeMachine.Step, _ moment: Moment, _ plan: inout Plan,
         _ db: Database
     ) throws {
@@ -272,6 +272,253 @@ struct NoticeStore: Sendable {
         if step.isAgain {
             plan.again += 1
             try NoticeRows.count("unconfirmed", db)
+        }
+    }
+
+    // MARK: Delivered notifications
+
+    /// Compares with the system's list, which is authoritative.
+    private func found(
+        _ standing: [DeliveredNotice], _ moment: Moment, _ plan: inout Plan, _ db: Database
+    ) throws {
+        for notice in standing {
+            var row =
+                try NoticeRows.row(notice.id, db)
+                ?? NoticeRow(notice.hint, id: notice.id, at: moment.wall)
+            let before = row.machine
+            let step = NoticeMachine.take(.found(isRemote: notice.isRemote), &row.machine)
+            if step.removes { plan.removes.insert(notice.request) }
+            guard row.machine != before else { continue }
+            try finish(row, step, moment, &plan, db)
+        }
+    }
+
+    /// Removes obsolete notifications.
+    private func clear(
+        _ row: NoticeChannelRow, _ log: NoticeStatus, _ stands: [DeliveredNotice], isLeft: Bool,
+        _ moment: Moment, _ plan: inout Plan, _ db: Database
+    ) throws {
+        let rows = try NoticeRows.standing(in: row.channel, db)
+        // Several catch-ups together stay below the same number.
+        var surplus =
+            rows.count { $0.machine?.way == .catchUp } - configuration.bannersPerChannel
+        for var known in rows {
+            var why = try reason(toEnd: known, row, log, isLeft: isLeft, moment, db)
+            if why == nil, surplus > 0, known.machine?.way == .catchUp { why = "beyond" }
+            guard let why else { continue }
+            if known.machine?.way == .catchUp { surplus -= 1 }
+            let step = NoticeMachine.take(.ended(why), &known.machine)
+            plan.shows.removeAll { $0.id == known.id }
+            try finish(known, step, moment, &plan, db)
+            for notice in stands where notice.id == known.id {
+                plan.removes.insert(notice.request)
+            }
+        }
+    }
+
+    private func reason(
+        toEnd known: NoticeRow, _ row: NoticeChannelRow, _ log: NoticeStatus, isLeft: Bool,
+        _ moment: Moment, _ db: Database
+    ) throws -> String? {
+        if isLeft { return "left" }
+        if known.seq <= max(row.read, row.dismissed) { return NoticeDecision.Reason.read.rawValue }
+        if moment.onScreen == row.channel { return NoticeDecision.Reason.onScreen.rawValue }
+        return try messages.find(known.seq, in: log.log, db).isDeleted
+            ? NoticeDecision.Reason.deleted.rawValue : nil
+    }
+
+    // MARK: After a start
+
+    /// Resolves requests of a dead process, whose outcome is uncertain; those in `notTaken` were
+    /// refused in this one.
+    func recover(
+        _ standing: [DeliveredNotice], notTaken: Set<EntryID> = [], held: Set<ChannelName> = [],
+        _ moment: Moment, _ db: Database
+    ) throws -> Plan {
+        var plan = Plan()
+        try found(standing, moment, &plan, db)
+        let me = try messages.user(db)
+        let there = Set(standing.map(\.id))
+        for var row in try NoticeRows.standing(limit: NoticeLimits.recovered, db)
+        where !there.contains(row.id) {
+            let before = row.machine
+            var step = NoticeMachine.Step()
+            if row.machine?.standing == .asked, let content = row.content {
+                if held.contains(row.channel), !notTaken.contains(row.id) { continue }
+                let decision = try decideAgain(row, me, moment, db)
+                step = NoticeMachine.take(
+                    notTaken.contains(row.id) ? .failed(decision) : .lost(decision), &row.machine)
+                if step.shows {
+                    let shown = content.presented(as: decision.presentation)
+                    row.content = shown
+                    plan.shows.append((row.id, shown))
+                }
+            } else {
+                step = NoticeMachine.take(.missing, &row.machine)
+            }
+            if row.machine != before { try finish(row, step, moment, &plan, db) }
+        }
+        try NoticeBadgeRow.forgetShown(db)
+        plan.badge = try NoticeBadgeRow.read(db)
+        for index in plan.shows.indices where moment.settings.badges {
+            plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)
+        }
+        return plan
+    }
+
+    /// Decides as if nothing had been shown: the message may be read or muted since, or quiet hours
+    /// may have begun.
+    private func decideAgain(
+        _ row: NoticeRow, _ me: UserID?, _ moment: Moment, _ db: Database
+    ) throws -> NoticeDecision {
+        let hint = row.content.flatMap { NoticeContent.hint($0.info) }
+        var (isDeleted, body): (Bool, [UInt8]) = (false, [])
+        var channel = try NoticeChannelRow.find(row.channel, db)
+        if let log = try messages.standing(of: row.channel, db) {
+            isDeleted = try messages.find(row.seq, in: log.log, db).isDeleted
+            body = try messages.body(of: row.seq, in: log.log, db) ?? []
+            channel?.read = log.read
+        }
+        let message = NoticeMessage(
+            id: row.id, channel: row.channel, seq: row.seq, from: hint?.from, time: row.time,
+            isDeleted: isDeleted, body: body)
+        return decide(message, .catchUp, channel, .never, me, moment)
+    }
+
+    /// The system has taken requests, or would not.
+    func asked(
+        _ taken: [EntryID], refused: [EntryID], badge: Int64?, at now: WallTime, _ db: Database
+    ) throws {
+        for (ids, event) in [(taken, NoticeMachine.Event.taken), (refused, .refused)] {
+            for id in ids {
+                guard var row = try NoticeRows.row(id, db) else { continue }
+                let before = row.machine
+                _ = NoticeMachine.take(event, &row.machine)
+                if row.machine != before { try NoticeRows.write(row, at: now, db) }
+            }
+        }
+        if let badge { try NoticeBadgeRow.shown(badge, db) }
+    }
+
+    // MARK: Pushes
+
+    /// Handles a push without an alert, or the other content of one with an alert.
+    func heard(_ hint: PushHint, at now: WallTime, _ db: Database) throws {
+        // For the former user: its badge is not this user's.
+        if hint.isForeign(to: try messages.user(db)) { return }
+        if let badge = hint.badge { _ = try NoticeBadgeRow.counted(badge, db) }
+        // Without a row the badge would be 0 until the log has come, and 0 removes delivered
+        // notifications.
+        var row =
+            try NoticeChannelRow.find(hint.channel, db) ?? NoticeChannelRow(heardOf: hint.channel)
+        if hint.badge != nil { row.wanted = max(row.wanted, hint.head) }
+        if hint.kind == .dismiss { row.dismissed = max(row.dismissed, hint.seq) }
+        try row.write(at: now, db)
+    }
+
+    /// An extension has shown a message.
+    func shown(_ record: ShownRecord, at now: WallTime, _ db: Database) throws -> ChannelName {
+        let (id, channel) = (try EntryID(record.id), try ChannelName(record.channel))
+        var row =
+            try NoticeRows.row(id, db)
+            ?? NoticeRow(
+                id: id, channel: channel, seq: record.seq,
+                time: WallTime(milliseconds: record.at))
+        let isNew = row.machine == nil
+        // One record a message: it may have been looked at before its entry was handled.
+        if row.machine?.way == .extension { return channel }
+        configuration.logger.tell(
+            .debug, "The extension has shown a message.",
+            [
+                "message": id.text, "channel": channel.text, "seq": "\(record.seq)",
+                "reason": record.reason, "presentation": "\(record.presentation)",
+            ])
+        let step = NoticeMachine.take(
+            .extensionShowed(
+                PresentationOptions(rawValue: record.presentation), reason: record.reason),
+            &row.machine)
+        if isNew { try NoticeRows.count(record.reason, db) }
+        if step.isSecondAlert { try NoticeRows.count("secondAlert", db) }
+        try NoticeRows.write(row, at: now, db)
+        if let count = record.counted, let asOf = record.countedAsOf {
+            var hint = PushHint(
+                kind: .badge, channel: channel, seq: record.seq, head: record.head)
+            hint.badge = PushHint.Badge(count: count, asOf: WallTime(milliseconds: asOf))
+            try heard(hint, at: now, db)
+        }
+        try NoticeBadgeRow.forgetShown(db)
+        return channel
+    }
+
+    // MARK: In the foreground
+
+    /// Decides the presentation of an arrival.
+    func arrived(
+        _ hint: PushHint, _ id: EntryID, isRemote: Bool, _ moment: Moment, _ db: Database
+    ) throws -> NoticeMachine.Step {
+        if hint.isForeign(to: try messages.user(db)) { return NoticeMachine.Step() }
+        if isRemote { try heard(hint, at: moment.wall, db) }
+        var row = try NoticeRows.row(id, db) ?? NoticeRow(hint, id: id, at: moment.wall)
+        let known = row.machine
+        let log = try messages.standing(of: hint.channel, db)
+        var channel = try NoticeChannelRow.find(hint.channel, db)
+        if let log { channel?.read = log.read }
+        let isDeleted = try log.map { try messages.find(hint.seq, in: $0.log, db).isDeleted }
+        let message = NoticeMessage(
+            id: id, channel: hint.channel, seq: hint.seq, from: hint.from,
+            time: hint.time ?? moment.wall, isDeleted: isDeleted ?? false, body: [])
+        let decision = decide(
+            message, .push, channel, NoticeMachine.shown(known), try messages.user(db), moment)
+        tell(message, .push, decision.reason.rawValue, decision.presentation)
+        let event: NoticeMachine.Event =
+            isRemote ? .pushArrived(decision) : .localArrived(decision)
+        var step = NoticeMachine.take(event, &row.machine)
+        if known == nil { try NoticeRows.count(decision.reason.rawValue, db) }
+        if row.machine != known { try NoticeRows.write(row, at: moment.wall, db) }
+        // A push brings the server's figure. Ours is newer if our log has all that it counted.
+        if isRemote, try NoticeBadgeRow.read(db).effective.count != hint.badge?.count {
+            step.options.remove(.badge)
+        }
+        return step
+    }
+
+    // MARK: The mirror, leaving
+
+    /// The mirror's current content.
+    func mirror(
+        _ settings: NotificationSettings, _ preferences: NoticePreferences, _ db: Database
+    ) throws -> NoticeMirror {
+        var mirror = NoticeMirror(me: try messages.user(db)?.text, settings: settings)
+        let rows = try Row.fetchCursor(
+            db.cachedStatement(
+                sql: """
+                    SELECT channel, MAX(read, dismissed), before, head FROM noticesChannel
+                    ORDER BY changed DESC LIMIT ?
+                    """), arguments: [NoticeLimits.mirrored])
+        var order: [String] = []
+        while let row = try rows.next() {
+            order.append(row[0])
+            mirror.standings[row[0]] = NoticeMirror.Status(
+                read: row[1], before: row[2], head: row[3])
+        }
+        let badge = try NoticeBadgeRow.read(db)
+        mirror.badge = badge.effective.count
+        mirror.badgeAsOf = badge.asOf
+        mirror.shown = try String.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT id FROM noticesMessage INDEXED BY noticesMessageStanding
+                    WHERE standing < 2 AND standing = 1 ORDER BY decided DESC LIMIT ?
+                    """), arguments: [NoticeLimits.mirroredShown])
+        preferences.mirror(&mirror)
+        return mirror.fitted(order: order)
+    }
+
+    /// The app has left a channel: its notifications are removed.
+    func leave(_ channel: ChannelName, at now: WallTime, _ db: Database) throws {
+        for var row in try NoticeRows.standing(in: channel, db) {
+            _ = NoticeMachine.take(.ended("left"), &row.machine)
+            try NoticeRows.write(row, at: now, db)
         }
     }
 }
@@ -289,7 +536,7 @@ extension NoticeChannelRow {
     static let noLog: Int64 = -1
 
     /// A channel first known from a push.
-    init(heardOf channel: ChannelName) {
+    fileprivate init(heardOf channel: ChannelName) {
         self.init(
             channel: channel, log: Self.noLog, mark: "", cursor: 0, before: 0, read: 0, start: 0,
             dismissed: 0, head: 0, unread: 0, isExact: false, wanted: 0)

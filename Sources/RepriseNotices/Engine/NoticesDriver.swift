@@ -35,6 +35,10 @@ actor NoticesDriver {
     private var recoversAgain = false
 
     var configuration: Notices.Configuration { noticeStore.configuration }
+    /// The mirror for the extension.
+    private var sharedMirror: Mirror<NoticeMirror> {
+        Mirror(in: journal.sharedLocation, version: NoticeMirror.version)
+    }
     private var clock: any Timekeeper { noticeStore.configuration.timekeeper }
 
     init(
@@ -260,7 +264,9 @@ actor NoticesDriver {
     // MARK: Spool and mirror
 
     private func mergeSpool() async throws {
-        guard !configuration.isSpoolEmpty(journal) else { return }
+        let folder = journal.sharedLocation.appendingPathComponent("spool").path
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder)
+        guard names?.isEmpty == false else { return }
         try await journal.mergeSpool()
     }
 
@@ -275,7 +281,7 @@ actor NoticesDriver {
             try noticeStore.mirror(settings, preferences, db)
         }
         guard value != mirrored?.value else { return }
-        try await journal.replace(journal.noticeMirror, with: value)
+        try await journal.replace(sharedMirror, with: value)
         mirrored = (value, now)
         diagnostics.tally.mirrors += 1
     }
@@ -294,7 +300,7 @@ actor NoticesDriver {
             try NoticeBadgeRow.shown(0, db)
         }
         let empty = NoticeMirror(me: nil, settings: NotificationSettings(authorization: .denied))
-        try? await journal.replace(journal.noticeMirror, with: empty)
+        try? await journal.replace(sharedMirror, with: empty)
         mirrored = nil
     }
 }

@@ -72,10 +72,15 @@ package struct PhoneLog {
         }
     }
 
-    /// At most `limit` events after the one of this number.
-    func after(_ number: Int, limit: Int) -> [PhoneEvent] {
+    /// The first events after the one of this number, as many as an answer takes.
+    func page(after number: Int) -> [PhoneEvent] {
         guard let first = events.first?.number else { return [] }
         let skipped = max(0, min(number - first + 1, events.count))
-        return Array(events.dropFirst(skipped).prefix(limit))
+        let page = Array(events.dropFirst(skipped).prefix(PhoneLimits.pageEvents))
+        var room = LineConnection.lineLimit / 2
+        return page.prefix { event in
+            room -= event.detail.utf8.count * 2 + 256
+            return room > 0
+        }
     }
 }
