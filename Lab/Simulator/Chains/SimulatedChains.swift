@@ -465,24 +465,9 @@ final class SimulatedChains {
             { [checker, mutation] transaction -> [String] in
                 let shipping = try shipping(transaction)
                 let db = shipping.db
-                var names: [String] = []
                 // Whatever leaves: all of them are looked at, before and after.
                 let before = try Row.fetchAll(db, sql: "SELECT seq, id, state FROM chain")
-                if command.command == .delete {
-                    if mutation == .chainDeletesOpen {
-                        try db.execute(
-                            sql: "DELETE FROM chain WHERE id = ?", arguments: [command.chain])
-                    }
-                    if case .removed(let files) = try ChainRemoval.remove(command.chain, db) {
-                        names = files
-                    }
-                } else {
-                    let age = Duration.seconds(command.seconds ?? 0)
-                    names = try ChainRemoval.page(
-                        after: .min, endedBefore: shipping.journal.now.advanced(by: .zero - age),
-                        db
-                    ).files
-                }
+                let names = try Self.removeRows(command, shipping, mutation)
                 for row in before {
                     let (seq, id, state): (Int64, String, Int) = (row[0], row[1], row[2])
                     checker.touched.insert(seq)
@@ -503,6 +488,26 @@ final class SimulatedChains {
                     delivery.end(.failed(DispatchFailure.notReady("\(error)")), nil)
                 }
             })
+    }
+
+    /// - Returns: the files that belonged to them.
+    private static func removeRows(
+        _ command: ChainCommand, _ shipping: GRDBTransaction, _ mutation: Mutation?
+    ) throws -> [String] {
+        let db = shipping.db
+        guard command.command == .delete else {
+            let age = Duration.seconds(command.seconds ?? 0)
+            return try ChainRemoval.page(
+                after: .min, endedBefore: shipping.journal.now.advanced(by: .zero - age), db
+            ).files
+        }
+        if mutation == .chainDeletesOpen {
+            try db.execute(sql: "DELETE FROM chain WHERE id = ?", arguments: [command.chain])
+        }
+        guard case .removed(let files) = try ChainRemoval.remove(command.chain, db) else {
+            return []
+        }
+        return files
     }
 
     private func isTaken(_ name: String, _ chain: LiveChain) throws -> Bool {
