@@ -46,8 +46,8 @@ package final class NatsJournal: ClusterJournal {
     package let replicas: Int
     /// Of the nats-server that answered for the stream.
     let version: String
-    let connection: NatsConnection
-    let stream: JournalStream
+    private let connection: NatsConnection
+    private let stream: JournalStream
     private let answers: String
     private let state = Mutex(State())
     private let logger: Logger
@@ -239,12 +239,12 @@ package final class NatsJournal: ClusterJournal {
     }
 
     /// On how many servers a new stream is.
-    static func replicas(of connection: NatsConnection) -> Int {
+    private static func replicas(of connection: NatsConnection) -> Int {
         connection.serverCount >= 3 ? 3 : 1
     }
 
     /// - Returns: nil if there is no such stream.
-    static func info(
+    private static func info(
         _ stream: JournalStream, _ connection: NatsConnection
     ) async throws -> JournalStream.Answer? {
         let answer = try decode(
@@ -256,7 +256,7 @@ package final class NatsJournal: ClusterJournal {
             remedy: "A majority of its servers must be there, with JetStream.")
     }
 
-    static func decode(_ message: NatsMessage) throws -> JournalStream.Answer {
+    private static func decode(_ message: NatsMessage) throws -> JournalStream.Answer {
         do {
             return try JSONDecoder().decode(
                 JournalStream.Answer.self, from: Data(message.bytes))
@@ -436,4 +436,235 @@ package final class NatsJournal: ClusterJournal {
 
 extension JournalStream.Failure {
     var text: String { "\(description ?? "code \(code)")".limited(to: 200) }
+}
+
+/// What an operator changes of a journal: its stream's settings, with rights that gateways do not
+/// have.
+extension NatsJournal {
+    /// Ends the journal: what is in it stays, and nothing more is stored.
+    ///
+    /// There is no way back.
+    ///
+    /// - Returns: its last entry.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`, also without the right.
+    package func seal() async throws -> Int64 {
+        if try await !status().isSealed {
+            try await update { config in
+                config["sealed"] = true
+                // What a sealed stream has.
+                config["deny_delete"] = true
+                config["deny_purge"] = true
+            }
+        }
+        let status = try await status()
+        guard status.isSealed else {
+            throw RepriseError(
+                .unavailable, "The stream \(streamName) is not sealed yet.", remedy: "Try again.")
+        }
+        return status.last
+    }
+
+    /// Has an entry skipped by all gateways.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.full` beyond ``ClusterLimits/skipped``;
+    ///   `.unavailable`, also without the right.
+    package func skip(_ entry: StoredEntry) async throws {
+        let first = try await status().first
+        var all = skipped.filter { $0.sequence >= first }
+        all.insert(SkippedEntry(entry))
+        guard all.count <= ClusterLimits.skipped else {
+            throw RepriseError(
+                .full, "\(ClusterLimits.skipped) entries are skipped already.",
+                remedy: "Wait for a base: those before it are forgotten.")
+        }
+        let text = JournalStream.text(of: all)
+        try await update { config in
+            var metadata = config["metadata"] as? [String: Any] ?? [:]
+            metadata[JournalStream.skippedKey] = text
+            config["metadata"] = metadata
+        }
+        _ = try await status()
+    }
+
+    /// Has the gateways raise the rules to this version's.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`, also without the right.
+    package func raiseRules() async throws {
+        try await update { config in
+            var metadata = config["metadata"] as? [String: Any] ?? [:]
+            metadata[JournalStream.rulesKey] = "\(ClusterRules.newest)"
+            config["metadata"] = metadata
+        }
+        _ = try await status()
+    }
+
+    /// Gives a journal that was restored from a backup a new epoch: what was stored after the
+    /// backup is gone, and its numbers are used again.
+    ///
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if the newest base is behind the last
+    ///   entry; `.unavailable`, also without the right.
+    package func restored() async throws -> Epoch {
+        let last = try await status().last
+        if let base = try await bases?.newest(), base.position.sequence > last {
+            throw RepriseError(
+                .corrupt,
+                "The newest base stands at entry \(base.position.sequence), and the journal ends "
+                    + "at \(last).",
+                remedy: "Restore both streams from the same backup.")
+        }
+        let (former, new) = (epoch, Epoch.random())
+        let formers = formerEpochs.union([former]).map(\.text).sorted().joined(separator: ",")
+        try await update { config in
+            var metadata = config["metadata"] as? [String: Any] ?? [:]
+            metadata[JournalStream.epochKey] = new.text
+            metadata[JournalStream.formerEpochsKey] = formers
+            config["metadata"] = metadata
+        }
+        return new
+    }
+
+    /// Changes the stream's settings, and leaves those that this version does not know.
+    private func update(_ change: (inout [String: Any]) -> Void) async throws {
+        let answer = try await connection.ask(
+            "$JS.API.STREAM.INFO.\(stream.name)", [String: String]())
+        let found = try? JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [String: Any]
+        guard var config = found?["config"] as? [String: Any] else {
+            throw RepriseError(.unavailable, "JetStream's answer cannot be read.")
+        }
+        change(&config)
+        let bytes = Array(try JSONSerialization.data(withJSONObject: config))
+        let made: JournalStream.Answer
+        do {
+            made = try Self.decode(
+                try await connection.askAside(
+                    "$JS.API.STREAM.UPDATE.\(stream.name)", bytes: bytes, within: .seconds(10)))
+        } catch let error as RepriseError where error.code == .unavailable {
+            throw RepriseError(
+                .unavailable, "Nobody in NATS changes the stream \(stream.name) for this user.",
+                remedy: "Use the operator's credentials: gateways may not change it; or a majority "
+                    + "of its servers is missing.", cause: error)
+        }
+        guard let error = made.error else { return }
+        throw RepriseError(
+            .unavailable, "JetStream does not change \(stream.name): \(error.text).")
+    }
+}
+
+/// Moving a single server's data in.
+extension NatsJournal {
+    /// What was moved in.
+    package struct Moved: Sendable {
+        package let stream: String
+        package let epoch: Epoch
+        package let report: Backup.Report
+        /// Whether an earlier call had moved the same data.
+        package let wasThere: Bool
+    }
+
+    /// Makes the journal of a cluster that begins with a data folder's content.
+    ///
+    /// The stream is made last, and at once: until then there is no journal. A call that was killed
+    /// is made again.
+    ///
+    /// - Parameters:
+    ///   - configuration: where NATS is.
+    ///   - cluster: which of its journals: there must be none.
+    ///   - settings: of the journal.
+    ///   - data: the data folder; no server may use it.
+    ///   - logger: receives what becomes of the connection.
+    ///   - progress: is told how far it has come.
+    /// - Returns: what is in the journal now.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if there is a journal, or there
+    ///   are bases of one; as ``ClusterSeed`` and ``open(_:cluster:_:logger:)``.
+    package static func seed(
+        _ configuration: NatsConfiguration, cluster: ClusterName, _ settings: Settings,
+        from data: String, logger: Logger,
+        _ progress: @escaping @Sendable (ClusterSeed.Progress) -> Void
+    ) async throws -> Moved {
+        let seed = try await ClusterSeed.open(data)
+        do {
+            let connection = try await NatsConnection.open(
+                configuration, name: "reprise seed \(cluster.text)", logger: logger)
+            do {
+                let stream = JournalStream(cluster: cluster)
+                let wasThere = try await move(seed, to: stream, settings, connection, progress)
+                let moved = Moved(
+                    stream: stream.name, epoch: seed.epoch, report: try seed.report(),
+                    wasThere: wasThere)
+                await connection.close()
+                await seed.close()
+                return moved
+            } catch {
+                await connection.close()
+                throw error
+            }
+        } catch {
+            await seed.close()
+            throw error
+        }
+    }
+
+    /// - Returns: whether it was there.
+    private static func move(
+        _ seed: ClusterSeed, to stream: JournalStream, _ settings: Settings,
+        _ connection: NatsConnection, _ progress: @escaping @Sendable (ClusterSeed.Progress) -> Void
+    ) async throws -> Bool {
+        let found = try await info(stream, connection)?.config.map { try stream.check($0) }
+        if let found, found.epoch != seed.epoch || found.seed == nil { throw isThere(stream) }
+        progress(.copying)
+        let view = try await seed.makeView(now: SystemTimekeeper().wall())
+        if let found {
+            guard found.seed == view.fingerprint else { throw hasOther(stream) }
+            return true
+        }
+        let bases = NatsBases(
+            connection: connection, stream: stream, replicas: replicas(of: connection))
+        let marks = try await bases.marks(complete: false)
+        guard marks.allSatisfy({ $0 == ClusterSeed.mark }) else {
+            throw RepriseError(
+                .badConfiguration, "The stream \(stream.baseName) has bases of a former journal.",
+                remedy: "Choose another --cluster, or remove that stream.")
+        }
+        // Of a call that was killed.
+        if !marks.isEmpty { try await bases.removePieces(at: ClusterSeed.mark) }
+        let manifest = try await seed.upload(view, to: bases, progress)
+        let wanted = stream.settings(
+            replicas: replicas(of: connection), maxBytes: settings.maxBytes,
+            .init(
+                epoch: seed.epoch, implicitChannels: settings.implicitChannels,
+                seed: view.fingerprint))
+        let answer = try decode(
+            try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
+        if let error = answer.error {
+            if error.number == JournalStream.Failure.exists { throw isThere(stream) }
+            throw RepriseError(
+                .unavailable, "JetStream does not make the stream \(stream.name): \(error.text).",
+                remedy: "It needs JetStream on as many servers, with this much space, and the "
+                    + "right to make it. Then begin again.")
+        }
+        guard try await bases.newest() == manifest else {
+            throw RepriseError(
+                .corrupt, "Somebody else has moved data into \(stream.name) at the same time.",
+                remedy: "Remove the streams \(stream.name) and \(stream.baseName), and begin "
+                    + "again.")
+        }
+        return false
+    }
+
+    private static func isThere(_ stream: JournalStream) -> RepriseError {
+        RepriseError(
+            .badConfiguration,
+            "There is a journal already, \(stream.name), and it is not of this data.",
+            remedy:
+                "Data is moved into a new cluster only: choose another --cluster, or remove the "
+                + "streams \(stream.name) and \(stream.baseName), with what they hold.")
+    }
+
+    private static func hasOther(_ stream: JournalStream) -> RepriseError {
+        RepriseError(
+            .badConfiguration,
+            "\(stream.name) began with this data as it was before: it has changed since.",
+            remedy: "What came since is in the data folder alone. Remove the streams "
+                + "\(stream.name) and \(stream.baseName), with what they hold, to begin again.")
+    }
 }

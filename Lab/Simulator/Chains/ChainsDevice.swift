@@ -86,6 +86,18 @@ final class SimulatedChainsApp {
         chains?.end()
         (chains, journal) = (nil, nil)
     }
+
+    /// Nil: this version has it no more.
+    var definition: (any ChainDefinition)? {
+        guard hasDefinition else { return nil }
+        return ChainsScript.chain(version: version)
+    }
+
+    /// Whether this version can start a run of it.
+    func canStart(_ saying: ScheduleSaying) -> Bool {
+        guard let plan = try? definition?.plan(for: saying.input) else { return false }
+        return plan.workers.isSubset(of: workers)
+    }
 }
 
 /// A device: its disk, the app on it with its versions, and now and then a second process that

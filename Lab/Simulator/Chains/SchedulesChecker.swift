@@ -182,6 +182,11 @@ final class SchedulesChecker {
             }
         }
         for run in runs { began(run, app) }
+        compare(rows)
+    }
+
+    /// The rows say what was said.
+    private func compare(_ rows: [String: (skipped: Int, reason: String?)]) {
         for name in rows.keys.sorted() where known[name] == nil {
             violated(.released, "\(name) is scheduled, and nobody has said so")
         }

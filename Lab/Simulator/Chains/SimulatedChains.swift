@@ -1,4 +1,5 @@
 import DequeModule
+import Foundation
 import GRDB
 import RepriseChains
 import RepriseCore
@@ -37,16 +38,10 @@ final class SimulatedChains {
         }
     }
 
-    /// A worker's output, and where it is kept.
-    struct Output {
-        let bytes: [UInt8]
-        let stored: StoredOutput
-    }
-
     enum Event {
         case tasks([SimulatedDelivery])
         case commands([SimulatedDelivery])
-        case finished(Key, Result<Output, any Error>)
+        case finished(Key, Result<SimulatedOutputs.Output, any Error>)
         case written(Int64)
         case left(Int64)
         case conditions(DeviceConditions)
@@ -62,14 +57,12 @@ final class SimulatedChains {
     let app: SimulatedChainsApp
     let journal: SimulatedJournal
     var random: SeededRandom
-    var live: [Int64: LiveChain] = [:]
-    var running: [Key: Running] = [:]
-    var conditions = DeviceConditions()
-    var awaited: Set<String> = []
-    let files: OutputFiles
-    /// What the lengths of outputs are drawn from.
-    var lengths: SeededRandom
-    var reviews: FailedReviews
+    private(set) var running: [Key: Running] = [:]
+    private let live: SimulatedLiveChains
+    private var conditions = DeviceConditions()
+    private var awaited: Set<String> = []
+    let outputs: SimulatedOutputs
+    let scheduler: SimulatedScheduler
     private(set) var notifications: SimulatedNotifications?
     /// Nil: the app is always in the foreground.
     private(set) var time: SimulatedTime?
@@ -77,7 +70,6 @@ final class SimulatedChains {
     private var isBusy = true
     /// The process has ended, in the middle of an event perhaps.
     private(set) var isOver = false
-    private var uses: UInt64 = 0
 
     var process: SimulatedProcess { app.process }
     var clock: SimulatedClock { app.process.clock }
@@ -89,21 +81,22 @@ final class SimulatedChains {
         self.app = app
         self.journal = journal
         random = simulation.random("chains of \(app.process.name) \(app.process.life)")
-        lengths = simulation.random("outputs of \(app.process.name) \(app.process.life)")
-        reviews = FailedReviews(
-            simulation.random("reviews of \(app.process.name) \(app.process.life)"))
-        files = app.device.files
+        outputs = SimulatedOutputs(simulation, app, journal)
+        scheduler = SimulatedScheduler(simulation, app, journal)
+        live = SimulatedLiveChains(simulation, app, journal)
+        scheduler.mustReview = { [unowned self] in if !isOver { put(.review) } }
         simulation.whenEnded { [self] in end() }
     }
 
     func end() {
         isOver = true
         time?.end()
-        (inbox, live, running) = ([], [:], [:])
+        live.removeAll()
+        (inbox, running) = ([], [:])
     }
 
     func run() {
-        guard app.device.longOutputs == 0 || sweep() else { return }
+        guard app.device.longOutputs == 0 || outputs.sweep() || !isOver else { return }
         conditions = app.device.conditions
         if app.device.notifies {
             notifications = SimulatedNotifications(self)
@@ -156,14 +149,14 @@ final class SimulatedChains {
         case .commands(let batch): for delivery in batch where !isOver { perform(delivery) }
         case .finished(let key, let result): finished(key, result)
         case .written(let seq): written(seq)
-        case .left(let seq): live[seq] = nil
+        case .left(let seq): live.remove(seq)
         case .late(let key): late(key)
         case .abandoned(let key): abandon(key)
         case .calendarMoved:
-            readDeadlines(of: live.keys.sorted())
+            live.readDeadlines(of: live.all.keys.sorted())
             guard mutation != .chainCalendarChangeIgnored else { break }
-            return lookAtSchedules(then: isDone)
-        case .review: return lookAtSchedules(then: isDone)
+            return scheduler.lookAtSchedules(then: isDone)
+        case .review: return scheduler.lookAtSchedules(then: isDone)
         case .conditions(let new): return changed(new, then: isDone)
         case .opened(let readiness):
             return release("t.hold = ?", ["readiness:\(readiness.name)"], then: isDone)
@@ -253,7 +246,7 @@ final class SimulatedChains {
             },
             then: { [self] (result: Result<Void, any Error>) in
                 guard case .success = result else { return again() }
-                reviewSchedules { [self] isWritten in
+                scheduler.reviewSchedules { [self] isWritten in
                     guard isWritten else { return again() }
                     if time == nil { journal.setReady(Chains.budgetReadiness) }
                     journal.setReady(Chains.readiness)
@@ -269,48 +262,71 @@ final class SimulatedChains {
     /// Also where nobody shows any.
     var areResultsShown: Bool { notifications?.isQuiet ?? true }
 
-    func isOpen(_ readiness: Readiness) -> Bool {
+    private func isOpen(_ readiness: Readiness) -> Bool {
         journal.machine.gate.readiness.contains(readiness)
     }
 
-    // MARK: Chains in memory
+    // MARK: Decisions
 
-    func chain(_ seq: Int64) throws -> LiveChain? {
-        uses += 1
-        if let chain = live[seq] {
-            chain.lastUse = uses
-            return chain
-        }
-        guard let (row, tasks) = try journal.read({ try ChainReading.load(seq, shipping($0).db) })
-        else { return nil }
-        let made = Result { try plan(for: row, tasks) }
-        if case .failure(let error as ChainRow.Broken) = made { throw error }
-        let chain = LiveChain(row: row, tasks: tasks, plan: made)
-        if chain.rebuilt != nil { chain.rebuilt?.version = app.version }
-        chain.lastUse = uses
-        chain.notifies = notifications != nil
-        live[seq] = chain
-        return chain
+    private var facts: ChainFacts {
+        ChainFacts(
+            wall: { [clock] in clock.wall() },
+            now: { [self] in stepped?.now ?? clock.wall() },
+            mayExpire: { [self] in stepped?.mayExpire ?? false }, conditions: conditions,
+            isOpen: { [self] in isOpen($0) }, hasWorker: { [app] in app.workers.contains($0) },
+            jitter: { [self] in random.fraction() })
     }
 
-    private func readDeadlines(of chains: [Int64]) {
-        for seq in chains {
-            let found = try? journal.read { try ChainReading.deadlines(seq, shipping($0).db) }
-            if let found { live[seq]?.calendarSet(found) }
+    private var stepped: SteppedJournal? { (journal.opened as? OpenJournal)?.stepped }
+
+    private func carryOut(
+        _ decision: ChainDecision, _ delivery: SimulatedDelivery, isSuccess: Bool = false
+    ) {
+        var decision = decision
+        while let need = decision.next() {
+            decision.supply(Result { try bytes(need) })
         }
+        awaited.formUnion(decision.awaited)
+        let chain = decision.chain
+        for place in decision.stops { stopForMachine(place, of: chain) }
+        // A former owner may miss files that the new one has swept; it can write nothing.
+        if decision.stopsAll, !app.isFormer {
+            checker.violated(.recorded, "\(chain.row.id) cannot be read")
+        }
+        guard !decision.isBare else { return delivery.end(decision.ending, nil) }
+        var writes = decision.writes
+        if mutation == .chainCompensatesInStartOrder { writes.compensateOldest(of: chain) }
+        if mutation == .chainStepBeforeOutcome, isSuccess {
+            for intent in writes.intents where !intent.isCompensation {
+                startEarly(intent, of: chain)
+            }
+        }
+        settle(delivery, as: decision.ending, writes)
     }
 
-    private func plan(for row: ChainRow, _ tasks: [TaskRow]) throws -> ChainPlan {
-        if mutation == .chainDefinitionUnchecked {
-            let definition = ChainsScript.chain(version: app.version)
-            let plan = try definition.plan(for: row.input).deciding(tasks.decisions)
-            if plan.workers.isSubset(of: app.workers) { return plan }
+    private func bytes(_ need: ChainDecision.Need) throws -> [Int: [UInt8]] {
+        if let recent = need.recent { return [need.place: try outputs.read(recent)] }
+        if mutation == .chainDecidesBlindly { return [need.place: Array("\"\"".utf8)] }
+        let found = try journal.read {
+            try ChainReading.outputs(need.chain, need.places, shipping($0).db)
         }
-        return try ChainPlan.of(row, tasks, app.definition) { app.workers.contains($0) }
+        return try found.filter { $0 == need.place || $1.file == nil }.mapValues(outputs.read)
+    }
+
+    /// The mutation `chainStepBeforeOutcome`.
+    private func startEarly(_ intent: ChainWrites.Intent, of chain: LiveChain) {
+        let name = chain.tasks[intent.place].name
+        SimulatedWork(
+            self,
+            Key(
+                chain: chain.row.seq, place: intent.place, round: intent.round,
+                isCompensation: false),
+            chain: chain.row.id, task: name, workKey: "\(chain.row.id)/\(name)"
+        ).takeEffect()
     }
 
     /// Ends an entry together with what was decided because of it.
-    func settle(
+    private func settle(
         _ delivery: SimulatedDelivery, as ending: EntryDelivery.Ending, _ writes: ChainWrites
     ) {
         live[writes.chain]?.unsettled += 1
@@ -318,7 +334,7 @@ final class SimulatedChains {
         var apart: [ChainWrites.Intent] = []
         var decided: [(place: Int, ChainWrites.Change)] = []
         if mutation == .chainIntentsApart { swap(&apart, &writes.intents) }
-        if mutation == .chainItemLost { loseItem(&writes) }
+        if mutation == .chainItemLost { writes.loseItem() }
         if mutation == .chainDecisionApart,
             let index = writes.changes.firstIndex(where: { $0.1.isExpanded })
         {
@@ -345,24 +361,17 @@ final class SimulatedChains {
         guard !later.isEmpty || !tasks.isEmpty else { return }
         var second = ChainWrites(chain: whole.chain, id: whole.id, name: whole.name)
         (second.changes, second.intents) = (tasks, later)
-        let left = second
+        writeApart(second)
+    }
+
+    /// What a mutation writes in a transaction of its own.
+    private func writeApart(_ writes: ChainWrites) {
         journal.write(
             { [checker] transaction in
                 let shipping = try shipping(transaction)
-                try left.perform(in: shipping.db, shipping.journal, retention: .zero)
-                checker.touched.insert(left.chain)
+                try writes.perform(in: shipping.db, shipping.journal, retention: .zero)
+                checker.touched.insert(writes.chain)
             }, then: { (_: Result<Void, any Error>) in })
-    }
-
-    /// The mutation `chainItemLost`.
-    private func loseItem(_ writes: inout ChainWrites) {
-        for index in writes.changes.indices {
-            guard case .expanded(var expansion) = writes.changes[index].1,
-                expansion.added.popLast() != nil
-            else { continue }
-            expansion.count -= 1
-            writes.changes[index].1 = .expanded(expansion)
-        }
     }
 
     private func written(_ seq: Int64) {
@@ -371,7 +380,7 @@ final class SimulatedChains {
         notifications?.changed(chain)
         if chain.unsettled == 0 {
             chain.recent = [:]
-            if chain.isCalendarOld { readDeadlines(of: [seq]) }
+            if chain.isCalendarOld { live.readDeadlines(of: [seq]) }
         }
         for place in facts.overdue(in: chain) {
             let (id, name) = (chain.row.id, chain.tasks[place].name)
@@ -381,7 +390,295 @@ final class SimulatedChains {
                     try ChainReleases.record(id, name, shipping.journal, shipping.db)
                 }, then: { (_: Result<Void, any Error>) in })
         }
-        if chain.isIdle, chain.machine.state.isEnd || random.chance(0.2) { live[seq] = nil }
+        if chain.isIdle, chain.machine.state.isEnd || random.chance(0.2) { live.remove(seq) }
+    }
+
+    // MARK: Commands
+
+    private func perform(_ delivery: SimulatedDelivery) {
+        guard let command = try? ChainCommand(delivery.entry.payload) else {
+            return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil)
+        }
+        switch command.command {
+        case .delete, .clear: return remove(command, delivery)
+        case .scheduled: return scheduler.cameDue(command.task, delivery)
+        // A tool's alone.
+        case .unschedule: return delivery.end(.ended(.superseded, reason: "no schedule"), nil)
+        case .pause, .resume, .cancel, .retry, .begin, .look, .release, .late: break
+        }
+        do {
+            let seq = try journal.read { try ChainReading.seq(of: command.chain, shipping($0).db) }
+            guard let seq, let chain = try chainOrQuarantine(seq, delivery) else {
+                return delivery.end(
+                    .failed(DispatchFailure.permanent("No chain has this id.")), nil)
+            }
+            if let name = chain.nameWanted(for: command.command), try isTaken(name, chain) {
+                let outcome: Outcome = command.command == .begin ? .superseded : .dead
+                return delivery.end(
+                    .ended(outcome, reason: "Another chain of its name goes on."), nil)
+            }
+            simulation.trace(
+                process.name, "\(command.command) \(chain.row.id) \(command.task ?? "")")
+            if mutation == .chainCancelForgetsRunning, command.command == .cancel {
+                forgetRunning(of: chain)
+            }
+            carryOut(.perform(command, chain, facts), delivery)
+        } catch {
+            checker.violated(.recorded, "a chain cannot be read: \(error)")
+        }
+    }
+
+    private func chainOrQuarantine(_ seq: Int64, _ delivery: SimulatedDelivery) throws
+        -> LiveChain?
+    {
+        do {
+            return try live.chain(seq)
+        } catch let error as ChainRow.Broken {
+            quarantine(seq, error.description, delivery)
+            return nil
+        }
+    }
+
+    /// Its rows cannot be read.
+    private func quarantine(_ seq: Int64, _ why: String, _ delivery: SimulatedDelivery) {
+        checker.cannotRead(seq, why)
+        live.remove(seq)
+        for key in running.keys.sorted() where key.chain == seq { stop(key, .machine) }
+        let ending = EntryDelivery.Ending.ended(.dead, reason: "corrupt: \(why)")
+        guard mutation != .chainDamageOverlooked else { return delivery.end(ending, nil) }
+        let notifies = notifications != nil
+        var found: ChainQuarantine.Found?
+        delivery.whenWritten { [weak self] in
+            if let found { self?.notifications?.quarantined(found.id) }
+        }
+        delivery.end(ending) { [checker] transaction in
+            let shipping = try shipping(transaction)
+            found = try ChainQuarantine.write(
+                seq, why: why, retention: .seconds(7 * 86_400), shipping.db, shipping.journal,
+                notifies: { _ in notifies })
+            checker.touched.insert(seq)
+        }
+    }
+
+    private func remove(_ command: ChainCommand, _ delivery: SimulatedDelivery) {
+        journal.write(
+            { [checker, mutation] transaction -> [String] in
+                let shipping = try shipping(transaction)
+                let db = shipping.db
+                // Whatever leaves: all of them are looked at, before and after.
+                let before = try Row.fetchAll(db, sql: "SELECT seq, id, state FROM chain")
+                let names = try Self.removeRows(command, shipping, mutation)
+                for row in before {
+                    let (seq, id, state): (Int64, String, Int) = (row[0], row[1], row[2])
+                    checker.touched.insert(seq)
+                    guard try ChainReading.seq(of: id, db) == nil else { continue }
+                    checker.leaves(id, in: ChainState(rawValue: state) ?? .quarantined)
+                }
+                if mutation == .chainNumberAgain { try db.execute(sql: "DELETE FROM chainNumber") }
+                return names
+            },
+            then: { [self] (result: Result<[String], any Error>) in
+                switch result {
+                case .success(let names):
+                    guard names.isEmpty || process.survives("removing files") else { return }
+                    outputs.remove(names)
+                    delivery.end(.applied, nil)
+                    notifications?.removed()
+                case .failure(let error):
+                    delivery.end(.failed(DispatchFailure.notReady("\(error)")), nil)
+                }
+            })
+    }
+
+    /// - Returns: the files that belonged to them.
+    private static func removeRows(
+        _ command: ChainCommand, _ shipping: GRDBTransaction, _ mutation: Mutation?
+    ) throws -> [String] {
+        let db = shipping.db
+        guard command.command == .delete else {
+            let age = Duration.seconds(command.seconds ?? 0)
+            return try ChainRemoval.page(
+                after: .min, endedBefore: shipping.journal.now.advanced(by: .zero - age), db
+            ).files
+        }
+        if mutation == .chainDeletesOpen {
+            try db.execute(sql: "DELETE FROM chain WHERE id = ?", arguments: [command.chain])
+        }
+        guard case .removed(let files) = try ChainRemoval.remove(command.chain, db) else {
+            return []
+        }
+        return files
+    }
+
+    private func isTaken(_ name: String, _ chain: LiveChain) throws -> Bool {
+        let others = try journal.read {
+            try ChainReading.goingOn(named: name, but: chain.row.seq, shipping($0).db)
+        }
+        return chain.isTaken(name, by: others, live.all)
+    }
+
+    private func forgetRunning(of chain: LiveChain) {
+        for key in running.keys.sorted() where key.chain == chain.row.seq {
+            running[key] = nil
+            _ = chain.machine.requeued(key.place)
+        }
+    }
+
+    // MARK: Tasks
+
+    private func begin(_ delivery: SimulatedDelivery) {
+        guard
+            let payload = try? JSONDecoder().decode(
+                IntentPayload.self, from: Data(delivery.entry.payload))
+        else { return delivery.end(.failed(DispatchFailure.permanent("malformed")), nil) }
+        do {
+            guard let chain = try live.chain(payload.chain) else {
+                return delivery.end(.ended(.superseded, reason: "The chain is gone."), nil)
+            }
+            if mutation == .chainDroppedNotSuspended, chain.trouble != nil,
+                !chain.machine.state.isEnd
+            {
+                return delivery.end(.ended(.superseded, reason: "dropped"), nil)
+            }
+            switch ChainDecision.begin(payload, attempt: delivery.entry.attempt, of: chain, facts) {
+            case .decided(let decision): carryOut(decision, delivery)
+            case .run: start(payload, of: chain, delivery)
+            }
+        } catch let error as ChainRow.Broken {
+            quarantine(payload.chain, error.description, delivery)
+        } catch {
+            checker.violated(.recorded, "a chain cannot be read: \(error)")
+        }
+    }
+
+    private func start(_ payload: IntentPayload, of chain: LiveChain, _ delivery: SimulatedDelivery)
+    {
+        guard process.survives("starting a worker") else { return }
+        let (place, seq) = (payload.place, chain.row.seq)
+        let row = chain.tasks[place]
+        let key = Key(
+            chain: seq, place: place, round: payload.round, isCompensation: payload.isCompensation)
+        let attempts =
+            chain.attempts(of: place, isCompensation: payload.isCompensation)
+            + delivery.entry.attempt
+        let kept = try? journal.read {
+            try ChainReading.work(
+                seq, place, isCompensation: payload.isCompensation, shipping($0).db)
+        }
+        guard chain.inputs.removeValue(forKey: place) ?? kept?.input != nil else {
+            return checker.violated(.recorded, "the input of \(row.name) is missing")
+        }
+        guard isOpen(Chains.budgetReadiness) else {
+            return carryOut(.outOfTime(payload, of: chain, facts), delivery)
+        }
+        if process === app.device.process, !app.isFormer {
+            app.device.system?.begins("\(row.name) of \(chain.row.id)")
+        }
+        var name = chain.key(of: place, isCompensation: payload.isCompensation)
+        if mutation == .chainKeyPerAttempt { name += "/\(attempts)" }
+        let work = SimulatedWork(
+            self, key, chain: chain.row.id, task: row.name, workKey: name)
+        running[key] = Running(
+            delivery: delivery, work: work, started: clock.wall(), attempts: attempts)
+        checker.began(running.values.count { $0.stop == nil })
+        work.begin()
+        if payload.isCompensation {
+            alarm(.late(key), after: Self.compensationDeadline, work)
+        } else if let deadline = row.deadline {
+            alarm(.late(key), after: clock.wall().duration(to: deadline), work)
+        }
+    }
+
+    private static let compensationDeadline: Duration = .seconds(600)
+    private static let cancelGrace: Duration = .seconds(10)
+
+    /// For a worker that runs then.
+    private func alarm(_ event: Event, after wait: Duration, _ work: SimulatedWork) {
+        simulation.after(max(wait, .zero), on: process) { [self] in
+            guard running[work.key]?.work === work else { return }
+            put(event)
+        }
+    }
+
+    private func late(_ key: Key) {
+        guard let run = running[key], run.stop == nil else { return }
+        stop(key, .late)
+        alarm(.abandoned(key), after: Self.cancelGrace, run.work)
+    }
+
+    private func stopForMachine(_ place: Int, of chain: LiveChain) {
+        for key in running.keys.sorted() where key.chain == chain.row.seq && key.place == place {
+            stop(key, .machine)
+            guard chain.machine.state == .cancelling || chain.machine.state == .failing,
+                let work = running[key]?.work
+            else { continue }
+            alarm(.abandoned(key), after: Self.cancelGrace, work)
+        }
+    }
+
+    private func finished(_ key: Key, _ result: Result<SimulatedOutputs.Output, any Error>) {
+        guard let run = running.removeValue(forKey: key) else { return }  // it was given up
+        if mutation == .chainInterruptedEnds, run.stop == .budget, case .failure = result {
+            return run.delivery.end(.ended(.superseded, reason: "There was no time."), nil)
+        }
+        guard let chain = live[key.chain] else {
+            return run.delivery.end(.ended(.dead, reason: "corrupt"), nil)
+        }
+        switch result {
+        case .success(let done):
+            if mutation == .chainStepAfterAny, !key.isCompensation {
+                endOthers(key.place, of: chain)
+            }
+            carryOut(
+                .succeeded(
+                    key.payload, of: chain, done.bytes, done.stored, run.attempt, facts),
+                run.delivery, isSuccess: true)
+        case .failure(let error): failed(key, chain, error, run)
+        }
+    }
+
+    /// The mutation `chainStepAfterAny`.
+    private func endOthers(_ place: Int, of chain: LiveChain) {
+        for other in chain.machine.currentPlaces where other != place {
+            _ = chain.machine.ended(other, as: .succeeded)
+        }
+    }
+
+    private func failed(_ key: Key, _ chain: LiveChain, _ error: any Error, _ run: Running) {
+        let former = chain.tasks[key.place].failures
+        // What fails in a former owner's process, nobody can write down.
+        if !app.isFormer, run.stop == nil, (error as? DispatchFailure)?.advice != .notReady,
+            let task = chain.plan?.tasks[key.place]
+        {
+            checker.failed(chain.row.id, task.name, key.isCompensation, most: task.attempts)
+        }
+        var decision = ChainDecision.failed(key.payload, of: chain, error, run.attempt, facts)
+        if mutation == .chainRetryForgetsFailures, case .again = decision.ending {
+            chain.tasks[key.place].failures = former
+            decision.writes.changes.removeAll {
+                guard case .failure = $0.1 else { return false }
+                return true
+            }
+        }
+        carryOut(decision, run.delivery)
+    }
+
+    /// It was told to stop and did not: what it says later counts no more.
+    private func abandon(_ key: Key) {
+        guard let run = running.removeValue(forKey: key), let chain = live[key.chain] else {
+            return
+        }
+        carryOut(.abandoned(key.payload, of: chain, run.attempt, facts), run.delivery)
+        guard mutation == .chainAbandonedCounts, !key.isCompensation else { return }
+        run.work.whenFinished = { [self] in
+            var writes = ChainWrites(chain: key.chain, id: chain.row.id, name: nil)
+            writes.changes.append(
+                (
+                    key.place,
+                    .ended(.succeeded, output: nil, attempts: 1, started: nil, error: nil)
+                ))
+            writeApart(writes)
+        }
     }
 }
 
@@ -391,11 +688,4 @@ func shipping(_ transaction: any DeviceTransaction) throws -> GRDBTransaction {
         throw RepriseError(.internal, "The workload chains is played on the shipping journal.")
     }
     return shipping
-}
-
-extension ChainWrites.Change {
-    var isExpanded: Bool {
-        if case .expanded = self { return true }
-        return false
-    }
 }

@@ -176,7 +176,7 @@ final class SimulatedSchedules {
         else { return }
         checker.looked()
         guard simulation.mutation != .chainZoneChangeIgnored else { return }
-        chains.lookAtSchedules()
+        chains.scheduler.lookAtSchedules()
     }
 
     // MARK: Kills

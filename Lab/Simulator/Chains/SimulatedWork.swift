@@ -50,7 +50,8 @@ final class SimulatedWork {
         simulation.after(length, on: chains.process) { [self] in
             end(
                 failure.map(Result.failure)
-                    ?? .success(chains.output(of: task, isCompensation: key.isCompensation)))
+                    ?? .success(
+                        chains.outputs.output(of: task, isCompensation: key.isCompensation)))
         }
     }
 
@@ -78,8 +79,8 @@ final class SimulatedWork {
         guard !isOver, chains.process.survives("the outcome of \(workKey)") else { return }
         isOver = true
         whenFinished()
-        let kept: Result<SimulatedChains.Output, any Error> = result.flatMap { bytes in
-            Result { try chains.keep(bytes) }
+        let kept: Result<SimulatedOutputs.Output, any Error> = result.flatMap { bytes in
+            Result { try chains.outputs.keep(bytes) }
         }
         if case .success(let output) = kept, output.stored.file != nil {
             guard chains.process.survives("hearing of a file") else { return }

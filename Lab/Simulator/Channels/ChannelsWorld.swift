@@ -253,19 +253,19 @@ final class ChannelsWorld {
     /// After all else, of a cluster whose journal goes back.
     func goBack() {
         switchOff()
-        cluster?.goBack()
+        cluster?.ending.goBack()
     }
 
     /// After all else, of a cluster that makes bases.
     func keepBases() {
         switchOff()
-        cluster?.keepBases()
+        cluster?.ending.keepBases()
     }
 
     /// After all else, of a cluster that pushes.
     func push() {
         switchOff()
-        cluster?.push()
+        cluster?.ending.push()
     }
 
     private func switchOff() {

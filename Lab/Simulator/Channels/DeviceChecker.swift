@@ -165,33 +165,16 @@ final class DeviceChecker {
         _ contents: ChannelContents, _ channel: ChannelName, _ log: SimulatedServer
     ) {
         let state = log.state(of: channel)
-        var known: Set<EntryID> = []
-        var here: [Int64: EntryID] = [:]
-        for message in contents.messages {
-            if !known.insert(message.id).inserted {
-                simulation.violated(.once, "\(device.name) stored \(message.id) twice")
-            }
-            if server.meaning(of: message.seq, in: channel, message.epoch) != message.id {
-                simulation.violated(
-                    .coverage,
-                    "\(device.name) has \(message.id) as \(channel) \(message.seq) of \(message.epoch)"
-                )
-            }
-            if message.epoch == state.epoch { here[message.seq] = message.id }
-            if let people, let user = device.user,
-                !people.checker.mayHave(user, message.id, in: channel)
-            {
-                simulation.violated(
-                    .access, "\(device.name) has \(message.id), and \(user) was no member then")
-            }
-        }
+        checkEach(contents, channel)
+        let known = Set(contents.messages.map(\.id))
+        let here = Set(contents.messages.filter { $0.epoch == state.epoch }.map(\.seq))
         guard people?.isShutOut(device, of: channel) != true else { return }
         let hidden = hidden(in: channel)
         checkSnapshot(contents, channel, state)
         let lost = contents.losses.filter { $0.epoch == state.epoch && $0.reason == "retention" }
         for seq in 1...max(state.head, 1) where state.head > 0 {
             let isLost = lost.contains { $0.after < seq && seq <= $0.through ?? .max }
-            if here[seq] != nil {
+            if here.contains(seq) {
                 if isLost { report(seq, channel, "is there and told lost") }
                 continue
             }
@@ -207,6 +190,28 @@ final class DeviceChecker {
             if id.map(known.contains) != true {
                 report(
                     seq, channel, "(\(id?.text ?? "?")) is covered, and is neither there nor lost")
+            }
+        }
+    }
+
+    /// Each message is there once, at its place, and the user may have it.
+    private func checkEach(_ contents: ChannelContents, _ channel: ChannelName) {
+        var known: Set<EntryID> = []
+        for message in contents.messages {
+            if !known.insert(message.id).inserted {
+                simulation.violated(.once, "\(device.name) stored \(message.id) twice")
+            }
+            if server.meaning(of: message.seq, in: channel, message.epoch) != message.id {
+                simulation.violated(
+                    .coverage,
+                    "\(device.name) has \(message.id) as \(channel) \(message.seq) of \(message.epoch)"
+                )
+            }
+            if let people, let user = device.user,
+                !people.checker.mayHave(user, message.id, in: channel)
+            {
+                simulation.violated(
+                    .access, "\(device.name) has \(message.id), and \(user) was no member then")
             }
         }
     }

@@ -9,17 +9,16 @@ final class SimulatedCluster {
     let truth: JournalTruth
     let servers: [SimulatedServer]
     let gateways: [SimulatedGateway]
-    let simulation: Simulation
+    private let simulation: Simulation
     private let network: SimulatedNetwork
     let channels: [ChannelName]
     /// Who says how far they have read; nil in most runs.
-    let receipts: ClusterReceipts?
+    private let receipts: ClusterReceipts?
     /// Who does the housekeeping; nil in most runs.
-    let keepers: Keepers?
+    private let keepers: Keepers?
     /// Devices that are to go when their gateway has taken something of them.
     private var moving: [Fault] = []
-    /// So many messages were published after all else.
-    var lateMessages = 0
+    private(set) lazy var ending = ClusterEnding(simulation, self)
 
     /// Devices dial any of them by this address.
     static let address = "server"
@@ -195,6 +194,13 @@ final class SimulatedCluster {
     }
 
     // MARK: The end
+
+    /// What is promised to devices, or heard of them, counts no more.
+    func forgetDevices() {
+        (truth.observer, truth.membersChanged, truth.accounts) = ({ _ in }, { _ in }, nil)
+        for server in servers { server.observer = { _ in } }
+        receipts?.switchOff()
+    }
 
     var isComplete: Bool { receipts?.isComplete ?? true }
 

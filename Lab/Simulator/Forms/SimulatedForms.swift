@@ -187,12 +187,7 @@ final class SimulatedForms {
             return askLeave(event, form, catalogue, isDecided: isDecided, then)
         case .askApp(let question, let arrival, let form, _):
             askApp(question, arrival.id, form)
-        case .putOff(let id, let wait, let row):
-            if let page { device.checker.postponed(id, by: wait, on: page) }
-            guard let delivery = deliveries.removeValue(forKey: id) else { break }
-            let until = simulation.now + wait
-            delivery.whenWritten { [device] in device.checker.putOff(id, until: until) }
-            delivery.end(.postponed(by: wait, reason: "put off \(row.form)"), nil)
+        case .putOff(let id, let wait, let row): putOff(id, by: wait, row.form)
         case .end(let id, let outcome, let reason, let showing):
             deliveries.removeValue(forKey: id)?.end(
                 .ended(outcome, reason: reason),
@@ -201,12 +196,7 @@ final class SimulatedForms {
             guard simulation.mutation != .deadPageKeepsInFlight else { break }
             deliveries.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
-        case .postpone(let id, let wait):
-            let mistake = simulation.mutation == .postponedAtOnce
-            deliveries.removeValue(forKey: id)?.end(
-                .postponed(
-                    by: mistake ? .zero : wait, reason: "The time of its form has not come."),
-                nil)
+        case .postpone(let id, let wait): postpone(id, by: wait)
         case .deliverLate(let id): deliverLate(id)
         case .dismissed(let showing, let how):
             // Not worth failing for: the showing was counted when it was granted.
@@ -320,6 +310,21 @@ extension SimulatedForms {
         where message.contains(id.text) {
             delivery.end(.ended(.applied, reason: "noMatch"), nil)
         }
+    }
+
+    private func putOff(_ id: EntryID, by wait: Duration, _ form: String) {
+        if let page { device.checker.postponed(id, by: wait, on: page) }
+        guard let delivery = deliveries.removeValue(forKey: id) else { return }
+        let until = simulation.now + wait
+        delivery.whenWritten { [device] in device.checker.putOff(id, until: until) }
+        delivery.end(.postponed(by: wait, reason: "put off \(form)"), nil)
+    }
+
+    private func postpone(_ id: EntryID, by wait: Duration) {
+        let mistake = simulation.mutation == .postponedAtOnce
+        deliveries.removeValue(forKey: id)?.end(
+            .postponed(by: mistake ? .zero : wait, reason: "The time of its form has not come."),
+            nil)
     }
 
     private func deliverLate(_ id: EntryID) {

@@ -38,7 +38,7 @@ final class ServerLife {
 
     unowned let server: SimulatedServer
     let connectionLimits: ServerConnectionMachine.Limits
-    var queue: Queue
+    private var queue: Queue
     var roster = DeviceRoster<Int>()
     private(set) var isStoring = false
     /// How many submissions were taken in and are not answered.
@@ -143,7 +143,7 @@ final class ServerLife {
         stored(actions)
     }
 
-    func stored(_ actions: [Queue.Action]) {
+    private func stored(_ actions: [Queue.Action]) {
         later(.microseconds(10), .milliseconds(20)) { [self] in
             guard perform(actions) else { return }
             isStoring = false
@@ -197,7 +197,7 @@ final class ServerLife {
     // MARK: The hub
 
     /// Whether anybody listens is asked after the commit, as `Hub.committed(_:)` does.
-    func fanOut(_ events: [ServerFrame.Event]) {
+    private func fanOut(_ events: [ServerFrame.Event]) {
         let runs = SimulatedRun.runs(of: events, bytesPerRun: server.settings.bytesPerRun) {
             subscribers[$0] != nil
         }
@@ -471,5 +471,85 @@ extension ServerLife {
             return done()
         }
         simulation.after(.milliseconds(5), on: process) { [self] in whenStored(done) }
+    }
+}
+
+/// What a server does otherwise in a cluster.
+extension ServerLife {
+    // MARK: Through the journal
+
+    private func commit(
+        _ batch: [Queue.Submission], _ messages: [NewMessage], by gateway: SimulatedGateway
+    ) {
+        let commands = ClusterLog.commands(
+            for: messages.map { message in
+                var message = message
+                if mutation == .clusterDecidesRights { message.isAdmin = message.mayChangeOthers }
+                return message
+            })
+        answerTooEarly(batch, by: gateway)
+        gateway.submit(commands) { [unowned self] result in
+            do {
+                let results = try ClusterLog.results(of: result.get())
+                queue.logAnswered(hasFailed: false)
+                stored(Queue.stored(batch, results))
+            } catch {
+                queue.logAnswered(hasFailed: true)
+                stored(Queue.failed(batch, error))
+            }
+        }
+    }
+
+    private func setMember(
+        _ seat: SimulatedAccounts.Seat, _ role: Member.Role?, by gateway: SimulatedGateway,
+        _ reply: @escaping (Bool) -> Void
+    ) {
+        let admin = Principal(user: nil, isAdmin: true)
+        let command: any JournaledCommand =
+            if let role {
+                SetMember(seat.user, role, in: seat.channel, by: admin)
+            } else {
+                RemoveMember(seat.user, from: seat.channel, by: admin)
+            }
+        gateway.submit([.account(command)]) { result in
+            // Who is no member cannot be removed: he is none.
+            if case .success = result { reply(true) } else { reply(false) }
+        }
+    }
+
+    private func grant(
+        _ who: Principal, in channel: ChannelName, at gateway: SimulatedGateway
+    ) -> Grant? {
+        server.attempt { try gateway.grant(who, in: channel) }
+    }
+
+    /// Wrong drivers: they answer what is on its way.
+    private func answerTooEarly(_ batch: [Queue.Submission], by gateway: SimulatedGateway) {
+        guard mutation == .clusterAnswersBeforeApplied else { return }
+        for submission in batch {
+            var heads: [ChannelName: Int64] = [:]
+            let results = submission.messages.map { message in
+                let head = (heads[message.channel] ?? server.state(of: message.channel).head) + 1
+                heads[message.channel] = head
+                return AppendResult.duplicate(seq: head)
+            }
+            submission.reply(.success(results))
+        }
+    }
+
+    // MARK: From the journal
+
+    /// An entry is applied here: in the order of the shipping server.
+    func applied(_ entry: AppliedEntry) {
+        for case .changed(_, let effects) in entry.outcomes {
+            guard let access = effects.access, let user = access.user else { continue }
+            post(.accessChanged(.init(channel: access.channel, user: user)))
+        }
+        for arrival in entry.arrivals {
+            for other in roster.superseded(arrival.device, by: arrival.generation) {
+                post(.replace(other, by: nil))
+            }
+        }
+        fanOut(entry.events)
     }
 }

@@ -20,66 +20,7 @@ import Synchronization
 /// It neither delays nor loses messages unless ``faults`` say so. Nothing is limited or durable:
 /// what the real server does at its limits and after a restart is not tried with it.
 public final class MemoryServer: SocketDialer {
-    struct Log {
-        var epoch: Epoch
-        var events: [ServerFrame.Event] = []
-        /// Everything up to here is removed.
-        var floor: Int64 = 0
-        var head: Int64 { events.last?.seq ?? floor }
-    }
-
-    final class Connection: Sendable {
-        let id: Int
-        let socket = MemorySocket()
-
-        init(id: Int) { self.id = id }
-    }
-
-    struct State {
-        var logs: [ChannelName: Log] = [:]
-        var faults = MemoryServerFaults()
-        var connections: [Int: Connection] = [:]
-        /// Subscribed channels, by connection.
-        var subscriptions: [Int: Set<ChannelName>] = [:]
-        var silent: Set<Int> = []
-        var requests: [ClientFrame.Subscription] = []
-        var published = 0
-        var dialled = 0
-        var epochs = 1
-        var time: Int64 = 1
-        /// The user of each token; nil: none is required.
-        var tokens: [AccessToken: UserID]?
-        var issued = 0
-        var lifetime: Duration = .seconds(86_400)
-        /// Of channels that are for these users alone.
-        var members: [ChannelName: Set<UserID>] = [:]
-        var titles: [ChannelName: String] = [:]
-        var profiles: [UserID: Profile] = [:]
-        var positions: [ChannelName: [UserID: ServerFrame.Position]] = [:]
-        var settings: [UserID: MemorySettings] = [:]
-        var catalogue: String?
-        var phones: [MemoryPhone] = []
-        var answer: @Sendable (HTTPCall) -> HTTPAnswer? = { _ in nil }
-        /// The user of each greeted connection.
-        var users: [Int: UserID] = [:]
-        /// The device of each connection.
-        var devices: [Int: String] = [:]
-        /// When users have read on which device, of those who want no sound elsewhere then.
-        var readings: [UserID: [String: WallTime]] = [:]
-        /// Nil: presence is not told.
-        var presence: [UserID: UserPresence]?
-        /// What connections watch, and have said of themselves.
-        var watches: [Int: [ClientFrame.Watch]] = [:]
-        var reports: [Int: PresenceState] = [:]
-        var greeted: [UserID?] = []
-        var refused = 0
-    }
-
-    let state = Mutex(State())
-
-    /// The user of a client that shows no token.
-    let user: UserID?
-    let clock: ManualClock?
+    private let state: Mutex<MemoryServerState>
 
     /// Makes a server without any message, which requires no tokens.
     ///
@@ -88,8 +29,7 @@ public final class MemoryServer: SocketDialer {
     ///   - clock: the server's; nil: each message is a millisecond younger than the one before it,
     ///     from 1970 on.
     public init(user: UserID? = nil, clock: ManualClock? = nil) {
-        self.user = user
-        self.clock = clock
+        state = Mutex(MemoryServerState(user: user, clock: clock))
     }
 
     /// Makes a server without any message, which requires a token of one of these users.
@@ -99,9 +39,7 @@ public final class MemoryServer: SocketDialer {
     ///   - clock: the server's; nil: as in ``init(user:clock:)``.
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
     public init(users: [String], clock: ManualClock? = nil) throws {
-        user = nil
-        self.clock = clock
-        state.withLock { $0.tokens = [:] }
+        state = Mutex(MemoryServerState(user: nil, clock: clock, tokens: [:]))
         for user in users { _ = try token(for: user) }
     }
 
@@ -111,9 +49,7 @@ public final class MemoryServer: SocketDialer {
     /// - Parameter tokens: the accepted tokens and their users. A client that shows another, or
     ///   none, is refused for good.
     public init(tokens: [AccessToken: UserID]) {
-        user = nil
-        clock = nil
-        state.withLock { $0.tokens = tokens }
+        state = Mutex(MemoryServerState(user: nil, clock: nil, tokens: tokens))
     }
 
     /// The accepted tokens and their users; nil: none is required.
@@ -131,7 +67,7 @@ public final class MemoryServer: SocketDialer {
     public var refused: Int { state.withLock { $0.refused } }
 
     deinit {
-        for connection in state.withLock({ $0.connections.values }) { connection.socket.cut() }
+        for socket in state.withLock({ $0.connections.sockets }) { socket.cut() }
     }
 
     /// How the server misbehaves; takes effect from the next frame on.
@@ -144,7 +80,7 @@ public final class MemoryServer: SocketDialer {
     public var requests: [ClientFrame.Subscription] { state.withLock { $0.requests } }
 
     /// How often it was dialled.
-    public var dialled: Int { state.withLock { $0.dialled } }
+    public var dialled: Int { state.withLock { $0.connections.dialled } }
 
     // MARK: The log
 
@@ -164,36 +100,9 @@ public final class MemoryServer: SocketDialer {
         change: MessageChange<Int64>? = nil
     ) throws -> Int64 {
         let name = try ChannelName(channel)
-        return state.withLock { state in
-            store(json, in: name, id: id, from: sender, change: change, &state)
+        return state.withLock {
+            $0.store(json, in: name, id: id, from: sender, change: change)
         }
-    }
-
-    func store(
-        _ json: String, in channel: ChannelName, id: EntryID, from sender: UserID?,
-        change: MessageChange<Int64>?, _ state: inout State
-    ) -> Int64 {
-        var log = state.logs[channel] ?? Log(epoch: Self.epoch(1))
-        if let known = log.events.first(where: { $0.id == id }) { return known.seq }
-        tick(&state)
-        let head = log.head
-        let event = ServerFrame.Event(
-            channel: channel, seq: head + 1, prev: head, id: id,
-            time: WallTime(milliseconds: state.time), from: sender, change: change,
-            body: Array(json.utf8))
-        if case .deletes(let target) = change {
-            for place in log.events.indices
-            where log.events[place].seq == target
-                || log.events[place].change == .edits(target)
-            {
-                log.events[place].isDeleted = true
-                log.events[place].body = Array("null".utf8)
-            }
-        }
-        log.events.append(event)
-        state.logs[channel] = log
-        send([.event(event)], toSubscribersOf: channel, &state)
-        return event.seq
     }
 
     /// Stores a message and sends it to all subscribers.
@@ -232,13 +141,8 @@ public final class MemoryServer: SocketDialer {
     /// Everything in a channel, oldest first, with author, time and change.
     public func messages(of channel: String) -> [ServerFrame.Event] {
         state.withLock { state in
-            (try? ChannelName(channel)).flatMap { state.logs[$0]?.events } ?? []
+            (try? ChannelName(channel)).flatMap { state.log(of: $0)?.events } ?? []
         }
-    }
-
-    /// Moves the server's time on: by its clock, or by a millisecond.
-    func tick(_ state: inout State) {
-        state.time = clock.map { max($0.now.milliseconds, state.time) } ?? (state.time + 1)
     }
 
     /// Stores many messages with numbers as bodies, as if sent before any subscription.
@@ -249,19 +153,7 @@ public final class MemoryServer: SocketDialer {
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func fill(_ channel: String, with count: Int) throws {
         let name = try ChannelName(channel)
-        state.withLock { state in
-            var log = state.logs[name] ?? Log(epoch: Self.epoch(1))
-            for _ in 0..<count {
-                let seq = log.head + 1
-                log.events.append(
-                    ServerFrame.Event(
-                        channel: name, seq: seq, prev: seq - 1,
-                        id: EntryID(unchecked: "\(channel)-\(seq)"),
-                        time: WallTime(milliseconds: seq), body: Array("\(seq)".utf8)))
-            }
-            state.time += Int64(count)
-            state.logs[name] = log
-        }
+        state.withLock { $0.fill(name, with: count) }
     }
 
     /// Removes the oldest messages, as a server's retention does.
@@ -272,13 +164,7 @@ public final class MemoryServer: SocketDialer {
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func trim(_ channel: String, through sequence: Int64) throws {
         let name = try ChannelName(channel)
-        state.withLock { state in
-            guard var log = state.logs[name] else { return }
-            log.floor = min(max(log.floor, sequence), log.head)
-            let floor = log.floor
-            log.events.removeAll { $0.seq <= floor }
-            state.logs[name] = log
-        }
+        state.withLock { $0.trim(name, through: sequence) }
     }
 
     /// Replaces the log of a channel, as a restored backup does, and ends every connection.
@@ -289,27 +175,14 @@ public final class MemoryServer: SocketDialer {
     /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
     public func changeEpoch(_ channel: String, keeping count: Int = 0) throws {
         let name = try ChannelName(channel)
-        state.withLock { state in
-            guard let former = state.logs[name] else { return }
-            state.epochs += 1
-            var log = Log(epoch: Self.epoch(state.epochs))
-            for event in former.events.prefix(count) {
-                var event = event
-                event.seq = log.head + 1
-                event.prev = log.head
-                log.events.append(event)
-            }
-            state.logs[name] = log
-        }
+        state.withLock { $0.changeEpoch(of: name, keeping: count) }
         end(code: CloseCode.goingAway.number)
     }
-
-    static func epoch(_ number: Int) -> Epoch { (try? Epoch("e\(number)")) ?? .random() }
 
     /// The newest sequence of a channel.
     public func head(of channel: String) -> Int64 {
         state.withLock { state in
-            (try? ChannelName(channel)).flatMap { state.logs[$0]?.head } ?? 0
+            (try? ChannelName(channel)).flatMap { state.log(of: $0)?.head } ?? 0
         }
     }
 
@@ -317,42 +190,22 @@ public final class MemoryServer: SocketDialer {
 
     /// Ends every connection as a server does.
     public func end(code: UInt16) {
-        for connection in forget() { connection.socket.end(code: code) }
+        for socket in state.withLock({ $0.removeConnections() }) { socket.end(code: code) }
     }
 
     /// Ends every connection without a close frame.
-    public func cut() { for connection in forget() { connection.socket.cut() } }
-
-    private func forget() -> [Connection] {
-        state.withLock { state in
-            defer {
-                (state.connections, state.subscriptions, state.silent) = ([:], [:], [])
-                (state.users, state.watches, state.reports) = ([:], [:], [:])
-            }
-            return Array(state.connections.values)
-        }
+    public func cut() {
+        for socket in state.withLock({ $0.removeConnections() }) { socket.cut() }
     }
 
     /// Sends a heartbeat with the heads of all channels, falsified as ``faults`` say; it sends none
     /// by itself.
-    public func heartbeat() {
-        state.withLock { state in
-            let lie = state.faults.headOffset
-            for (id, channels) in state.subscriptions {
-                var heads: [ChannelName: Int64] = [:]
-                for channel in channels {
-                    heads[channel] = max(0, (state.logs[channel]?.head ?? 0) + lie)
-                }
-                let time = WallTime(milliseconds: state.time)
-                push([.heartbeat(time: time, heads: heads)], to: id, &state)
-            }
-        }
-    }
+    public func heartbeat() { state.withLock { $0.heartbeat() } }
 
     /// Sends a frame to every connection, whatever its content.
     public func send(_ frame: ServerFrame) {
         state.withLock { state in
-            for id in state.connections.keys.sorted() { push([frame], to: id, &state) }
+            for id in state.connections.ids { state.connections.push([frame], to: id) }
         }
     }
 
@@ -360,21 +213,237 @@ public final class MemoryServer: SocketDialer {
     public func dial(url: String, protocol: String, maximumFrameBytes: Int) async throws
         -> any Socket
     {
-        let connection = state.withLock { state in
-            state.dialled += 1
-            let connection = Connection(id: state.dialled)
-            state.connections[connection.id] = connection
-            return connection
-        }
+        let (id, socket) = state.withLock { $0.open() }
         Task { [weak self] in
             var decoder = FrameDecoder()
-            while let bytes = await connection.socket.sent() {
+            while let bytes = await socket.sent() {
                 guard let frame = try? decoder.clientFrame(bytes) else {
-                    return connection.socket.end(code: CloseCode.malformedFrame.number)
+                    return socket.end(code: CloseCode.malformedFrame.number)
                 }
-                self?.receive(frame, from: connection.id)
+                self?.state.withLock { $0.receive(frame, from: id) }
             }
         }
-        return connection.socket
+        return socket
+    }
+
+    // MARK: Tokens
+
+    /// A token of a user, who is known from now on.
+    ///
+    /// - Parameter user: the name.
+    /// - Returns: the newest token that was not revoked, or a new one.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public func token(for user: String) throws -> String {
+        let user = try UserID(user)
+        return try state.withLock { try $0.token(for: user) }
+    }
+
+    /// Refuses all tokens of a user from now on, and ends the user's connections; ``token(for:)``
+    /// gives a new one.
+    public func revokeTokens(of user: String) {
+        let ended = state.withLock { $0.revokeTokens(of: user) }
+        for socket in ended { socket.end(code: CloseCode.unauthorized.number) }
+    }
+
+    /// How long after its greeting a connection's token is valid: a day.
+    public var tokenLifetime: Duration {
+        get { state.withLock { $0.tokenLifetime } }
+        set { state.withLock { $0.tokenLifetime = newValue } }
+    }
+
+    // MARK: Members
+
+    /// Makes a channel private, and sets who may read and publish in it; others are refused from
+    /// now on, as by the real server.
+    ///
+    /// A channel that was never named here is open to every user.
+    ///
+    /// - Parameters:
+    ///   - users: the members; none: nobody.
+    ///   - channel: the channel.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`, `.malformed`.
+    public func setMembers(_ users: [String], of channel: String) throws {
+        let channel = try ChannelName(channel)
+        let users = Set(try users.map { try UserID($0) })
+        state.withLock { state in
+            state.setMembers(users, of: channel)
+            state.endSubscriptions(to: channel)
+        }
+    }
+
+    /// Gives a channel a title, and tells its members.
+    ///
+    /// - Parameters:
+    ///   - title: nil: none.
+    ///   - channel: the channel.
+    /// - Throws: ``RepriseCore/RepriseError`` `.badChannelName`.
+    public func setTitle(_ title: String?, of channel: String) throws {
+        let channel = try ChannelName(channel)
+        state.withLock { $0.setTitle(title, of: channel) }
+    }
+
+    /// Sets what a user is called.
+    ///
+    /// - Parameters:
+    ///   - profile: all of it.
+    ///   - user: the user.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
+    public func setProfile(_ profile: Profile, of user: String) throws {
+        try profile.validate()
+        let user = try UserID(user)
+        state.withLock { $0.setProfile(profile, of: user) }
+    }
+
+    // MARK: Positions
+
+    /// How far users have read a channel, and received it.
+    public func positions(of channel: String) -> [ServerFrame.Position] {
+        state.withLock { state in
+            guard let name = try? ChannelName(channel) else { return [] }
+            return state.positions(of: name)
+        }
+    }
+
+    /// How many messages a user has not read in a channel, as the real server counts.
+    public func unread(of channel: String, for user: String) -> Int {
+        state.withLock { state in
+            guard let name = try? ChannelName(channel), let user = try? UserID(user) else {
+                return 0
+            }
+            return Int(state.unread(in: name, for: user).count)
+        }
+    }
+
+    // MARK: Presence
+
+    /// Sets whether a user is there, and tells those who watch him.
+    ///
+    /// The server tells presence to clients that connect after the first call, as the real one does
+    /// with `--presence`: of the members of ``setMembers(_:of:)``, to members. A user of whom
+    /// nothing was said is offline. Nothing is gathered or delayed.
+    ///
+    /// ```swift
+    /// try server.setPresence(.online, of: "bob")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - presence: the state.
+    ///   - user: the user.
+    ///   - seen: of an offline user, when he was there last.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public func setPresence(
+        _ presence: PresenceState, of user: String, seen: WallTime? = nil
+    ) throws {
+        let told = UserPresence(user: try UserID(user), state: presence, seen: seen)
+        state.withLock { $0.setPresence(told) }
+    }
+
+    /// What a user's clients have last said of themselves: nothing, or idle or in use.
+    ///
+    /// - Returns: the newest report of each of the user's connections, by no order.
+    public func reportedPresence(of user: String) -> [PresenceState] {
+        state.withLock { $0.connections.clients(of: user).compactMap(\.presence) }
+    }
+
+    /// The channels whose presence a user's clients watch now, by name.
+    public func watched(by user: String) -> [String] {
+        state.withLock { state in
+            let watches = state.connections.clients(of: user).flatMap(\.watches)
+            return Set(watches.map(\.channel.text)).sorted()
+        }
+    }
+
+    // MARK: Pushes
+
+    /// Adds a phone of a user.
+    ///
+    /// It needs no push token; what the app has registered is in ``settings(of:)``.
+    ///
+    /// - Parameters:
+    ///   - notifications: shows its alerts.
+    ///   - user: its user.
+    ///   - app: gets pushes in the background, as a running app does; nil: no app runs.
+    ///   - device: the app's device, a key of ``MemorySettings/pushTokens``: its own quiet hours
+    ///     hold, and reading on the others is reading elsewhere. Nil: quiet hours of any device
+    ///     hold; reading on every one is reading elsewhere, but with an `app` on none.
+    /// - Throws: ``RepriseCore/RepriseError`` `.malformed` for a name that no user has.
+    public func addPhone(
+        _ notifications: MemoryNotifications, of user: String,
+        app: (any NotificationHandler)? = nil, device: String? = nil
+    ) throws {
+        let phone = MemoryPhone(
+            user: try UserID(user), device: device, notifications: notifications, handler: app)
+        state.withLock { $0.add(phone) }
+    }
+
+    /// Sends what is due to every phone, and returns when its app has handled it.
+    ///
+    /// ```swift
+    /// try server.addPhone(notifications, of: "ada", app: client)
+    /// try server.post(Note(text: "hello"), to: "order-7", from: "bob")
+    /// await server.push()
+    /// #expect(notifications.delivered.map(\.request.content.body) == ["hello"])
+    /// ```
+    ///
+    /// The real server does this by itself, half a second after a message, five if the phone is
+    /// connected, and two after a receipt. Due are, as there:
+    ///
+    /// - an alert of each message that its user may read, has not written, and has on no device
+    ///   yet, time-sensitive if it asks for that; the badge alone where channel or author are
+    ///   muted; without a sound in quiet hours, and within two minutes of reading on another
+    ///   device if its user wants that;
+    /// - a push in the background where messages that were pushed have been read elsewhere.
+    public func push() async {
+        let sendings = state.withLock { $0.due() }
+        for (phone, payload) in sendings { await phone.receive(payload) }
+    }
+}
+
+/// The routes that Reprise calls are answered as the real server does, every other request by
+/// ``answer(_:)``: it is the app's own.
+extension MemoryServer: HTTPTransport {
+    /// Answers the app's own requests, as its downloads and uploads.
+    ///
+    /// ```swift
+    /// server.answer { call in
+    ///     call.method == "GET" ? HTTPAnswer(status: 200, headers: [:], body: photo) : nil
+    /// }
+    /// ```
+    ///
+    /// - Parameter answer: the answer; nil: 404.
+    public func answer(_ answer: @escaping @Sendable (HTTPCall) -> HTTPAnswer?) {
+        state.withLock { $0.answer = answer }
+    }
+
+    /// What a user has set; empty if nothing.
+    public func settings(of user: String) -> MemorySettings {
+        state.withLock { state in
+            (try? UserID(user)).map { state.directory[$0] } ?? MemorySettings()
+        }
+    }
+
+    /// The catalogue of forms of every company, as JSON; nil: 404.
+    public var catalogue: String? {
+        get { state.withLock { $0.catalogue } }
+        set { state.withLock { $0.catalogue = newValue } }
+    }
+
+    /// Answers a request, whatever its host and port.
+    public func exchange(
+        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
+        chunk: @Sendable ([UInt8]) async throws -> Void
+    ) async throws {
+        let (own, app) = state.withLock { (MemoryRoutes.respond(to: request, &$0), $0.answer) }
+        if own.status == 404, let answer = app(request) {
+            try await head(HTTPHead(status: answer.status, headers: answer.headers))
+            if !answer.body.isEmpty { try await chunk(answer.body) }
+            return
+        }
+        let answer = own
+        var headers = ["content-length": "\(answer.body.utf8.count)"]
+        if !answer.body.isEmpty { headers["content-type"] = "application/json" }
+        if let tag = answer.tag { headers["etag"] = tag }
+        try await head(HTTPHead(status: answer.status, headers: headers))
+        if !answer.body.isEmpty { try await chunk(Array(answer.body.utf8)) }
     }
 }

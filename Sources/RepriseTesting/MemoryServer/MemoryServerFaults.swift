@@ -1,3 +1,5 @@
+import RepriseWire
+
 /// How a ``MemoryServer`` misbehaves; by default it does not.
 public struct MemoryServerFaults: Hashable, Sendable {
     /// The order of a catch-up's events.
@@ -48,4 +50,28 @@ public struct MemoryServerFaults: Hashable, Sendable {
 
     /// A server without faults.
     public init() {}
+}
+
+extension MemoryServerFaults.Order {
+    func arranged(_ events: [ServerFrame.Event]) -> [ServerFrame.Event] {
+        switch self {
+        case .sequence: return events
+        case .backwards: return events.reversed()
+        case .shuffled(let seed):
+            var random = SeededGenerator(seed: seed)
+            return events.shuffled(using: &random)
+        case .streams(let count, let seed):
+            var random = SeededGenerator(seed: seed)
+            let size = max(1, (events.count + max(1, count) - 1) / max(1, count))
+            var streams = stride(from: 0, to: events.count, by: size).map {
+                events[$0..<min($0 + size, events.count)]
+            }
+            var arranged: [ServerFrame.Event] = []
+            while let place = streams.indices.randomElement(using: &random) {
+                if let event = streams[place].popFirst() { arranged.append(event) }
+                if streams[place].isEmpty { streams.remove(at: place) }
+            }
+            return arranged
+        }
+    }
 }

@@ -54,7 +54,7 @@ public struct MemorySettings: Hashable, Sendable {
 
 /// Settings as `docs/openapi.json` writes them.
 extension MemorySettings {
-    typealias Answer = MemoryServer.Answer
+    typealias Answer = MemoryRoutes.Answer
 
     private struct Mute: Codable {
         var channelId: String?

@@ -1,56 +1,10 @@
 import Foundation
-public import RepriseCore
+import RepriseCore
 import RepriseWire
-import Synchronization
 
-/// The routes that Reprise calls: mutes, quiet hours, devices, the catalogue of forms. Every other
-/// request is the app's own, and answered by ``answer(_:)``.
-extension MemoryServer: HTTPTransport {
-    /// Answers the app's own requests, as its downloads and uploads.
-    ///
-    /// ```swift
-    /// server.answer { call in
-    ///     call.method == "GET" ? HTTPAnswer(status: 200, headers: [:], body: photo) : nil
-    /// }
-    /// ```
-    ///
-    /// - Parameter answer: the answer; nil: 404.
-    public func answer(_ answer: @escaping @Sendable (HTTPCall) -> HTTPAnswer?) {
-        state.withLock { $0.answer = answer }
-    }
-
-    /// What a user has set; empty if nothing.
-    public func settings(of user: String) -> MemorySettings {
-        state.withLock { state in
-            (try? UserID(user)).flatMap { state.settings[$0] } ?? MemorySettings()
-        }
-    }
-
-    /// The catalogue of forms of every company, as JSON; nil: 404.
-    public var catalogue: String? {
-        get { state.withLock { $0.catalogue } }
-        set { state.withLock { $0.catalogue = newValue } }
-    }
-
-    /// Answers a request, whatever its host and port.
-    public func exchange(
-        _ request: HTTPCall, head: @Sendable (HTTPHead) async throws -> Void,
-        chunk: @Sendable ([UInt8]) async throws -> Void
-    ) async throws {
-        let (own, app) = state.withLock { (respond(to: request, &$0), $0.answer) }
-        if own.status == 404, let answer = app(request) {
-            try await head(HTTPHead(status: answer.status, headers: answer.headers))
-            if !answer.body.isEmpty { try await chunk(answer.body) }
-            return
-        }
-        let answer = own
-        var headers = ["content-length": "\(answer.body.utf8.count)"]
-        if !answer.body.isEmpty { headers["content-type"] = "application/json" }
-        if let tag = answer.tag { headers["etag"] = tag }
-        try await head(HTTPHead(status: answer.status, headers: headers))
-        if !answer.body.isEmpty { try await chunk(Array(answer.body.utf8)) }
-    }
-
+/// The routes of a ``MemoryServer`` that Reprise calls: mutes, quiet hours, devices, channels, the
+/// catalogue of forms.
+enum MemoryRoutes {
     struct Answer {
         var status = 200
         var body = ""
@@ -64,7 +18,7 @@ extension MemoryServer: HTTPTransport {
         }
     }
 
-    private func respond(to request: HTTPCall, _ state: inout State) -> Answer {
+    static func respond(to request: HTTPCall, _ state: inout MemoryServerState) -> Answer {
         guard let url = URLComponents(string: request.url) else { return .notFound }
         let path = url.percentEncodedPath.split(separator: "/").map {
             String($0).percentDecoded ?? ""
@@ -90,31 +44,34 @@ extension MemoryServer: HTTPTransport {
     }
 
     /// nil: its token is not known, or the server is without users.
-    private func caller(of request: HTTPCall, _ state: State) -> UserID? {
-        guard let tokens = state.tokens else { return user }
+    private static func caller(of request: HTTPCall, _ state: MemoryServerState) -> UserID? {
+        guard let tokens = state.tokens else { return state.user }
         let secret = request.headers.first { $0.key.lowercased() == "authorization" }?.value
         return secret.flatMap { try? AccessToken(String($0.dropFirst("Bearer ".count))) }
             .flatMap { tokens[$0] }
     }
 
-    private func archive(
-        _ channel: ChannelName, _ request: HTTPCall, by user: UserID, _ state: inout State
+    private static func archive(
+        _ channel: ChannelName, _ request: HTTPCall, by user: UserID,
+        _ state: inout MemoryServerState
     ) -> Answer {
-        guard request.method == "DELETE" || state.members[channel]?.contains(user) == true
-        else { return .failure(403, "forbidden", Self.forbidden) }
-        let archived = request.method == "PUT" ? state.time : nil
-        state.settings[user, default: MemorySettings()].archived[channel.text] = archived
-        tell(user, of: channel, &state)
+        guard request.method == "DELETE" || state.directory.isMember(user, of: channel) else {
+            return .failure(403, "forbidden", MemoryServerState.forbidden)
+        }
+        var settings = state.directory[user]
+        settings.archived[channel.text] = request.method == "PUT" ? state.time : nil
+        state.setSettings(settings, of: user)
+        state.tell(user, of: channel)
         return Answer(status: 204)
     }
 
     /// Mutes, quiet hours, presence and devices of a user.
-    private func respondOnSettings(
+    private static func respondOnSettings(
         _ request: HTTPCall, _ url: URLComponents, _ path: [String], of user: UserID,
-        _ state: inout State
+        _ state: inout MemoryServerState
     ) -> Answer {
-        var settings = state.settings[user] ?? MemorySettings()
-        defer { state.settings[user] = settings }
+        var settings = state.directory[user]
+        defer { state.setSettings(settings, of: user) }
         let isDeletion = request.method == "DELETE"
         switch (request.method, path.dropFirst().first, path.count) {
         case ("GET", "mutes", 2): return settings.mutes
@@ -125,10 +82,10 @@ extension MemoryServer: HTTPTransport {
         case ("PUT", "mutes", 4), ("DELETE", "mutes", 4):
             let answer = settings.mute(path[2], path[3], isDeletion ? nil : request.bytes)
             if path[2] == "channels", let channel = try? ChannelName(path[3]),
-                state.members[channel]?.contains(user) == true
+                state.directory.isMember(user, of: channel)
             {
-                state.settings[user] = settings
-                tell(user, of: channel, &state)
+                state.setSettings(settings, of: user)
+                state.tell(user, of: channel)
             }
             return answer
         case ("GET", "quiet-hours", 2): return settings.hours
@@ -141,7 +98,7 @@ extension MemoryServer: HTTPTransport {
                 settings.quietHours = nil
             }
             return Answer(status: 204)
-        case ("PUT", "presence", 2) where state.presence != nil:
+        case ("PUT", "presence", 2) where state.tellsPresence:
             guard let setting = MemorySettings.read(HiddenPresence.self, request.bytes) else {
                 return MemorySettings.malformed
             }
@@ -156,7 +113,7 @@ extension MemoryServer: HTTPTransport {
         }
     }
 
-    private func unread(of user: UserID, _ state: State) -> Answer {
+    private static func unread(of user: UserID, _ state: MemoryServerState) -> Answer {
         struct Counts: Encodable {
             struct Channel: Encodable {
                 var channelId: String
@@ -168,50 +125,46 @@ extension MemoryServer: HTTPTransport {
             var epoch: String
             var channels: [Channel]
         }
-        let names = state.members.filter { $0.value.contains(user) }.keys.sorted {
-            $0.text < $1.text
-        }
-        let channels = names.compactMap { name -> Counts.Channel? in
-            let unread = unread(in: name, for: user, state)
+        let channels = state.directory.channels(of: user).compactMap { name -> Counts.Channel? in
+            let unread = state.unread(in: name, for: user)
             guard unread.count > 0 else { return nil }
             return .init(
                 channelId: name.text, unread: unread.count,
                 mentions: unread.mentions > 0 ? unread.mentions : nil, head: unread.head)
         }
-        return MemorySettings.write(
-            Counts(epoch: Self.epoch(state.epochs).text, channels: channels))
+        return MemorySettings.write(Counts(epoch: state.epoch.text, channels: channels))
     }
 
-    private func setProfile(
-        _ request: HTTPCall, of user: UserID, _ state: inout State
+    private static func setProfile(
+        _ request: HTTPCall, of user: UserID, _ state: inout MemoryServerState
     ) -> Answer {
         guard let profile = MemorySettings.read(Profile.self, request.bytes),
             (try? profile.validate()) != nil
         else { return MemorySettings.malformed }
-        set(profile, of: user, &state)
+        state.setProfile(profile, of: user)
         return MemorySettings.write(profile)
     }
 
     /// Makes and titles private channels, and changes their members, for any member of them.
-    private func conversations(
-        _ request: HTTPCall, _ path: [String], by user: UserID, _ state: inout State
+    private static func conversations(
+        _ request: HTTPCall, _ path: [String], by user: UserID, _ state: inout MemoryServerState
     ) -> Answer {
         if path[1] == "direct", path.count == 3, request.method == "PUT",
             let other = try? UserID(path[2])
         {
             let channel = ChannelName.direct(user, other)
-            setMembers([user, other], of: channel, &state)
+            state.setMembers([user, other], of: channel)
             return MemorySettings.write(["channelId": channel.text, "user": other.text])
         }
         guard path.count > 2, let channel = try? ChannelName(path[2]) else { return .notFound }
-        let members = state.members[channel]
+        let members = state.directory.members[channel]
         let condition = request.headers.first { $0.key.lowercased() == "if-match" }
         let mayMake = ["PUT", "PATCH"].contains(request.method) && condition == nil
         let isIn = members?.contains(user) ?? (mayMake && path.count == 3)
-        guard isIn else { return .failure(403, "forbidden", Self.forbidden) }
+        guard isIn else { return .failure(403, "forbidden", MemoryServerState.forbidden) }
         switch (request.method, path.count) {
         case ("GET", 3):
-            return MemorySettings.write(PrivateChannel(title: state.titles[channel]))
+            return MemorySettings.write(PrivateChannel(title: state.directory.titles[channel]))
         case ("PUT", 3):
             guard let settings = MemorySettings.read(PrivateChannel.self, request.bytes) else {
                 return MemorySettings.malformed
@@ -221,30 +174,30 @@ extension MemoryServer: HTTPTransport {
         case ("PATCH", 3):
             guard let changes = MemorySettings.read(PrivateChannel.Changes.self, request.bytes)
             else { return MemorySettings.malformed }
-            let title: String? = changes.title ?? state.titles[channel]
+            let title: String? = changes.title ?? state.directory.titles[channel]
             make(channel, title: title, by: user, &state)
-            return MemorySettings.write(PrivateChannel(title: state.titles[channel]))
+            return MemorySettings.write(PrivateChannel(title: state.directory.titles[channel]))
         case ("PUT", 5):
             guard let other = try? UserID(path[4]) else { return .notFound }
-            setMembers((members ?? []).union([other]), of: channel, &state)
+            state.setMembers((members ?? []).union([other]), of: channel)
             return MemorySettings.write(["user": other.text, "role": "member"])
         case ("DELETE", 5):
             guard let other = try? UserID(path[4]) else { return .notFound }
-            setMembers((members ?? []).subtracting([other]), of: channel, &state)
+            state.setMembers((members ?? []).subtracting([other]), of: channel)
             return Answer(status: 204)
         default: return .notFound
         }
     }
 
     /// Titles a channel; one that has no members gets this one.
-    private func make(
-        _ channel: ChannelName, title: String?, by user: UserID, _ state: inout State
+    private static func make(
+        _ channel: ChannelName, title: String?, by user: UserID, _ state: inout MemoryServerState
     ) {
-        setTitle(title, of: channel, &state)
-        if state.members[channel] == nil { setMembers([user], of: channel, &state) }
+        state.setTitle(title, of: channel)
+        if state.directory.members[channel] == nil { state.setMembers([user], of: channel) }
     }
 
-    private func forms(_ request: HTTPCall, _ state: State) -> Answer {
+    private static func forms(_ request: HTTPCall, _ state: MemoryServerState) -> Answer {
         guard request.method == "GET", let catalogue = state.catalogue else {
             return .failure(404, "noCatalogue", "This company has no forms.")
         }

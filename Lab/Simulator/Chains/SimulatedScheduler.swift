@@ -3,8 +3,25 @@ import RepriseChains
 import RepriseCore
 import RepriseJournal
 
-/// What `ChainScheduler` is in real time: the shipping rows decide.
-extension SimulatedChains {
+/// In virtual time what `ChainScheduler` is in real time: the shipping rows decide.
+final class SimulatedScheduler {
+    /// Called when it is time to review again what could not be written.
+    var mustReview: () -> Void = {}
+    private let simulation: Simulation
+    private let app: SimulatedChainsApp
+    private let journal: SimulatedJournal
+    private var reviews: FailedReviews
+
+    private var process: SimulatedProcess { app.process }
+    private var checker: ChainsChecker { app.device.checker }
+    private var mutation: Mutation? { simulation.mutation }
+
+    init(_ simulation: Simulation, _ app: SimulatedChainsApp, _ journal: SimulatedJournal) {
+        (self.simulation, self.app, self.journal) = (simulation, app, journal)
+        reviews = FailedReviews(
+            simulation.random("reviews of \(app.process.name) \(app.process.life)"))
+    }
+
     /// The time of a schedule has come, perhaps.
     func cameDue(_ name: String?, _ delivery: SimulatedDelivery) {
         let ending = EntryDelivery.Ending.ended(
@@ -23,7 +40,7 @@ extension SimulatedChains {
             }
             let command = Command(row: row, entry: delivery.entry.id, run: run)
             if mutation == .chainRunApart, case .success(let chain) = run,
-                let next = row.next, next <= clock.wall()
+                let next = row.next, next <= process.clock.wall()
             {
                 return startApart(chain, command, delivery)
             }
@@ -121,10 +138,27 @@ extension SimulatedChains {
                 if case .success = result { then(true) } else { then(false) }
             })
     }
+
+    /// As ``reviewSchedules(then:)``; what cannot be written is tried again in this process.
+    func lookAtSchedules(then: @escaping () -> Void = {}) {
+        reviews.begins()
+        reviewSchedules { [self] isWritten in
+            if isWritten {
+                reviews.succeeded()
+            } else {
+                let wait = reviews.failed()
+                let number = reviews.number
+                simulation.after(wait, on: process) { [self] in
+                    if number == reviews.number { mustReview() }
+                }
+            }
+            then()
+        }
+    }
 }
 
 /// Reviews that could not be written.
-struct FailedReviews {
+private struct FailedReviews {
     private var random: SeededRandom
     private var failures = 0
     /// Of the newest; the waits of former ones are over.
@@ -142,38 +176,5 @@ struct FailedReviews {
         number += 1
         return ChainsLimits.reviewBackoff.delay(
             failures: failures, jitter: random.fraction())
-    }
-}
-
-extension SimulatedChains {
-    /// As ``reviewSchedules(then:)``; what cannot be written is tried again in this process.
-    func lookAtSchedules(then: @escaping () -> Void = {}) {
-        reviews.begins()
-        reviewSchedules { [self] isWritten in
-            if isWritten {
-                reviews.succeeded()
-            } else {
-                let wait = reviews.failed()
-                let number = reviews.number
-                simulation.after(wait, on: process) { [self] in
-                    if !isOver, number == reviews.number { put(.review) }
-                }
-            }
-            then()
-        }
-    }
-}
-
-extension SimulatedChainsApp {
-    /// Nil: this version has it no more.
-    var definition: (any ChainDefinition)? {
-        guard hasDefinition else { return nil }
-        return ChainsScript.chain(version: version)
-    }
-
-    /// Whether this version can start a run of it.
-    func canStart(_ saying: ScheduleSaying) -> Bool {
-        guard let plan = try? definition?.plan(for: saying.input) else { return false }
-        return plan.workers.isSubset(of: workers)
     }
 }
