@@ -167,7 +167,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if String(validating: text, as: UTF8.self) == nil {
             return violated(.invalidText, "The text is not UTF-8.")
         }
-        violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
+        violated(.malformedFrame, error?.messageAndRemedy ?? "The frame cannot be read.")
     }
 
     // MARK: Identity: the user by its token, the device by its hello
