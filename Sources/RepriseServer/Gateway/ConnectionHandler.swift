@@ -247,7 +247,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func admit() -> Bool {
         guard let user = principal.user else { return true }
         guard admission.admit(user, by: gateway) else {
-            violated(.tooManyConnections, "This user has too many connections.")
+            violated(
+                .tooManyConnections,
+                "This server takes at most \(gateway.limits.connectionsPerUser) connections of a "
+                    + "user. End another one first.")
             return false
         }
         log(.debug, "identified", ["user": "\(user)"])
