@@ -287,7 +287,8 @@ struct AccessControlTests {
         try await GuardedServer.with({ $0.access = .tokens(.development) }) { server in
             for query in [
                 "", "?user=", "?user=two%20words", "?user=ada&seconds=0", "?user=ada&seconds=x",
-                "?user=ada&seconds=86401", "?user=%FF",
+                "?user=ada&seconds=86401", "?user=%FF", "?user=ada&user=ben",
+                "?user=ada&seconds=60&seconds=60", "?user=ada&scope=admin&scope=admin",
             ] {
                 let answer = try await server.get("/v1/dev/token" + query)
                 #expect(answer.status == 400, "\(query)")
