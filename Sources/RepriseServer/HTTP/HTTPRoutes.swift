@@ -122,12 +122,14 @@ package struct HTTPRoutes: Sendable {
         let fields = request.headers[values: .authorization]
         guard let field = fields.first else { return nil }
         let parts = field.split(separator: " ", omittingEmptySubsequences: true)
-        guard fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer",
-            let token = try? AccessToken(String(parts[1]))
-        else {
+        guard fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw RepriseError(.unauthorized, "Send one header `Authorization: Bearer TOKEN`.")
         }
-        return token
+        do {
+            return try AccessToken(String(parts[1]))
+        } catch let error as RepriseError {
+            throw RepriseError(.unauthorized, "The token is malformed. \(error.message)")
+        }
     }
 
     // MARK: Read access

@@ -75,6 +75,22 @@ struct HTTPRoutesTests {
         }
     }
 
+    @Test("a malformed token is told apart from a malformed header, and not repeated")
+    func malformedToken() async throws {
+        try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
+            for (field, words) in [
+                ("Bearer abc", "The token is malformed."), ("Bearer a.b.c.d", "three parts"),
+                ("Bearer", "Send one header"), ("Basic a.b.c", "Send one header"),
+            ] {
+                let answer = try await api.send(.get, "/v1/me", [.authorization: field], [])
+                #expect(answer.status == .unauthorized)
+                #expect(answer.errorCode == "unauthorized")
+                #expect(answer.errorMessage?.contains(words) == true, "\(field)")
+                #expect(!answer.text.contains("abc"))
+            }
+        }
+    }
+
     @Test("refuses invalid UTF-8")
     func invalidUTF8() async throws {
         try await withAPI { api in
