@@ -142,9 +142,10 @@ extension MemoryServer: HTTPTransport {
             }
             return Answer(status: 204)
         case ("PUT", "presence", 2) where state.presence != nil:
-            guard let setting = MemorySettings.read(HiddenPresence.self, request.bytes) else {
-                return MemorySettings.malformed
-            }
+            guard
+                let setting = MemorySettings.read(
+                    HiddenPresence.self, request.bytes, only: RequestFields.presence)
+            else { return MemorySettings.malformed }
             settings.hidesPresence = setting.hidden
             return MemorySettings.write(setting)
         case ("GET", "devices", 2): return settings.devices
@@ -185,7 +186,9 @@ extension MemoryServer: HTTPTransport {
     private func setProfile(
         _ request: HTTPCall, of user: UserID, _ state: inout State
     ) -> Answer {
-        guard let profile = MemorySettings.read(Profile.self, request.bytes),
+        guard
+            let profile = MemorySettings.read(
+                Profile.self, request.bytes, only: RequestFields.profile),
             (try? profile.validate()) != nil
         else { return MemorySettings.malformed }
         set(profile, of: user, &state)
@@ -213,13 +216,16 @@ extension MemoryServer: HTTPTransport {
         case ("GET", 3):
             return MemorySettings.write(PrivateChannel(title: state.titles[channel]))
         case ("PUT", 3):
-            guard let settings = MemorySettings.read(PrivateChannel.self, request.bytes) else {
-                return MemorySettings.malformed
-            }
+            guard
+                let settings = MemorySettings.read(
+                    PrivateChannel.self, request.bytes, only: RequestFields.channel)
+            else { return MemorySettings.malformed }
             make(channel, title: settings.title, by: user, &state)
             return MemorySettings.write(settings)
         case ("PATCH", 3):
-            guard let changes = MemorySettings.read(PrivateChannel.Changes.self, request.bytes)
+            guard
+                let changes = MemorySettings.read(
+                    PrivateChannel.Changes.self, request.bytes, only: RequestFields.channel)
             else { return MemorySettings.malformed }
             let title: String? = changes.title ?? state.titles[channel]
             make(channel, title: title, by: user, &state)
