@@ -253,6 +253,8 @@ struct AccessControlTests {
             }
             let issued = try JSONDecoder().decode(Issued.self, from: Data(answer.body.utf8))
             #expect(issued.user == "ada@example.org")
+            let escaped = try await server.get("/v1/dev/token?user=a%2541")
+            #expect(escaped.body.contains(#""user":"a%41""#), "decoded once")
             let token = try AccessToken(issued.token)
             let principal = try await server.gateway.authenticator?.principal(of: token)
             #expect(principal?.isAdmin == true)
