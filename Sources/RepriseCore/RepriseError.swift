@@ -136,11 +136,11 @@ extension RepriseError.Code {
 extension RepriseError: CustomStringConvertible {
     /// The message, then the remedy and the cause if present.
     public var description: String {
-        var text = message
-        if let remedy { text += " " + remedy }
-        if let cause { text += " (\(cause))" }
-        return text
+        messageAndRemedy + (cause.map { " (\($0))" } ?? "")
     }
+
+    /// What a peer is told: the message, then the remedy if present.
+    package var messageAndRemedy: String { message + (remedy.map { " " + $0 } ?? "") }
 }
 
 extension RepriseError: LocalizedError {

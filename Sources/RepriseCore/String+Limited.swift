@@ -5,4 +5,10 @@ extension String {
         // A slice ends before the scalar that its end lies in.
         return String(self[..<utf8.index(startIndex, offsetBy: max(bytes, 0))])
     }
+
+    /// A peer's text within a message: its beginning in quotes, without control characters.
+    package var excerpt: String {
+        let start = limited(to: 40)
+        return "“\(start.printable)\(start.utf8.count < utf8.count ? "…" : "")”"
+    }
 }

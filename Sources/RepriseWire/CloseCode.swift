@@ -101,7 +101,8 @@ extension CloseCode {
             case .tokenExpired: ("the token has expired", "with a fresh token")
             case .goingAway: ("the server is going away", "")
             case .overloaded: ("the server is at its limit of connections", "")
-            case .tooManyConnections: ("the user is at the limit of connections", "")
+            case .tooManyConnections:
+                ("the user is at the limit of connections", "end another connection first")
             case .unavailable: ("the server cannot verify the token now", "")
             case .replaced:
                 (

@@ -23,13 +23,14 @@ package struct Envelope {
         found.reserveCapacity(8)
         try scanner.object { [scanner] key, value in
             guard found.count < fieldLimit else {
-                throw scanner.malformed("there are at most \(fieldLimit) fields")
+                throw RepriseError(.malformed, "An object has at most \(fieldLimit) fields here.")
             }
             let field = Field(
                 key: key, value: value,
                 unescapedKey: key.hasEscapes ? scanner.unescaped(key) : nil)
             guard !found.contains(where: { Self.sayTheSame($0, field, scanner) }) else {
-                throw scanner.malformed("a field is there twice")
+                throw RepriseError(
+                    .malformed, "The field \(try scanner.string(key).excerpt) is there twice.")
             }
             found.append(field)
         }
@@ -68,28 +69,24 @@ package struct Envelope {
         throw missing(name)
     }
 
-    package func string(_ name: StaticString) throws -> String {
-        try scanner.string(try present(name))
-    }
+    package func string(_ name: StaticString) throws -> String { try named(name) { $0 } }
 
     func integer(_ name: StaticString) throws -> Int64 {
-        try scanner.integer(try present(name))
+        let value = try present(name)
+        return try naming(name) { try scanner.integer(value) }
     }
 
     /// A sequence, a time or a length of time: 0 or more, and exact in every JSON reader.
     package func sequence(_ name: StaticString) throws -> Int64 {
-        let value = try integer(name)
-        guard value >= 0, value <= WireLimits.greatestSequence else {
-            throw RepriseError(.malformed, "\(name) is out of range.")
-        }
-        return value
+        let value = try present(name)
+        return try naming(name) { try scanner.sequence(value) }
     }
 
     package func bool(_ name: StaticString) throws -> Bool {
         guard let value = optional(name) else { return false }
         let word = scanner.raw(value)
         guard value.kind == .literal else {
-            throw RepriseError(.malformed, "\(name) is no boolean.")
+            throw scanner.unexpected(value, "true or false").within("The field \(name)")
         }
         return word.count == 4
     }
@@ -106,25 +103,84 @@ package struct Envelope {
 
     package func id(_ name: StaticString) throws -> EntryID {
         let value = try present(name)
-        guard value.kind == .string, !value.hasEscapes else {
-            return try EntryID(try scanner.string(value))
-        }
-        guard EntryID.isValid(scanner.inside(value)) else { return try EntryID("") }
+        guard value.kind == .string, !value.hasEscapes, EntryID.isValid(scanner.inside(value))
+        else { return try named(name) { try EntryID($0) } }
         return EntryID(unchecked: String(decoding: scanner.inside(value), as: UTF8.self))
     }
 
-    func user(_ name: StaticString) throws -> UserID {
-        try UserID(try string(name))
+    package func user(_ name: StaticString) throws -> UserID {
+        try named(name) { try UserID($0) }
     }
 
     func channel(_ name: StaticString = "channelId") throws -> ChannelName {
-        try ChannelName(try string(name))
+        try named(name) { try ChannelName($0) }
     }
 
-    func epoch() throws -> Epoch { try Epoch(try string("epoch")) }
+    func epoch() throws -> Epoch { try named("epoch") { try Epoch($0) } }
 
     /// The bytes of a field, unchanged.
     package func raw(_ name: StaticString) throws -> [UInt8] { Array(scanner.raw(try value(name))) }
+
+    /// The fields of an object in this one.
+    package func object(_ value: JSONScanner.Value) throws -> Envelope {
+        guard value.kind == .object else { throw scanner.unexpected(value, "an object") }
+        return try Envelope(scanner.raw(value))
+    }
+
+    package func object(_ name: StaticString) throws -> Envelope {
+        let value = try present(name)
+        return try naming(name) { try object(value) }
+    }
+
+    /// Calls `body` with each element of an array; an error of it says which element it is.
+    package func elements(
+        _ name: StaticString, _ body: (JSONScanner.Value) throws -> Void
+    ) throws {
+        let list = try value(name)
+        guard list.kind == .array else {
+            throw scanner.unexpected(list, "an array").within("The field \(name)")
+        }
+        var inner = scanner.at(list)
+        var index = 0
+        try inner.array { element in
+            do {
+                try body(element)
+            } catch let error as RepriseError {
+                throw error.within("In \(name)[\(index)]")
+            }
+            index += 1
+        }
+    }
+
+    /// Refuses an object that has other fields than these.
+    package func expect(only names: [StaticString]) throws {
+        for field in fields where !names.contains(where: { says(field, $0) }) {
+            let known = names.map { "\($0)" }.joined(separator: ", ")
+            throw RepriseError(
+                .malformed, "The field \(try scanner.string(field.key).excerpt) is unknown here.",
+                remedy: known.isEmpty ? "There is none." : "Known are \(known).")
+        }
+    }
+
+    // MARK: Errors that say where they are
+
+    /// The result of `read`; an error of it names the field.
+    @inline(__always) package func naming<Result>(
+        _ name: StaticString, _ read: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try read()
+        } catch let error as RepriseError {
+            throw error.within("The field \(name)")
+        }
+    }
+
+    @inline(__always) private func named<Result>(
+        _ name: StaticString, _ make: (String) throws -> Result
+    ) throws -> Result {
+        let value = try present(name)
+        return try naming(name) { try make(try scanner.string(value)) }
+    }
 
     private func present(_ name: StaticString) throws -> JSONScanner.Value {
         guard let value = optional(name) else { throw missing(name) }
@@ -137,5 +193,12 @@ package struct Envelope {
 
     private func isNull(_ value: JSONScanner.Value) -> Bool {
         scanner.raw(value).first == UInt8(ascii: "n")
+    }
+}
+
+extension RepriseError {
+    /// The same error, with its place in the input.
+    fileprivate func within(_ place: String) -> RepriseError {
+        RepriseError(code, "\(place): \(message)", remedy: remedy)
     }
 }

@@ -71,13 +71,19 @@ public struct FrameDecoder: Sendable {
             return ClientRequest(
                 .typing(try channel(envelope), isTyping: try envelope.bool("active")))
         }
-        if says("presence") { return ClientRequest(.presence(try ownState(envelope))) }
+        if says("presence") {
+            return ClientRequest(.presence(try state(envelope, of: [.online, .idle])))
+        }
         if says("watch") { return ClientRequest(.watch(try watched(envelope))) }
         if says("authenticate") { return ClientRequest(.authenticate(try token(envelope))) }
         if says("hello") { return ClientRequest(.hello(try hello(envelope))) }
+        let name = try envelope.string("type").excerpt
         throw RepriseError(
-            .malformed, "The type of the frame is unknown.",
-            remedy: "docs/protocol.md has the frames that a client sends.")
+            .malformed, "The frame type \(name) is unknown.",
+            remedy: """
+                A client sends hello, subscribe, unsubscribe, publish, receipt, typing, presence, \
+                watch and authenticate.
+                """)
     }
 
     package mutating func serverFrame(_ bytes: UnsafeBufferPointer<UInt8>) throws -> ServerFrame? {
@@ -102,7 +108,7 @@ public struct FrameDecoder: Sendable {
         if says("authenticated") { return .authenticated(try session(envelope)) }
         if says("welcome") { return .welcome(try welcome(envelope)) }
         if says("error") { return try error(envelope) }
-        guard type.kind == .string else { throw envelope.scanner.malformed("type is a string") }
+        _ = try envelope.string("type")
         return nil
     }
 
@@ -119,7 +125,9 @@ public struct FrameDecoder: Sendable {
         let text = envelope.scanner.inside(value)
         var last = lastChannel.text
         if last.withUTF8({ JSONScanner.areEqual($0, text) }) { return lastChannel }
-        lastChannel = try ChannelName(String(decoding: text, as: UTF8.self))
+        lastChannel = try envelope.naming("channelId") {
+            try ChannelName(String(decoding: text, as: UTF8.self))
+        }
         return lastChannel
     }
 
@@ -174,17 +182,14 @@ public struct FrameDecoder: Sendable {
         var refused: [ServerFrame.Refused] = []
         var count = 0
         var result: [ClientFrame.Subscription] = []
-        var scanner = JSONScanner(
-            envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
-        let bytes = envelope.scanner.bytes
-        try scanner.array { value in
+        try envelope.elements("channels") { value in
             try Self.checkChannelCount(count)
             count += 1
-            let member = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            let member = try envelope.object(value)
             var coverage = Coverage()
             if let ranges = member.optional("coverage") {
-                var inner = JSONScanner(member.scanner.bytes, from: ranges.range.lowerBound)
-                coverage = try Coverage(from: &inner)
+                var inner = member.scanner.at(ranges)
+                coverage = try member.naming("coverage") { try Coverage(from: &inner) }
             }
             let epoch = member.optional("epoch") == nil ? nil : try member.epoch()
             let isFirst = try member.bool("first")
@@ -203,9 +208,7 @@ public struct FrameDecoder: Sendable {
         var refused: [ServerFrame.Refused] = []
         var count = 0
         var result: [ChannelName] = []
-        var scanner = JSONScanner(
-            envelope.scanner.bytes, from: try envelope.value("channels").range.lowerBound)
-        try scanner.array { value in
+        try envelope.elements("channels") { value in
             try Self.checkChannelCount(count)
             count += 1
             switch try name(try envelope.scanner.string(value), nil) {
@@ -244,32 +247,26 @@ public struct FrameDecoder: Sendable {
         }
     }
 
-    private func ownState(_ envelope: Envelope) throws -> PresenceState {
-        let state = try state(envelope)
-        guard state != .offline else {
-            throw RepriseError(.malformed, "A device says that it is online or idle.")
-        }
-        return state
-    }
-
-    private func state(_ envelope: Envelope) throws -> PresenceState {
-        guard let state = PresenceState(rawValue: try envelope.string("state")) else {
-            throw RepriseError(.malformed, "The state of a presence is unknown.")
+    private func state(
+        _ envelope: Envelope, of known: [PresenceState] = PresenceState.allCases
+    ) throws -> PresenceState {
+        let text = try envelope.string("state")
+        guard let state = known.first(where: { $0.rawValue == text }) else {
+            let words = known.map(\.rawValue).joined(separator: ", ")
+            throw RepriseError(.malformed, "The field state is one of: \(words).")
         }
         return state
     }
 
     private func watched(_ envelope: Envelope) throws -> [ClientFrame.Watch] {
         var watched: [ClientFrame.Watch] = []
-        let bytes = envelope.scanner.bytes
-        var scanner = JSONScanner(bytes, from: try envelope.value("channels").range.lowerBound)
-        try scanner.array { value in
+        try envelope.elements("channels") { value in
             guard watched.count < WireLimits.watchedChannels else {
                 throw RepriseError(
                     .malformed,
                     "A device watches at most \(WireLimits.watchedChannels) channels.")
             }
-            let member = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            let member = try envelope.object(value)
             let channel = try member.channel()
             guard !watched.contains(where: { $0.channel == channel }) else {
                 throw RepriseError(.malformed, "A watch names a channel twice.")
@@ -281,10 +278,9 @@ public struct FrameDecoder: Sendable {
 
     /// The users whom a watch names; nil: all.
     private func namedUsers(_ member: Envelope) throws -> [UserID]? {
-        guard let list = member.optional("users") else { return nil }
+        guard member.optional("users") != nil else { return nil }
         var users: [UserID] = []
-        var scanner = JSONScanner(member.scanner.bytes, from: list.range.lowerBound)
-        try scanner.array { value in
+        try member.elements("users") { value in
             guard users.count < WireLimits.watchedUsers else {
                 throw RepriseError(
                     .malformed,
@@ -309,15 +305,13 @@ public struct FrameDecoder: Sendable {
     }
 
     private func presence(_ envelope: Envelope) throws -> ServerFrame.Presence {
-        let bytes = envelope.scanner.bytes
         var users: [UserPresence] = []
-        var scanner = JSONScanner(bytes, from: try envelope.value("users").range.lowerBound)
-        try scanner.array { value in
+        try envelope.elements("users") { value in
             guard users.count < WireLimits.presentUsers else {
                 throw RepriseError(
                     .malformed, "A frame names at most \(WireLimits.presentUsers) users.")
             }
-            let user = try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))
+            let user = try envelope.object(value)
             users.append(
                 UserPresence(
                     user: try user.user("user"), state: try state(user),
@@ -342,16 +336,13 @@ public struct FrameDecoder: Sendable {
     }
 
     private mutating func positions(_ envelope: Envelope) throws -> ServerFrame.Positions {
-        let bytes = envelope.scanner.bytes
         var found: [ServerFrame.Position] = []
-        var scanner = JSONScanner(bytes, from: try envelope.value("users").range.lowerBound)
-        try scanner.array { value in
+        try envelope.elements("users") { value in
             guard found.count < WireLimits.positions else {
                 throw RepriseError(
                     .malformed, "A frame names at most \(WireLimits.positions) users.")
             }
-            found.append(
-                try position(try Envelope(UnsafeBufferPointer(rebasing: bytes[value.range]))))
+            found.append(try position(try envelope.object(value)))
         }
         return ServerFrame.Positions(
             channel: try channel(envelope), positions: found,
@@ -415,13 +406,10 @@ public struct FrameDecoder: Sendable {
         let outer = envelope.scanner
         try scanner.object { key, value in
             try Self.checkChannelCount(heads.count)
-            let head = try outer.integer(value)
-            guard head >= 0, head <= WireLimits.greatestSequence else {
-                throw outer.malformed("a head is out of range")
-            }
+            let head = try outer.sequence(value)
             let name = try ChannelName(try outer.string(key))
             guard heads.updateValue(head, forKey: name) == nil else {
-                throw outer.malformed("a channel is there twice")
+                throw RepriseError(.malformed, "The field heads names a channel twice.")
             }
         }
         return .heartbeat(time: try envelope.time("timestamp"), heads: heads)

@@ -146,28 +146,49 @@ package struct JSONScanner {
 
     /// A string value's text.
     package func string(_ value: Value) throws -> String {
-        guard value.kind == .string else { throw malformed("a string is expected") }
+        guard value.kind == .string else { throw unexpected(value, "a string") }
         guard value.hasEscapes else { return String(decoding: inside(value), as: UTF8.self) }
         return String(decoding: unescaped(value), as: UTF8.self)
     }
 
     /// A number value that is a whole number within Int64, without fraction and exponent.
     package func integer(_ value: Value) throws -> Int64 {
-        guard value.kind == .number else { throw malformed("a whole number is expected") }
+        guard value.kind == .number else { throw unexpected(value, "a whole number") }
         var result: Int64 = 0
         var digits = raw(value)[...]
         let negative = digits.first == UInt8(ascii: "-")
         if negative { digits = digits.dropFirst() }
         for byte in digits {
-            guard byte >= 0x30, byte <= 0x39 else { throw malformed("a whole number is expected") }
+            guard byte >= 0x30, byte <= 0x39 else { throw unexpected(value, "a whole number") }
             let (scaled, over) = result.multipliedReportingOverflow(by: 10)
             let (sum, beyond) = scaled.subtractingReportingOverflow(Int64(byte - 0x30))
-            guard !over, !beyond else { throw malformed("a number is out of range") }
+            guard !over, !beyond else { throw unexpected(value, "a number of 64 bits") }
             result = sum
         }
         if negative { return result }
-        guard result != .min else { throw malformed("a number is out of range") }
+        guard result != .min else { throw unexpected(value, "a number of 64 bits") }
         return -result
+    }
+
+    /// A sequence, a time or a length of time: 0 or more, and exact in every JSON reader.
+    func sequence(_ value: Value) throws -> Int64 {
+        let number = try integer(value)
+        guard number >= 0, number <= WireLimits.greatestSequence else {
+            throw unexpected(value, "a whole number from 0 to \(WireLimits.greatestSequence)")
+        }
+        return number
+    }
+
+    /// The error of a value in another form; it shows no string, which may be a secret.
+    package func unexpected(_ value: Value, _ expected: String) -> RepriseError {
+        let found =
+            switch value.kind {
+            case .string: "a string"
+            case .object: "an object"
+            case .array: "an array"
+            case .number, .literal: String(decoding: raw(value).prefix(32), as: UTF8.self)
+            }
+        return RepriseError(.malformed, "\(expected) is expected, not \(found).")
     }
 
     package func malformed(_ what: String) -> RepriseError {

@@ -300,6 +300,94 @@ struct FrameTests {
         expectError(.malformed) { try decoder.clientFrame(text) }
     }
 
+    private func refusal(of text: String) -> RepriseError? {
+        var decoder = FrameDecoder()
+        do {
+            _ = try decoder.clientRequest(Array(text.utf8))
+            return nil
+        } catch {
+            return error as? RepriseError
+        }
+    }
+
+    @Test(
+        "the error of a client's frame names the field and what is expected",
+        arguments: [
+            ("{}", "The field type is missing."),
+            (#"{"type":7}"#, "The field type: a string is expected, not 7."),
+            (#"{"type":"hello","version":1}"#, "The field device is missing."),
+            (
+                #"{"type":"hello","version":"secret","device":"d"}"#,
+                "The field version: a whole number is expected, not a string."
+            ),
+            (
+                #"{"type":"hello","version":1.5,"device":"d"}"#,
+                "The field version: a whole number is expected, not 1.5."
+            ),
+            (
+                #"{"type":"hello","version":1,"device":"d","idle":[]}"#,
+                "The field idle: true or false is expected, not an array."
+            ),
+            (
+                #"{"type":"hello","version":1,"device":"a b"}"#,
+                "The field device: An id must have 1 to 128 printable ASCII characters, none of "
+                    + "them a space, a quote or a backslash."
+            ),
+            (
+                #"{"type":"receipt","channelId":"a","read":-1}"#,
+                "The field read: a whole number from 0 to 9007199254740991 is expected, not -1."
+            ),
+            (
+                #"{"type":"typing","channelId":{}}"#,
+                "The field channelId: a string is expected, not an object."
+            ),
+            (
+                #"{"type":"unsubscribe","channels":["a",null]}"#,
+                "In channels[1]: a string is expected, not null."
+            ),
+            (
+                #"{"type":"subscribe","channels":{}}"#,
+                "The field channels: an array is expected, not an object."
+            ),
+            (
+                #"{"type":"subscribe","channels":[7]}"#,
+                "In channels[0]: an object is expected, not 7."
+            ),
+            (
+                #"{"type":"subscribe","channels":[{"channelId":"a"},{"epoch":"e"}]}"#,
+                "In channels[1]: The field channelId is missing."
+            ),
+            (
+                #"{"type":"subscribe","channels":[{"channelId":"a","coverage":[[0,true]]}]}"#,
+                "In channels[0]: The field coverage: a whole number is expected, not true."
+            ),
+            (
+                #"{"type":"watch","channels":[{"channelId":"a","users":[7]}]}"#,
+                "In channels[0]: In users[0]: a string is expected, not 7."
+            ),
+            (
+                #"{"type":"presence","state":"away"}"#,
+                "The field state is one of: online, idle."
+            ),
+            (#"{"type":"hello","a":1,"\u0061":2}"#, "The field “a” is there twice."),
+        ])
+    func namesField(text: String, message: String) {
+        #expect(refusal(of: text)?.code == (text.contains("a b") ? .badID : .malformed))
+        #expect(refusal(of: text)?.message == message)
+    }
+
+    @Test("the type of an unknown frame is named: its beginning, without control characters")
+    func namesType() throws {
+        let error = try #require(refusal(of: #"{"type":"\u001b[2J\nhologram"}"#))
+        #expect(error.message == #"The frame type “\u{1b}[2J\nhologram” is unknown."#)
+        #expect(error.remedy?.contains("subscribe") == true)
+        let long = String(repeating: "x", count: 100_000)
+        let cut = try #require(refusal(of: #"{"type":"\#(long)"}"#))
+        #expect(cut.message.utf8.count < 100)
+        let twice = try #require(refusal(of: #"{"\#(long)":1,"\#(long)":2}"#))
+        #expect(twice.message.utf8.count < 100)
+    }
+
     @Test(
         "a frame that is wrong in any one way is refused", .limit("wire.fields", "wire.sequence"),
         arguments: [

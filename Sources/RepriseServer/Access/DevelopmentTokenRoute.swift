@@ -28,14 +28,14 @@ package struct DevelopmentTokenRoute: Sendable {
 
     private func answer(_ request: Request) throws -> Response {
         try check(request)
-        let parameters = request.uri.queryParameters
-        guard let name = parameters["user"].map(String.init) else {
+        guard let name = try request.parameter("user") else {
             throw RepriseError(.malformed, "Say for whom: \(Self.path)?user=ada.")
         }
-        let user = try UserID(name.percentDecoded ?? name)
-        let lifetime = try lifetime(parameters["seconds"])
+        let user = try UserID(name)
+        let lifetime = try lifetime(try request.parameter("seconds"))
         let now = clock.wall()
-        let isAdmin = parameters["scope"]?.split { $0 == " " || $0 == "+" }.contains("admin")
+        let isAdmin = try request.parameter("scope")?.split { $0 == " " || $0 == "+" }
+            .contains("admin")
         let token = try issuer.token(
             for: user, isAdmin: isAdmin ?? false, now: now, lifetime: lifetime)
         let answer = DevelopmentTokenAnswer(
@@ -44,7 +44,7 @@ package struct DevelopmentTokenRoute: Sendable {
         return try Response(answer, headers: [.cacheControl: "no-store"])
     }
 
-    private func lifetime(_ text: Substring?) throws -> Duration {
+    private func lifetime(_ text: String?) throws -> Duration {
         let longest = AccessLimits.developmentToken
         guard let text else { return AccessLimits.usualDevelopmentToken }
         guard let seconds = Int64(text), seconds >= 1, .seconds(seconds) <= longest else {

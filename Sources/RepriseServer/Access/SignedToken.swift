@@ -43,27 +43,28 @@ package struct TokenHeader: Hashable, Sendable {
                 try TokenHeader(Envelope(bytes, fieldLimit: AccessLimits.fields))
             }
         } catch let error as RepriseError where error.code == .malformed {
-            throw RepriseError(.unauthorized, "The token's header cannot be read.", cause: error)
+            throw RepriseError(
+                .unauthorized, "The token's header cannot be read. \(error.message)")
         }
     }
 
     private init(_ fields: Envelope) throws {
-        let scanner = fields.scanner
         // RFC 7515 §4.1.11: unknown critical extensions must be refused; none is known here.
         guard (try? fields.value("crit")) == nil else {
-            throw RepriseError(.unauthorized, "The token asks for an extension.")
+            throw RepriseError(.unauthorized, "The token asks for an extension (crit).")
         }
-        guard let algorithm = TokenAlgorithm(rawValue: try scanner.string(try fields.value("alg")))
-        else { throw RepriseError(.unauthorized, "A token is signed with ES256 or HS256.") }
+        guard let algorithm = TokenAlgorithm(rawValue: try fields.string("alg")) else {
+            throw RepriseError(.unauthorized, "A token is signed with ES256 or HS256 (alg).")
+        }
         self.algorithm = algorithm
-        key = try fields.optional("kid").map(scanner.string)
+        key = try fields.optional("kid").map { _ in try fields.string("kid") }
         guard key.map({ $0.utf8.count <= AccessLimits.keyNameBytes }) ?? true else {
-            throw RepriseError(.unauthorized, "The name of the token's key is too long.")
+            throw RepriseError(.unauthorized, "The name of the token's key is too long (kid).")
         }
         // RFC 8725 §3.11: refuses tokens that the same keys have signed for another purpose.
-        let type = try fields.optional("typ").map(scanner.string)?.lowercased() ?? "jwt"
-        guard ["jwt", "at+jwt", "application/at+jwt"].contains(type) else {
-            throw RepriseError(.unauthorized, "This kind of token is not for access.")
+        let type = try fields.optional("typ").map { _ in try fields.string("typ") } ?? "JWT"
+        guard ["jwt", "at+jwt", "application/at+jwt"].contains(type.lowercased()) else {
+            throw RepriseError(.unauthorized, "This kind of token is not for access (typ).")
         }
     }
 }

@@ -33,43 +33,42 @@ package struct TokenClaims: Hashable, Sendable {
                 try TokenClaims(Envelope(bytes, fieldLimit: AccessLimits.fields))
             }
         } catch let error as RepriseError where error.code == .malformed {
-            throw RepriseError(.unauthorized, "The token's claims cannot be used.", cause: error)
+            throw RepriseError(
+                .unauthorized, "The token's claims cannot be used. \(error.message)")
         }
     }
 
     private init(_ fields: Envelope) throws {
-        let scanner = fields.scanner
-        subject = try UserID(try scanner.string(try fields.value("sub")))
-        expires = try Self.time(try fields.value("exp"), scanner)
-        notBefore = try fields.optional("nbf").map { try Self.time($0, scanner) }
-        issued = try fields.optional("iat").map { try Self.time($0, scanner) }
+        subject = try fields.user("sub")
+        expires = try Self.time("exp", fields)
+        notBefore = try fields.optional("nbf").map { _ in try Self.time("nbf", fields) }
+        issued = try fields.optional("iat").map { _ in try Self.time("iat", fields) }
         audiences = try Self.audiences(fields)
-        let scope = try fields.optional("scope").map(scanner.string) ?? ""
+        let scope = try fields.optional("scope").map { _ in try fields.string("scope") } ?? ""
         scopes = Set(scope.split(separator: " ").map(String.init))
     }
 
     /// Seconds since 1970, possibly with a fraction (RFC 7519 §2).
-    private static func time(
-        _ value: JSONScanner.Value, _ scanner: JSONScanner
-    ) throws -> WallTime {
-        let text = String(decoding: scanner.raw(value), as: UTF8.self)
-        guard value.kind == .number, let seconds = Double(text), seconds >= 0, seconds < 1e12 else {
-            throw RepriseError(.unauthorized, "A time in the token is not one.")
+    private static func time(_ name: StaticString, _ fields: Envelope) throws -> WallTime {
+        let value = try fields.value(name)
+        let text = String(decoding: fields.scanner.raw(value), as: UTF8.self)
+        return try fields.naming(name) {
+            guard value.kind == .number, let seconds = Double(text), seconds >= 0, seconds < 1e12
+            else { throw fields.scanner.unexpected(value, "a number of seconds since 1970") }
+            return WallTime(milliseconds: Int64(seconds * 1_000))
         }
-        return WallTime(milliseconds: Int64(seconds * 1_000))
     }
 
     private static func audiences(_ fields: Envelope) throws -> [String] {
         guard let value = fields.optional("aud") else { return [] }
-        var scanner = fields.scanner
-        guard value.kind == .array else { return [try scanner.string(value)] }
+        guard value.kind == .array else { return [try fields.string("aud")] }
         var names: [String] = []
-        scanner = scanner.at(value)
-        try scanner.array { [scanner] name in
+        try fields.elements("aud") { name in
             guard names.count < AccessLimits.audiences else {
-                throw RepriseError(.unauthorized, "The token has too many audiences.")
+                throw RepriseError(
+                    .unauthorized, "A token has at most \(AccessLimits.audiences) audiences.")
             }
-            names.append(try scanner.string(name))
+            names.append(try fields.scanner.string(name))
         }
         return names
     }

@@ -167,7 +167,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if String(validating: text, as: UTF8.self) == nil {
             return violated(.invalidText, "The text is not UTF-8.")
         }
-        violated(.malformedFrame, error?.message ?? "The frame cannot be read.")
+        violated(.malformedFrame, error?.messageAndRemedy ?? "The frame cannot be read.")
     }
 
     // MARK: Identity: the user by its token, the device by its hello
@@ -247,7 +247,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func admit() -> Bool {
         guard let user = principal.user else { return true }
         guard admission.admit(user, by: gateway) else {
-            violated(.tooManyConnections, "This user has too many connections.")
+            violated(
+                .tooManyConnections,
+                "This server takes at most \(gateway.limits.connectionsPerUser) connections of a "
+                    + "user. End another one first.")
             return false
         }
         log(.debug, "identified", ["user": "\(user)"])

@@ -152,7 +152,9 @@ package final class Gateway: Sendable {
         if isQuiescing {
             connection.quiesce()
         } else if !isWelcome {
-            connection.violated(.overloaded, "The server has too many connections.")
+            connection.violated(
+                .overloaded,
+                "This server takes at most \(limits.connections) connections. Come back later.")
         }
     }
 

@@ -169,7 +169,8 @@ package struct ServerConnectionMachine: Sendable {
             guard hello.version == ClientFrame.Hello.currentVersion else {
                 return refuse(
                     .unsupportedVersion,
-                    "This server speaks version \(ClientFrame.Hello.currentVersion).", now)
+                    "This server speaks version \(ClientFrame.Hello.currentVersion), not "
+                        + "\(hello.version).", now)
             }
             device = hello.device
             guard asksWho else {

@@ -29,10 +29,9 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         let (status, code) =
             AccountBound.code(of: error).map { (HTTPResponse.Status.conflict, $0) }
             ?? Self.meaning(of: error.code)
-        let text = [error.message, error.remedy].compactMap(\.self).joined(separator: " ")
         var headers = Self.retry(status)
         if status == .unauthorized { headers[.wwwAuthenticate] = Self.challenge(error.code) }
-        self.init(status, code, text, headers: headers)
+        self.init(status, code, error.messageAndRemedy, headers: headers)
     }
 
     static func unsupportedMediaType(_ message: String) -> HTTPFailure {

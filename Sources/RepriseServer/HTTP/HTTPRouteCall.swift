@@ -35,15 +35,7 @@ struct HTTPRouteCall: Sendable {
 
     // MARK: The query
 
-    /// A parameter of the query; a repeated one is refused, because parsers differ in which they
-    /// take.
-    func query(_ name: Substring) throws -> String? {
-        let values = request.uri.queryParameters[values: name]
-        guard values.count <= 1 else {
-            throw RepriseError(.malformed, "\(name) is there twice.")
-        }
-        return values.first.map(String.init)
-    }
+    func query(_ name: Substring) throws -> String? { try request.parameter(name) }
 
     func query(_ name: Substring, in range: ClosedRange<Int64>) throws -> Int64? {
         guard let text = try query(name) else { return nil }
@@ -63,5 +55,18 @@ struct HTTPRouteCall: Sendable {
     /// The entry after which a page begins.
     func after<Name>(_ make: (String) throws -> Name) throws -> Name? {
         try query("after").map(make)
+    }
+}
+
+extension Request {
+    /// A parameter of the query; a repeated one is refused, because parsers differ in which they
+    /// take.
+    func parameter(_ name: Substring) throws -> String? {
+        let values = uri.queryParameters[values: name]
+        guard values.count <= 1 else {
+            throw RepriseError(
+                .malformed, "The query has \(name) \(values.count) times.", remedy: "Send it once.")
+        }
+        return values.first.map(String.init)
     }
 }

@@ -35,7 +35,7 @@ extension HTTPRoutes {
 
     private func setProfile(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
-        return try await withObject(call) { object in
+        return try await withObject(call, only: RequestFields.profile) { object in
             Profile(
                 name: try object.text("name", atMost: NoticeAppearance.pictureBytes),
                 picture: try object.text("picture", atMost: NoticeAppearance.pictureBytes))
@@ -47,7 +47,9 @@ extension HTTPRoutes {
 
     private func setPresence(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
-        return try await withObject(call, check: { _ = try presenceService() }) { object in
+        return try await withObject(
+            call, only: RequestFields.presence, check: { _ = try presenceService() }
+        ) { object in
             guard object.optional("hidden") != nil else {
                 throw RepriseError(.malformed, "hidden is missing.")
             }
@@ -74,7 +76,7 @@ extension HTTPRoutes {
     private func setDevice(_ call: HTTPRouteCall) async throws -> Response {
         let id = try call.id("device")
         let user = try call.me()
-        return try await withObject(call) { object in
+        return try await withObject(call, only: RequestFields.device) { object in
             guard let platform = try object.text("platform", atMost: AccountLimits.platformBytes),
                 !platform.isEmpty
             else {
@@ -93,20 +95,16 @@ extension HTTPRoutes {
 }
 
 extension HTTPRoutes {
-    /// `webPush`: the members of `PushSubscription.toJSON()`; others are ignored.
+    /// `webPush`: the members of `PushSubscription.toJSON()`; others are ignored, because the
+    /// browser writes it.
     private func subscription(_ object: Envelope) throws -> WebPushSubscription? {
         guard object.optional("webPush") != nil else { return nil }
-        return try object.raw("webPush").withUnsafeBufferPointer { bytes in
-            let subscription = try Envelope(bytes)
-            let endpoint = try subscription.string("endpoint")
-            try services.endpoints.check(endpoint)
-            return try subscription.raw("keys").withUnsafeBufferPointer { bytes in
-                let keys = try Envelope(bytes)
-                return try WebPushSubscription(
-                    endpoint: endpoint, key: try keys.string("p256dh"),
-                    secret: try keys.string("auth"))
-            }
-        }
+        let subscription = try object.object("webPush")
+        let endpoint = try subscription.string("endpoint")
+        try services.endpoints.check(endpoint)
+        let keys = try subscription.object("keys")
+        return try WebPushSubscription(
+            endpoint: endpoint, key: try keys.string("p256dh"), secret: try keys.string("auth"))
     }
 }
 

@@ -5,14 +5,14 @@ import RepriseCore
 import RepriseWire
 
 extension HTTPRoutes {
-    /// Answers a request whose body is one JSON object.
+    /// Answers a request whose body is one JSON object that has no fields but these.
     ///
     /// `type` is one that it may have beside JSON's. `empty` is the meaning of a missing body;
     /// nil refuses it. `check` throws for unauthorized callers before the body is read; `read`
     /// takes its values from the object, and `answer` acts.
     func withObject<Value>(
-        _ call: HTTPRouteCall, type: String? = nil, empty: Value? = nil,
-        check: () async throws -> Void = {}, read: (Envelope) throws -> Value,
+        _ call: HTTPRouteCall, only fields: [StaticString], type: String? = nil,
+        empty: Value? = nil, check: () async throws -> Void = {}, read: (Envelope) throws -> Value,
         _ answer: (Value) async throws -> Response
     ) async throws -> Response {
         try await reading(call.request, limits.objectBytes, limits.messageTime) { body in
@@ -20,7 +20,11 @@ extension HTTPRoutes {
             try Self.checkType(call.request, or: type, isOptional: empty != nil)
             let bytes = try await body.all()
             if bytes.isEmpty, let empty { return try await answer(empty) }
-            let value = try bytes.withUnsafeBufferPointer { try read(try Envelope($0)) }
+            let value = try bytes.withUnsafeBufferPointer { bytes in
+                let object = try Envelope(bytes)
+                try object.expect(only: fields)
+                return try read(object)
+            }
             return try await answer(value)
         }
     }

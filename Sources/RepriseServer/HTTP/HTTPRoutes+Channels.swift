@@ -61,7 +61,8 @@ extension HTTPRoutes {
                 remedy: "PUT /v1/direct/USER makes it.")
         }
         return try await withObject(
-            call, type: type, check: { try await checkMatch(call, name) }
+            call, only: RequestFields.channel, type: type,
+            check: { try await checkMatch(call, name) }
         ) {
             try read(name, $0)
         } _: { command in
@@ -223,7 +224,11 @@ extension Envelope {
 
     fileprivate func withRetention(_ read: (Envelope) throws -> Void) throws {
         guard optional("retention") != nil else { return }
-        try raw("retention").withUnsafeBufferPointer { try read(try Envelope($0)) }
+        let retention = try object("retention")
+        try naming("retention") {
+            try retention.expect(only: RequestFields.retention)
+            try read(retention)
+        }
     }
 
     /// Whether a field is there, and `null`.

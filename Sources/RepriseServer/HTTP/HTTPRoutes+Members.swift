@@ -61,7 +61,7 @@ extension HTTPRoutes {
     private func setMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.user()
-        return try await withObject(call, empty: .some(nil)) {
+        return try await withObject(call, only: RequestFields.member, empty: .some(nil)) {
             // Before the body is read; what holds is decided when it is written.
             let joining = SetMember(user, .member, in: channel, by: call.who)
             _ = try await grant(call, in: channel, with: joining.isAllowed)

@@ -51,7 +51,9 @@ extension HTTPRoutes {
 
     private func setSilentElsewhere(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
-        return try await withObject(call, read: { _ in true }) { isSilent in
+        return try await withObject(
+            call, only: RequestFields.silentElsewhere, read: { _ in true }
+        ) { isSilent in
             try await services.accounts.perform(SetSilentElsewhere(isSilent, of: user))
             return try Response(["elsewhere": isSilent])
         }
@@ -59,7 +61,7 @@ extension HTTPRoutes {
 
     private func mute(_ call: HTTPRouteCall, _ subject: Mute.Subject) async throws -> Response {
         let user = try call.me()
-        return try await withObject(call) { object in
+        return try await withObject(call, only: RequestFields.mute) { object in
             let until = try object.number("until", in: 0...WireLimits.greatestSequence)
             let exceptMentions = try object.optional("exceptMentions").map { _ in
                 try object.bool("exceptMentions")
@@ -87,7 +89,7 @@ extension HTTPRoutes {
 
     private func setQuietHours(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
-        return try await withObject(call) { object in
+        return try await withObject(call, only: RequestFields.quietHours) { object in
             let hours = try QuietHours(
                 from: try object.string("from"), to: try object.string("to"),
                 zone: try object.string("timeZone"))

@@ -58,7 +58,7 @@ extension HTTPRoutes {
     private func move(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()
         let user = try call.me()
-        return try await withObject(call) {
+        return try await withObject(call, only: RequestFields.position) {
             _ = try await readingGrant(call, in: channel)
         } read: {
             try Self.receipt(

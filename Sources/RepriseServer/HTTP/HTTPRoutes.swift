@@ -83,8 +83,8 @@ package struct HTTPRoutes: Sendable {
     /// Has this gateway read what any of its cluster has acknowledged before; or what stood before
     /// the answer whose position the caller says; or, with `consistency=local`, what it has.
     private func becomeCurrent(for request: Request) async throws {
-        let wanted = request.uri.queryParameters[values: "consistency"]
-        guard wanted.isEmpty || wanted == ["local"] else {
+        let wanted = try request.parameter("consistency")
+        guard wanted == nil || wanted == "local" else {
             throw RepriseError(
                 .malformed, "consistency is \"local\", or is left out.")
         }
@@ -96,7 +96,7 @@ package struct HTTPRoutes: Sendable {
             }
             return position
         }
-        guard let barrier = services.barrier, wanted.isEmpty else { return }
+        guard let barrier = services.barrier, wanted == nil else { return }
         if let position {
             try await barrier.pass(through: position)
         } else {
@@ -122,12 +122,14 @@ package struct HTTPRoutes: Sendable {
         let fields = request.headers[values: .authorization]
         guard let field = fields.first else { return nil }
         let parts = field.split(separator: " ", omittingEmptySubsequences: true)
-        guard fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer",
-            let token = try? AccessToken(String(parts[1]))
-        else {
+        guard fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw RepriseError(.unauthorized, "Send one header `Authorization: Bearer TOKEN`.")
         }
-        return token
+        do {
+            return try AccessToken(String(parts[1]))
+        } catch let error as RepriseError {
+            throw RepriseError(.unauthorized, "The token is malformed. \(error.message)")
+        }
     }
 
     // MARK: Read access

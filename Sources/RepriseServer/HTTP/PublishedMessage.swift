@@ -6,7 +6,7 @@ import RepriseWire
 /// Only `body` is required, and not for a deletion.
 ///
 /// Without an id the server makes one and returns it; then a repetition after a failure may store
-/// twice, so clients that retry must send an id. Other fields are ignored, as in frames.
+/// twice, so clients that retry must send an id. Other fields are refused: see ``RequestFields``.
 enum PublishedMessage {
     /// The result of reading one JSON text.
     enum Reading {
@@ -24,11 +24,13 @@ enum PublishedMessage {
     static func read(
         _ text: [UInt8], by publisher: HTTPPublisher, change: MessageChange<EntryID>? = nil
     ) -> Reading {
+        let fields = change == nil ? RequestFields.message : RequestFields.edit
         var id: EntryID?
         do {
             return try text.withUnsafeBufferPointer { bytes in
                 let envelope = try Envelope(bytes)
                 id = try envelope.optionalID("id")
+                try envelope.expect(only: fields)
                 let after = try envelope.optionalID("after")
                 let change = try change ?? envelope.change()
                 let body = try envelope.body(of: change)

@@ -99,9 +99,10 @@ enum MemoryRoutes {
             }
             return Answer(status: 204)
         case ("PUT", "presence", 2) where state.tellsPresence:
-            guard let setting = MemorySettings.read(HiddenPresence.self, request.bytes) else {
-                return MemorySettings.malformed
-            }
+            guard
+                let setting = MemorySettings.read(
+                    HiddenPresence.self, request.bytes, only: RequestFields.presence)
+            else { return MemorySettings.malformed }
             settings.hidesPresence = setting.hidden
             return MemorySettings.write(setting)
         case ("GET", "devices", 2): return settings.devices
@@ -138,7 +139,9 @@ enum MemoryRoutes {
     private static func setProfile(
         _ request: HTTPCall, of user: UserID, _ state: inout MemoryServerState
     ) -> Answer {
-        guard let profile = MemorySettings.read(Profile.self, request.bytes),
+        guard
+            let profile = MemorySettings.read(
+                Profile.self, request.bytes, only: RequestFields.profile),
             (try? profile.validate()) != nil
         else { return MemorySettings.malformed }
         state.setProfile(profile, of: user)
@@ -166,13 +169,16 @@ enum MemoryRoutes {
         case ("GET", 3):
             return MemorySettings.write(PrivateChannel(title: state.directory.titles[channel]))
         case ("PUT", 3):
-            guard let settings = MemorySettings.read(PrivateChannel.self, request.bytes) else {
-                return MemorySettings.malformed
-            }
+            guard
+                let settings = MemorySettings.read(
+                    PrivateChannel.self, request.bytes, only: RequestFields.channel)
+            else { return MemorySettings.malformed }
             make(channel, title: settings.title, by: user, &state)
             return MemorySettings.write(settings)
         case ("PATCH", 3):
-            guard let changes = MemorySettings.read(PrivateChannel.Changes.self, request.bytes)
+            guard
+                let changes = MemorySettings.read(
+                    PrivateChannel.Changes.self, request.bytes, only: RequestFields.channel)
             else { return MemorySettings.malformed }
             let title: String? = changes.title ?? state.directory.titles[channel]
             make(channel, title: title, by: user, &state)

@@ -89,8 +89,16 @@ extension MemorySettings {
         return Answer(body: String(decoding: (try? encoder.encode(value)) ?? Data(), as: UTF8.self))
     }
 
-    static func read<Value: Decodable>(_ type: Value.Type, _ body: [UInt8]) -> Value? {
-        try? JSONDecoder().decode(type, from: Data(body))
+    /// nil for another body, and for one with a field that the server does not know.
+    static func read<Value: Decodable>(
+        _ type: Value.Type, _ body: [UInt8], only fields: [StaticString]
+    ) -> Value? {
+        do {
+            try body.withUnsafeBufferPointer { try Envelope($0).expect(only: fields) }
+            return try JSONDecoder().decode(type, from: Data(body))
+        } catch {
+            return nil
+        }
     }
 
     static let malformed = Answer.failure(
@@ -127,7 +135,9 @@ extension MemorySettings {
             self[keyPath: unusual].remove(name)
             return Answer(status: 204)
         }
-        guard let mute = Self.read(Mute.self, body) else { return Self.malformed }
+        guard let mute = Self.read(Mute.self, body, only: RequestFields.mute) else {
+            return Self.malformed
+        }
         self[keyPath: part].updateValue(mute.until, forKey: name)
         if mute.exceptMentions ?? isChannel == isChannel {
             self[keyPath: unusual].remove(name)
@@ -145,7 +155,7 @@ extension MemorySettings {
     }
 
     mutating func setHours(_ body: [UInt8]) -> Answer {
-        guard let asked = Self.read(Hours.self, body),
+        guard let asked = Self.read(Hours.self, body, only: RequestFields.quietHours),
             let hours = try? QuietHours(from: asked.from, to: asked.to, zone: asked.timeZone)
         else { return Self.malformed }
         if let device = asked.device {
@@ -165,9 +175,9 @@ extension MemorySettings {
     }
 
     mutating func register(_ device: String, _ body: [UInt8]) -> Answer {
-        guard let asked = Self.read(Device.self, body), asked.platform != nil else {
-            return Self.malformed
-        }
+        guard let asked = Self.read(Device.self, body, only: RequestFields.device),
+            asked.platform != nil
+        else { return Self.malformed }
         pushTokens.updateValue(asked.pushToken, forKey: device)
         return Self.write(
             Device(

@@ -253,6 +253,8 @@ struct AccessControlTests {
             }
             let issued = try JSONDecoder().decode(Issued.self, from: Data(answer.body.utf8))
             #expect(issued.user == "ada@example.org")
+            let escaped = try await server.get("/v1/dev/token?user=a%2541")
+            #expect(escaped.body.contains(#""user":"a%41""#), "decoded once")
             let token = try AccessToken(issued.token)
             let principal = try await server.gateway.authenticator?.principal(of: token)
             #expect(principal?.isAdmin == true)
@@ -287,7 +289,8 @@ struct AccessControlTests {
         try await GuardedServer.with({ $0.access = .tokens(.development) }) { server in
             for query in [
                 "", "?user=", "?user=two%20words", "?user=ada&seconds=0", "?user=ada&seconds=x",
-                "?user=ada&seconds=86401", "?user=%FF",
+                "?user=ada&seconds=86401", "?user=%FF", "?user=ada&user=ben",
+                "?user=ada&seconds=60&seconds=60", "?user=ada&scope=admin&scope=admin",
             ] {
                 let answer = try await server.get("/v1/dev/token" + query)
                 #expect(answer.status == 400, "\(query)")

@@ -205,9 +205,15 @@ struct TokenTests {
         for changes in wrong {
             let error = try await answer(json(changes))
             #expect(error?.code == .unauthorized, "\(changes)")
+            let claim = try #require(changes.keys.first)
+            #expect(error?.message.contains(claim) == true, "\(changes) \(error?.message ?? "")")
         }
         #expect(try await answer(json(["aud": #"["other","reprise"]"#])) == nil)
         #expect(try await answer(json(["exp": "1.8e9"]))?.code == nil)
+        #expect(
+            try await answer(json(["nbf": #""x""#]))?.message
+                == "The token's claims cannot be used. The field nbf: a number of seconds since "
+                + "1970 is expected, not a string.")
     }
 
     @Test(

@@ -82,6 +82,19 @@ struct ConnectionEndingTests {
         }
     }
 
+    @Test("the error of an unknown type names it, and the types that a client sends")
+    func unknownType() async throws {
+        try await RunningServer.with { server in
+            let client = try await server.client()
+            try await client.send(text: #"{"type":"dance"}"#)
+            guard case .error(.malformedFrame, let message) = try await client.nextFrame() else {
+                Issue.record("another frame")
+                return
+            }
+            #expect(message.contains("“dance”") && message.contains("subscribe"))
+        }
+    }
+
     @Test(
         "a frame before hello ends with 4201",
         arguments: [

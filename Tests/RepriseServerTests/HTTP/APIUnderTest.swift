@@ -82,5 +82,7 @@ extension TestResponse {
         try? JSONSerialization.jsonObject(with: Data(body.readableBytesView)) as? [String: Any]
     }
 
-    var errorCode: String? { (object?["error"] as? [String: Any])?["code"] as? String }
+    var errorCode: String? { error?["code"] as? String }
+    var errorMessage: String? { error?["message"] as? String }
+    private var error: [String: Any]? { object?["error"] as? [String: Any] }
 }

@@ -17,7 +17,7 @@ struct HTTPRoutesTests {
     @Test("stores one message and answers its position, and the same for the same id")
     func publishOne() async throws {
         try await withAPI { api in
-            let body = #"{"id":"order-1","body":{ "a" : [1, 2.0] },"later":true}"#
+            let body = #"{"id":"order-1","body":{ "a" : [1, 2.0] }}"#
             let first = try await api.post(Self.room, Self.json, body)
             #expect(first.status == .ok)
             #expect(first.text == #"{"id":"order-1","seq":1}"#)
@@ -72,6 +72,78 @@ struct HTTPRoutesTests {
             #expect(answer.errorCode == code)
             #expect(answer.headers[.contentType] == "application/json")
             #expect(try await api.log.state(of: try ChannelName("room")).head == 0)
+        }
+    }
+
+    private static let unknownFields: [(HTTPRequest.Method, String, String, String)] = [
+        (
+            .put, "/v1/channels/room", #"{"visibility":"public","keepMessages":7}"#,
+            "The field “keepMessages” is unknown here. Known are visibility, history, "
+                + "retention, title."
+        ),
+        (
+            .patch, "/v1/channels/room", #"{"retention":{"days":7}}"#,
+            "The field retention: The field “days” is unknown here. Known are messages, "
+                + "seconds, bytes."
+        ),
+        (
+            .post, Self.room, #"{"id":"a","edit":"b","body":1}"#,
+            "The field “edit” is unknown here. Known are id, after, edits, deletes, body."
+        ),
+        (
+            .patch, Self.room + "/a", #"{"edits":"b","body":1}"#,
+            "The field “edits” is unknown here. Known are id, after, body."
+        ),
+        (
+            .put, "/v1/channels/room", #"{"visibility":"public","\u001b\n":7}"#,
+            #"The field “\u{1b}\n” is unknown here. Known are visibility, history, "#
+                + "retention, title."
+        ),
+    ]
+
+    @Test(
+        "refuses an unknown field of a body, and names it and those that are known",
+        arguments: unknownFields)
+    func unknownField(
+        method: HTTPRequest.Method, path: String, body: String, message: String
+    ) async throws {
+        try await withAPI { api in
+            let answer = try await api.send(method, path, Self.json, Array(body.utf8))
+            #expect(answer.status == .badRequest)
+            #expect(answer.errorCode == "malformed")
+            #expect(answer.errorMessage == message)
+            #expect(try await api.log.state(of: try ChannelName("room")).head == 0)
+            #expect(try await api.accounts.channel(try ChannelName("room")) == nil)
+        }
+    }
+
+    @Test("an unknown field of a line is refused with that line, and the others are stored")
+    func unknownFieldOfLine() async throws {
+        try await withAPI { api in
+            let body = "{\"id\":\"a\",\"edit\":\"b\",\"body\":1}\n{\"body\":2}\n"
+            let answer = try await api.post(Self.room, Self.lines, body)
+            #expect(answer.status.code == 207)
+            let first = try #require(answer.text.split(separator: "\n").first)
+            for part in [#""line":1"#, #""id":"a""#, #""code":"malformed""#, "“edit”"] {
+                #expect(first.contains(part), "\(first)")
+            }
+            #expect(try await api.log.state(of: try ChannelName("room")).head == 1)
+        }
+    }
+
+    @Test("a malformed token is told apart from a malformed header, and not repeated")
+    func malformedToken() async throws {
+        try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
+            for (field, words) in [
+                ("Bearer abc", "The token is malformed."), ("Bearer a.b.c.d", "three parts"),
+                ("Bearer", "Send one header"), ("Basic a.b.c", "Send one header"),
+            ] {
+                let answer = try await api.send(.get, "/v1/me", [.authorization: field], [])
+                #expect(answer.status == .unauthorized)
+                #expect(answer.errorCode == "unauthorized")
+                #expect(answer.errorMessage?.contains(words) == true, "\(field)")
+                #expect(!answer.text.contains("abc"))
+            }
         }
     }
 

@@ -33,6 +33,26 @@ struct OpenAPITests {
         #expect(status == 0, "\(words)")
     }
 
+    @Test("names the fields of each body that the server knows")
+    func fields() throws {
+        let known = [
+            "ChannelSettings": RequestFields.channel, "ChannelChanges": RequestFields.channel,
+            "Retention": RequestFields.retention, "MemberSettings": RequestFields.member,
+            "Message": RequestFields.message, "Edit": RequestFields.edit,
+            "Receipt": RequestFields.position, "DeviceSettings": RequestFields.device,
+            "Profile": RequestFields.profile, "PresenceSetting": RequestFields.presence,
+            "MuteSettings": RequestFields.mute, "QuietHours": RequestFields.quietHours,
+        ]
+        let json = try JSONSerialization.jsonObject(with: try Data(contentsOf: Self.document))
+        let components = (json as? [String: Any])?["components"] as? [String: [String: Any]]
+        let schemas = try #require(components?["schemas"] as? [String: [String: Any]])
+        for (name, fields) in known {
+            let properties = schemas[name]?["properties"] as? [String: Any]
+            #expect(properties.map { Set($0.keys) } == Set(fields.map { "\($0)" }), "\(name)")
+            #expect(schemas[name]?["additionalProperties"] as? Bool == false, "\(name)")
+        }
+    }
+
     @Test("is served as it stands in the repository")
     func isServed() async throws {
         try await withAPI { api in

@@ -222,6 +222,7 @@ struct MemoryServerTests {
         #expect(try await patch("{}") == titled)
         #expect(try await patch(#"{"title":null}"#) == #"200 {"visibility":"private"}"#)
         #expect(try await patch(#"{"title":1}"#) == "400 ")
+        #expect(try await patch(#"{"tilte":"U"}"#) == "400 ")
     }
 
     // MARK: Push
