@@ -18,7 +18,7 @@ enum JournalFailure {
                 : RepriseError(
                     .diskFailed, "The disk failed under the journal.",
                     remedy: "Nothing was discarded; try again.", cause: error)
-        case .SQLITE_BUSY, .SQLITE_LOCKED:
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
             return RepriseError(
                 .busy, "Another process keeps the journal locked.",
                 remedy: "Try again; if a frozen process holds it, end that process.", cause: error)
