@@ -23,7 +23,7 @@ struct NoticesCommand: AsyncParsableCommand {
               reprise notices --journal ./inbox --json | jq .badge
 
             EXIT CODES
-              0 done; 65 no journal there. All: reprise --help
+              0 done; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var journal: JournalOption
@@ -36,7 +36,7 @@ struct NoticesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try NoticesReading.read(
-            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
+            at: journal.checkedURL, schemas: AccountClient.featureSchemas, limit: limit)
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }
