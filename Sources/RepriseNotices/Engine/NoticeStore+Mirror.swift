@@ -76,6 +76,18 @@ extension NoticeStore {
         try row.write(at: now, db)
     }
 
+    /// The person has tapped a notification or put it away, and the system has taken it from the
+    /// notification centre.
+    ///
+    /// If nothing here has heard of the message, the system has shown a push of it.
+    func touched(_ hint: PushHint, by action: String, at now: WallTime, _ db: Database) throws {
+        guard let id = hint.id else { return }
+        if hint.isForeign(to: try messages.user(db)) { return }
+        var row = try knownRow(id, at: now, db) ?? NoticeRow(hint, id: id, at: now)
+        _ = NoticeMachine.take(.touched(action), &row.machine)
+        try NoticeRows.write(row, at: now, db)
+    }
+
     /// An extension has shown a message.
     func shown(_ record: ShownRecord, at now: WallTime, _ db: Database) throws -> ChannelName {
         let (id, channel) = (try EntryID(record.id), try ChannelName(record.channel))
