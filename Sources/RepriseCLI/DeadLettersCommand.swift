@@ -48,9 +48,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let folder = journal.url
-        // Opening would make a journal where there is none.
-        _ = try AccountClient.ledger(at: folder)
+        // Opening would make a journal where there is none, and set a damaged one aside.
+        let folder = try journal.checkedURL
         let reprise = try await AccountClient.open(
             at: folder, server: "http://127.0.0.1:1", dialer: NIODialer(),
             configuration: .ofNamedChannels)

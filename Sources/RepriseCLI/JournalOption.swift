@@ -11,7 +11,16 @@ struct JournalOption: ParsableArguments {
             valueName: "dir"))
     var journal: String
 
-    var url: URL { AccountFolders.currentJournal(in: URL(fileURLWithPath: journal)) }
+    /// The folder, for each command that reads the journal; throws as `Journal.check` does.
+    ///
+    /// A reader of some tables would find them empty where the damage is in others.
+    var checkedURL: URL {
+        get throws {
+            let url = AccountFolders.currentJournal(in: URL(fileURLWithPath: journal))
+            try Journal.check(at: url, schemas: AccountClient.featureSchemas)
+            return url
+        }
+    }
 }
 
 extension AccountClient.Configuration {

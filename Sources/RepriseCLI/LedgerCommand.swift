@@ -23,14 +23,15 @@ struct LedgerCommand: AsyncParsableCommand {
               reprise ledger --journal ./inbox --json | jq .outcomes.dead
 
             EXIT CODES
-              0 it adds up; 1 it does not; 65 no journal there. All: reprise --help
+              0 it adds up; 1 it does not; 65 no journal there, or a damaged one.
+              All: reprise --help
             """)
 
     @OptionGroup var journal: JournalOption
     @Flag(help: "Print one JSON object.") var json = false
 
     func run() async throws {
-        let sum = try AccountClient.ledger(at: journal.url)
+        let sum = try AccountClient.ledger(at: journal.checkedURL)
         let report = LedgerReport(sum: sum)
         try StandardOutput.write(json ? report.json : report.table(Terminal.output))
         if !sum.isBalanced { throw ExitCode(ExitStatus.incomplete.rawValue) }

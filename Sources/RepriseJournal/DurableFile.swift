@@ -15,7 +15,7 @@ package enum DurableFile {
         let folder = target.deletingLastPathComponent().path
         let temporary = "\(folder)/\(temporaryPrefix)\(EntryID.random().text)"
         let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw JournalFailure.system(errno, "open a file") }
+        guard file >= 0 else { throw JournalFailure.system(errno, "open a file", at: temporary) }
         do {
             defer { close(file) }
             try writeAll(bytes, to: file)
@@ -27,7 +27,7 @@ package enum DurableFile {
         guard rename(temporary, path) == 0 else {
             let number = errno
             unlink(temporary)
-            throw JournalFailure.system(number, "rename a file")
+            throw JournalFailure.system(number, "rename a file", at: path)
         }
         try syncFolder(folder)
     }
@@ -42,7 +42,7 @@ package enum DurableFile {
         guard file >= 0 else {
             if errno == ENOENT { return nil }
             if errno == ELOOP { throw RepriseError(.malformed, "It is a symbolic link.") }
-            throw JournalFailure.system(errno, "open a file")
+            throw JournalFailure.system(errno, "open a file", at: path)
         }
         defer { close(file) }
         var information = stat()
@@ -122,15 +122,17 @@ package enum DurableFile {
         var information = stat()
         if stat(url.path, &information) == 0 {
             guard information.st_mode & S_IFMT == S_IFDIR else {
-                throw JournalFailure.system(ENOTDIR, "make the folder \(url.lastPathComponent)")
+                throw JournalFailure.system(ENOTDIR, "make a folder", at: url.path)
             }
             return
         }
-        guard errno == ENOENT else { throw JournalFailure.system(errno, "look at a folder") }
+        guard errno == ENOENT else {
+            throw JournalFailure.system(errno, "look at a folder", at: url.path)
+        }
         let parent = url.deletingLastPathComponent()
         if parent.path != url.path { try makeFolder(parent) }
         guard mkdir(url.path, 0o700) == 0 || errno == EEXIST else {
-            throw JournalFailure.system(errno, "make a folder")
+            throw JournalFailure.system(errno, "make a folder", at: url.path)
         }
         protect(url.path, .untilFirstUnlock)
         try syncFolder(parent.path)
@@ -159,7 +161,7 @@ package enum DurableFile {
     /// Makes the names in a folder durable.
     package static func syncFolder(_ path: String) throws {
         let folder = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard folder >= 0 else { throw JournalFailure.system(errno, "open a folder") }
+        guard folder >= 0 else { throw JournalFailure.system(errno, "open a folder", at: path) }
         defer { close(folder) }
         try sync(folder)
     }
@@ -167,7 +169,7 @@ package enum DurableFile {
     /// Moves a file; durable in both folders.
     static func move(_ from: String, to target: String) throws {
         guard rename(from, target) == 0 else {
-            throw JournalFailure.system(errno, "move a file")
+            throw JournalFailure.system(errno, "move a file", at: target)
         }
         for path in [from, target] {
             try syncFolder(URL(fileURLWithPath: path).deletingLastPathComponent().path)

@@ -116,11 +116,12 @@ enum JournalDatabase {
     /// Refuses a file cut to nothing; before SQLite opens it, which would delete its log.
     ///
     /// A write-ahead log beside an empty file tells it from a database that was never begun: SQLite
-    /// makes the log after the file's first page.
-    private static func expectContent(_ path: String) throws {
+    /// makes the log after the file's first page. So the log is looked for first: the database may
+    /// just be made.
+    static func expectContent(_ path: String) throws {
         var information = stat()
-        guard stat(path, &information) == 0, information.st_size == 0,
-            access(path + "-wal", F_OK) == 0
+        guard access(path + "-wal", F_OK) == 0, stat(path, &information) == 0,
+            information.st_size == 0
         else { return }
         throw DatabaseError(
             resultCode: .SQLITE_CORRUPT, message: "the file is empty beside its write-ahead log")

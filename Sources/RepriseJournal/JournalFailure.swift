@@ -18,7 +18,7 @@ enum JournalFailure {
                 : RepriseError(
                     .diskFailed, "The disk failed under the journal.",
                     remedy: "Nothing was discarded; try again.", cause: error)
-        case .SQLITE_BUSY, .SQLITE_LOCKED:
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
             return RepriseError(
                 .busy, "Another process keeps the journal locked.",
                 remedy: "Try again; if a frozen process holds it, end that process.", cause: error)
@@ -46,9 +46,11 @@ enum JournalFailure {
         return failure.resultCode == .SQLITE_CORRUPT || failure.resultCode == .SQLITE_NOTADB
     }
 
-    /// The typed error for a system call on a file of the journal.
-    static func system(_ number: Int32, _ doing: String) -> RepriseError {
+    /// The typed error for a system call on a file of the journal; `path` is its argument, nil for
+    /// a file that is open already.
+    static func system(_ number: Int32, _ doing: String, at path: String? = nil) -> RepriseError {
         let cause = SystemFailure(number: number, doing: doing)
+        if let path, [ENOTDIR, EISDIR].contains(number) { return misplaced(path, cause) }
         switch number {
         case ENOSPC, EDQUOT:
             return full(cause: cause)
@@ -56,15 +58,28 @@ enum JournalFailure {
             return RepriseError(
                 .notWritable, "The file system refuses to let us write.",
                 remedy: "Check the permissions of the journal's folder.", cause: cause)
-        case ENOTDIR, EISDIR:
-            return RepriseError(
-                .notAJournal, "A folder was expected and a file is there, or the other way round.",
-                remedy: "Name another folder.", cause: cause)
         default:
             return RepriseError(
                 .diskFailed, "The disk failed.", remedy: "Nothing was discarded; try again.",
                 cause: cause)
         }
+    }
+
+    /// A file in the place of a folder, or the other way round.
+    private static func misplaced(_ path: String, _ cause: SystemFailure) -> RepriseError {
+        // The nearest that exists: of a path through a file, the file.
+        var place = URL(fileURLWithPath: path)
+        var information = stat()
+        while stat(place.path, &information) != 0, place.pathComponents.count > 1 {
+            place.deleteLastPathComponent()
+        }
+        let isFolder = information.st_mode & S_IFMT == S_IFDIR
+        return RepriseError(
+            .notAJournal,
+            isFolder
+                ? "\(place.path) is a folder, and a file belongs there."
+                : "\(place.path) is a file, and a folder belongs there.",
+            remedy: "Name another folder, or move it away.", cause: cause)
     }
 
     private static func full(cause: any Error) -> RepriseError {

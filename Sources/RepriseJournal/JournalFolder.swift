@@ -35,7 +35,7 @@ struct JournalFolder: Sendable {
             isFolder.boolValue
         {
             throw RepriseError(
-                .notAJournal, "journal.sqlite is a folder.",
+                .notAJournal, "\(database) is a folder.",
                 remedy: "Name a folder that holds a journal, or an empty one.")
         }
     }
@@ -60,18 +60,38 @@ struct JournalFolder: Sendable {
         }
     }
 
-    /// The folder to name instead of this one, which has no journal: its first subfolder that has
-    /// one, as of accounts.
+    /// The error of a reader who finds no database here.
+    var absence: RepriseError {
+        let files = FileManager.default
+        var isFolder: ObjCBool = false
+        let why =
+            if files.fileExists(atPath: database) {
+                "\(database) is a folder"
+            } else if !files.fileExists(atPath: url.path, isDirectory: &isFolder) {
+                "\(url.path) does not exist"
+            } else if isFolder.boolValue {
+                "\(url.path) has no file journal.sqlite"
+            } else {
+                "\(url.path) is a file, and a journal is a folder"
+            }
+        return RepriseError(.notAJournal, "There is no journal: \(why).", remedy: remedy)
+    }
+
+    /// The folders to name instead of this one, which has no journal: its first subfolders that
+    /// have one, as of accounts.
     var remedy: String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-        let journal = names.sorted().first { name in
-            let path = url.appendingPathComponent(name).appendingPathComponent("journal.sqlite")
-                .path
-            return name.utf8.allSatisfy { (0x21...0x7e).contains($0) }
-                && FileManager.default.fileExists(atPath: path)
+        var found: [String] = []
+        for name in names.sorted().prefix(JournalLimits.foldersSearched)
+        where found.count < JournalLimits.foldersNamed {
+            guard name.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { continue }
+            let path = JournalFolder(url.appendingPathComponent(name)).database
+            if FileManager.default.fileExists(atPath: path) { found.append("“\(name)”") }
         }
-        guard let journal else { return "Name the folder given to Journal.open or to --journal." }
-        return "There is one in the folder “\(journal)” in it: name that."
+        guard !found.isEmpty else {
+            return "Check the path, and that the app or the tool has opened its journal there."
+        }
+        return "These folders in it have one, name one of them: \(found.joined(separator: ", "))."
     }
 
     // MARK: Suspicion

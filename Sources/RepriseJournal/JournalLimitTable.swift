@@ -62,6 +62,11 @@ extension LimitTable {
                 "\(JournalLimits.spoolFilesAside); \(JournalLimits.databasesAside)",
                 "further files are counted and removed; the oldest database is removed"),
             Limit(
+                "journal.folders",
+                "subfolders searched for a journal, and named, where a folder has none",
+                "\(JournalLimits.foldersSearched); \(JournalLimits.foldersNamed)",
+                "the first by name"),
+            Limit(
                 "journal.mirror", "the mirror", "\(bytes: JournalLimits.mirrorBytes)",
                 "`.tooLarge`"),
             Limit(

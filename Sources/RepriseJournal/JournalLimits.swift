@@ -32,6 +32,9 @@ public enum JournalLimits {
     public static let spoolFilesAside = 100
     /// The most damaged databases that are kept aside; the oldest is removed.
     public static let databasesAside = 8
+    /// The most subfolders of a folder without a journal that are searched for one, and named.
+    static let foldersSearched = 1_000
+    static let foldersNamed = 5
     /// The most entries that one step of an adoption moves.
     static let adoptedAtOnce = 32
     /// The most bytes of `account.json`.

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import GRDB
 import RepriseCore
 
@@ -10,18 +10,45 @@ enum JournalPeek {
     static func read<T>(
         at folder: JournalFolder, schemas: [JournalSchema], _ body: (Database) throws -> T
     ) throws -> T? {
+        try inspected(folder, schemas) { db, migrator in
+            guard try db.tableExists("journal") else { return nil }
+            // The owner was killed while it made or migrated its tables, or is of an older version.
+            guard try migrator.hasCompletedMigrations(db) else {
+                return try migrated(db, by: migrator, body)
+            }
+            return try body(db)
+        }
+    }
+
+    /// Checks the whole database: a reader of some tables does not notice what others have lost.
+    ///
+    /// - Throws: `.corrupt` if it is damaged.
+    static func check(_ folder: JournalFolder, schemas: [JournalSchema]) throws {
+        try inspected(folder, schemas) { db, _ in
+            let report = try String.fetchAll(db, sql: "PRAGMA quick_check(1)")
+            guard report == ["ok"] else {
+                throw DatabaseError(
+                    resultCode: .SQLITE_CORRUPT, message: report.joined(separator: " "))
+            }
+        }
+    }
+
+    private static func inspected<T>(
+        _ folder: JournalFolder, _ schemas: [JournalSchema],
+        _ body: (Database, DatabaseMigrator) throws -> T
+    ) throws -> T {
         do {
             return try read(folder) { db in
                 let migrator = JournalSchema.migrator(schemas)
                 try JournalDatabase.inspect(db, migrator: migrator)
-                guard try db.tableExists("journal") else { return nil }
-                // The owner was killed while it made or migrated its tables, or is of an older
-                // version.
-                guard try migrator.hasCompletedMigrations(db) else {
-                    return try migrated(db, by: migrator, body)
-                }
-                return try body(db)
+                return try body(db, migrator)
             }
+        } catch  where JournalFailure.isDamage(error) {
+            throw RepriseError(
+                .corrupt, "The database \(folder.database) is damaged.",
+                remedy: "An opening that finds the damage keeps the file in the folder “aside” and "
+                    + "begins anew. To begin anew now, end the journal's owner and move the file "
+                    + "away, with its -wal and -shm.", cause: error)
         } catch {
             throw JournalFailure.classify(error, path: folder.database)
         }
@@ -59,10 +86,8 @@ enum JournalPeek {
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
             !isFolder.boolValue
-        else {
-            throw RepriseError(
-                .notAJournal, "There is no journal in this folder.", remedy: folder.remedy)
-        }
+        else { throw folder.absence }
+        try JournalDatabase.expectContent(path)
         if FileManager.default.fileExists(atPath: path + "-shm"), !hasOnlyHeader(path + "-wal") {
             return try open(uri(path), body)
         }
@@ -130,5 +155,18 @@ enum JournalPeek {
     private static func uri(_ path: String) -> String {
         let escaped = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
         return "file:\(escaped)?mode=ro&readonly_shm=1"
+    }
+}
+
+extension Journal {
+    /// Checks the whole database of a journal that another process may own, without disturbing it.
+    ///
+    /// - Parameters:
+    ///   - folder: the journal's folder.
+    ///   - schemas: all schemas of the features.
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if it is damaged; as
+    ///   ``ledger(at:schemas:)``.
+    package static func check(at folder: URL, schemas: [JournalSchema]) throws {
+        try JournalPeek.check(JournalFolder(folder), schemas: schemas)
     }
 }

@@ -43,7 +43,9 @@ package final class OwnerLock: Sendable {
     private static func take(_ path: String) throws -> Int32? {
         while true {
             let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-            guard file >= 0 else { throw JournalFailure.system(errno, "open the lock file") }
+            guard file >= 0 else {
+                throw JournalFailure.system(errno, "open the lock file", at: path)
+            }
             guard try lock(file) else {
                 close(file)
                 return nil
@@ -69,16 +71,16 @@ package final class OwnerLock: Sendable {
             let owner = holder.map { " by the process \($0)" } ?? ""
             throw RepriseError(
                 .journalOwned, "The journal is in use\(owner).",
-                remedy: "End that process first. If it is frozen, open with takeOver.")
+                remedy: "End that process first. A frozen one ends with SIGKILL (kill -9).")
         }
         let temporary = path + "." + EntryID.random().text
         let file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw JournalFailure.system(errno, "make a lock file") }
+        guard file >= 0 else { throw JournalFailure.system(errno, "make a lock file", at: path) }
         guard try lock(file), rename(temporary, path) == 0 else {
             let number = errno
             unlink(temporary)
             close(file)
-            throw JournalFailure.system(number, "replace the lock file")
+            throw JournalFailure.system(number, "replace the lock file", at: path)
         }
         sign(file)
         return file

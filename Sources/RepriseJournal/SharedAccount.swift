@@ -27,7 +27,7 @@ package struct SharedAccount: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.diskFailed`.
     package func remove() throws {
         guard unlink(file) != 0, errno != ENOENT else { return }
-        throw JournalFailure.system(errno, "remove a file")
+        throw JournalFailure.system(errno, "remove a file", at: file)
     }
 
     /// The folder of the spool and the mirror that an extension uses.

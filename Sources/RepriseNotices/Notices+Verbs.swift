@@ -59,8 +59,10 @@ extension Notices {
         let hint = NoticeContent.hint(response.notification.request.content.info)
         let (noticeStore, now) = (driver.noticeStore, configuration.timekeeper.wall())
         let isRecorded = try await routing.record(arrival, as: response.tapID) { db in
+            guard let hint else { return }
+            try noticeStore.touched(hint, by: arrival.action, at: now, db)
             // Where no extension has told of it, the icon has the push's badge.
-            guard let hint, hint.badge != nil else { return }
+            guard hint.badge != nil else { return }
             try noticeStore.heard(hint, at: now, db)
             try NoticeBadgeRow.forgetShown(db)
         }

@@ -129,16 +129,25 @@ struct BadInputTests {
         let folder = try TemporaryFolder()
         let file = try folder.write("hello", to: "file")
         let url = "http://127.0.0.1:1"
+        for journal in [file, file + "/below"] {
+            try await refused(
+                ["listen", "general", "--journal", journal, "--server", url], status: 65,
+                saying: "\(file) is a file, and a folder belongs there.")
+        }
         try await refused(
-            ["listen", "general", "--journal", file, "--server", url], status: 65)
-        try await refused(["ledger", "--journal", file], status: 65)
+            ["ledger", "--journal", file], status: 65, saying: "\(file) is a file")
         try FileManager.default.createDirectory(
             at: folder.url.appendingPathComponent("j/journal.sqlite"),
             withIntermediateDirectories: true)
         try await refused(
-            ["listen", "general", "--journal", folder.path("j"), "--server", url], status: 65)
-        try await refused(["ledger", "--journal", folder.path("j")], status: 65)
-        try await refused(["ledger", "--journal", folder.path("nowhere")], status: 65)
+            ["listen", "general", "--journal", folder.path("j"), "--server", url], status: 65,
+            saying: "\(folder.path("j/journal.sqlite")) is a folder")
+        try await refused(
+            ["ledger", "--journal", folder.path("j")], status: 65,
+            saying: "\(folder.path("j/journal.sqlite")) is a folder")
+        try await refused(
+            ["ledger", "--journal", folder.path("nowhere")], status: 65,
+            saying: "\(folder.path("nowhere")) does not exist")
     }
 
     @Test("a ledger of a file that is not SQLite: 65, and nothing is touched")
@@ -180,7 +189,8 @@ struct BadInputTests {
             let first = try RunningTool(arguments)
             _ = try await Tool.run("publish", "general", "x", "--server", server.url)
             try await first.wait("the message is printed") { $0.contains("x") }
-            try await refused(arguments, status: 75, saying: "journal")
+            try await refused(
+                arguments, status: 75, saying: "The journal is in use by the process", "kill -9")
             #expect(try await Tool.run("ledger", "--journal", folder.path("j")).status == 0)
             first.signal(SIGTERM)
             #expect(await first.end() == 0)

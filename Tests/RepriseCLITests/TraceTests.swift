@@ -246,10 +246,14 @@ struct TraceTests {
         INSERT INTO channelsPosition VALUES
             ('team', 'bob', 'e1', 4, 9), ('team', 'eve', 'e1', 0, 2);
         INSERT INTO noticesMessage (id, channel, seq, time, standing, way, reason, presentation,
-            decided, alerts) VALUES ('m4', 'team', 4, \(now), 3, 'catchUp', 'late', 0, \(now), 1);
+            decided, ended, alerts) VALUES
+            ('m4', 'team', 4, \(now), 3, 'catchUp', 'onScreen', 0, \(now), NULL, 0),
+            ('m5', 'team', 5, \(now), 2, 'push', 'found', 3, \(now + 1), 'open', 1),
+            ('m1', 'team', 1, \(now), 2, 'live', 'onScreen', 0, \(now + 2), 'dismiss', 1);
         INSERT INTO quarantine (seq, due, why, id) VALUES (77, 0, 'the state is unknown', 'q1');
-        INSERT INTO noticesTap (entry, at, action, channel, message, resolution)
-            VALUES ('t1', \(now + 9), 'open', 'team', 'm4', 'active');
+        INSERT INTO noticesTap (entry, at, action, channel, message, resolution, reason) VALUES
+            ('t1', \(now + 9), 'open', 'team', 'm4', 'active', NULL),
+            ('t2', \(now + 9), 'open', 'team', 'm5', 'missing', 'Nothing of the channel.');
         """
 
     @Test(
@@ -270,8 +274,8 @@ struct TraceTests {
                 "received: first by the connection, in a catch-up",
                 "handled: by the reader main",
                 "dead letter: of other, after 10 attempts: no \u{1b}[31m",
-                "notice: silent, by catchUp: late", "tap: open: active",
-                "receipts: read by bob",
+                "notice: silent, by catchUp: onScreen, shown by a push all the same",
+                "tap: open: active", "receipts: read by bob",
             ])
         let fifth = try await told("m5")
         #expect(
@@ -279,11 +283,28 @@ struct TraceTests {
                 "dispatched: with the handler of main, or it was when its process died"))
         #expect(fifth.contains { $0.hasPrefix("waiting: for another attempt of other at ") })
         #expect(fifth.contains("receipts: delivered to bob"))
-        #expect(fifth.contains("notice: none: notices are off, or do not watch this channel"))
+        #expect(
+            fifth.contains(
+                "notice: gone, by push: found (the system had shown it), then tapped"))
+        #expect(fifth.contains("tap: open: missing (Nothing of the channel.)"))
         let last = try await told("m9")
         #expect(last.contains("deleted: its body is gone"))
         #expect(last.contains("waiting: the reader main has not come to it"))
         #expect(last.contains("handled: by the reader other"))
+        #expect(last.contains("notice: none: notices are off, or do not watch this channel"))
+        let notices = try await Tool.run("notices", "--journal", journal)
+        #expect(notices.status == 0, "\(notices.error)")
+        let words = notices.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(
+            words.contains("gone team/5 by push: found (the system had shown it), then tapped"),
+            "\(notices.output)")
+        #expect(
+            words.contains(
+                "gone team/1 by live: onScreen, shown by a push all the same, then put away"))
+        for line in notices.lines { #expect(line.columns <= 80, "\(line)") }
+        let json = try await Tool.run("notices", "--journal", journal, "--json")
+        #expect(json.output.contains(#""standing":"gone","way":"push","reason":"found""#))
+        #expect(json.output.contains(#""ended":"open""#))
         #expect(
             try await told("q1")
                 == ["damaged: its row in the outbox was put aside: the state is unknown"])

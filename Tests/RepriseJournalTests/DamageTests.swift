@@ -281,16 +281,23 @@ struct DamageTests {
         await second.close()
     }
 
-    @Test("A folder that is a file, and a database that is a folder, are refused")
+    @Test("A folder that is a file, and a database that is a folder, are refused by their paths")
     func wrongSort() async throws {
         let fixture = try JournalFixture()
         try write([1], fixture, "file")
-        await expectError(.notAJournal) {
-            try await Journal.open(at: fixture.folder.appending("file"), kinds: kinds)
+        for name in ["file", "file/below"] {
+            let error = await expectError(.notAJournal) {
+                try await Journal.open(at: fixture.folder.appending(name), kinds: kinds)
+            }
+            #expect(
+                error?.message == "\(fixture.folder.path("file")) is a file, and a folder belongs "
+                    + "there.", "\(name)")
         }
-        await expectError(.notAJournal) {
-            try await Journal.open(at: fixture.folder.appending("file/below"), kinds: kinds)
+        let folder = try #require(throws: RepriseError.self) {
+            try DurableFile.write([1], to: fixture.folder.url.path)
         }
+        #expect(
+            folder.message == "\(fixture.folder.url.path) is a folder, and a file belongs there.")
         try FileManager.default.createDirectory(
             at: fixture.folder.appending("journal.sqlite"), withIntermediateDirectories: false)
         await expectError(.notAJournal) { try await fixture.open(kinds) }

@@ -44,6 +44,23 @@ struct OwnershipTests {
         await journal.close()
     }
 
+    @Test(
+        "A reader whom SQLite lets wait for another process is told that it is busy, and what to do"
+    )
+    func keptWaiting() async throws {
+        let fixture = try JournalFixture()
+        await (try fixture.open(kinds)).close()
+        for code in [ResultCode.SQLITE_BUSY, .SQLITE_PROTOCOL] {
+            let error = try #require(throws: RepriseError.self) {
+                try Journal.peek(at: fixture.folder.url, schemas: []) { _ -> Int in
+                    throw DatabaseError(resultCode: code)
+                }
+            }
+            #expect(error.code == .busy, "\(error)")
+            #expect(error.remedy?.contains("end that process") == true)
+        }
+    }
+
     @Test("Guarantee 1: a frozen owner whose journal was taken over cannot commit when it wakes")
     func takeOver() async throws {
         let fixture = try JournalFixture()

@@ -52,7 +52,7 @@ struct ChainsListCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (viewer, limit, isJSON) = (chains.viewer, limit, chains.json)
+        let (viewer, limit, isJSON) = (try chains.viewer, limit, chains.json)
         let filter = ChainFilter(
             states: state.isEmpty ? nil : Set(state.map(\.state)), name: name,
             definition: definition, olderThan: olderThan.map { .seconds($0.seconds) })

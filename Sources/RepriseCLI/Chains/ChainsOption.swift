@@ -11,7 +11,9 @@ struct ChainsOption: ParsableArguments {
     @Flag(help: "Print JSON, an object a line.") var json = false
 
     var viewer: ChainViewer {
-        ChainViewer(at: journal.url, schemas: AccountClient.featureSchemas)
+        get throws {
+            ChainViewer(at: try journal.checkedURL, schemas: AccountClient.featureSchemas)
+        }
     }
 }
 
@@ -27,14 +29,15 @@ struct ChainOption: ParsableArguments {
     ///   - isOfUse: whether it applies to a chain in this state.
     /// - Throws: `.badInput` if it does not; as `ChainViewer.find(_:)` and `Spool.record(_:)`.
     func leave(_ command: ChainCommand.Verb, isOfUse: (ChainState) -> Bool) throws {
-        let chain = try chains.viewer.find(id)
+        let viewer = try chains.viewer
+        let chain = try viewer.find(id)
         if let state = chain.state, !isOfUse(state) {
             throw CommandFailure(
                 .badInput,
                 "The chain \(chain.shortID) cannot be told to \(command.rawValue): it is \(state.word)."
             )
         }
-        try chains.viewer.leave(command, for: chain)
+        try viewer.leave(command, for: chain)
         try StandardOutput.write(
             chains.json
                 ? ChainsJSON.left(command.rawValue, chain)

@@ -20,7 +20,7 @@ struct ChainsSchedulesCommand: AsyncParsableCommand {
               reprise chains schedules --journal ./data --json | jq .next
 
             EXIT CODES
-              0 shown; 65 no journal there. All: reprise --help
+              0 shown; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var chains: ChainsOption

@@ -25,7 +25,7 @@ struct ChainsShowCommand: AsyncParsableCommand {
     @OptionGroup var chain: ChainOption
 
     func run() async throws {
-        let (viewer, id, isJSON) = (chain.chains.viewer, chain.id, chain.chains.json)
+        let (viewer, id, isJSON) = (try chain.chains.viewer, chain.id, chain.chains.json)
         try await ChainsWatch.show(again: watch) {
             let (chain, tasks, log) = try viewer.show(id)
             return isJSON

@@ -30,7 +30,8 @@ struct ChainsUnscheduleCommand: AsyncParsableCommand {
     @OptionGroup var chains: ChainsOption
 
     func run() async throws {
-        let names = try chains.viewer.schedules().map(\.name)
+        let viewer = try chains.viewer
+        let names = try viewer.schedules().map(\.name)
         guard names.contains(name) else {
             let meant = CommandNames.nearest(to: name, among: names)
             throw RepriseError(
@@ -38,7 +39,7 @@ struct ChainsUnscheduleCommand: AsyncParsableCommand {
                 remedy: (meant.map { "Did you mean '\($0)'? " } ?? "")
                     + "List them with `reprise chains schedules --journal DIR`.")
         }
-        try chains.viewer.leaveUnscheduling(name)
+        try viewer.leaveUnscheduling(name)
         try StandardOutput.write(
             chains.json
                 ? ChainsJSON.leftUnscheduling(name)

@@ -24,14 +24,15 @@ struct FormsLogCommand: AsyncParsableCommand {
               reprise forms log --journal ./device --json | jq -r .reason
 
             EXIT CODES
-              0 done; 65 no journal there. All: reprise --help
+              0 done; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var recent: RecentOptions
 
     func run() async throws {
         let events = try FormsLogReading.read(
-            at: recent.journal.url, schemas: AccountClient.featureSchemas, limit: recent.limit)
+            at: recent.journal.checkedURL, schemas: AccountClient.featureSchemas,
+            limit: recent.limit)
         if recent.json {
             for event in events {
                 try StandardOutput.write(HTTPMembers.line(Self.object(event)))

@@ -12,18 +12,19 @@ struct NoticesCommand: AsyncParsableCommand {
         commandName: "notices",
         abstract: "Show decisions about messages, their reasons, and the badge.",
         discussion: """
-            For each message: whether its notification is shown (standing), was removed
-            (gone) or was never shown (silent), what delivered it first (push, extension,
-            live, catchUp), and the first reason that held. Also the badge, and the number
-            of decisions by reason. Newest first. Safe while another process owns the
-            journal.
+            For each message: whether its notification is shown (standing), was shown
+            before (gone) or not by the app (silent), what delivered it first (push,
+            extension, live, catchUp), the first reason that held (found: the system had
+            shown a push before the app heard of it), and how it ended (tapped, read, …:
+            docs/notices.md#inspection). Also the badge, and the number of decisions by
+            reason. Newest first. Safe while another process owns the journal.
 
             EXAMPLES
               reprise notices --journal ./inbox
               reprise notices --journal ./inbox --json | jq .badge
 
             EXIT CODES
-              0 done; 65 no journal there. All: reprise --help
+              0 done; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var journal: JournalOption
@@ -36,7 +37,7 @@ struct NoticesCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try NoticesReading.read(
-            at: journal.url, schemas: AccountClient.featureSchemas, limit: limit)
+            at: journal.checkedURL, schemas: AccountClient.featureSchemas, limit: limit)
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }
@@ -48,6 +49,7 @@ struct NoticesCommand: AsyncParsableCommand {
 /// Decisions for a person, and for programs.
 enum NoticesText {
     private static let width = 80
+    private static let indent = 31
 
     static func lines(_ reading: NoticesReading) -> [String] {
         var badge = "badge \(reading.badge)"
@@ -73,14 +75,11 @@ enum NoticesText {
     private static func line(_ one: NoticesReading.Decided) -> [String] {
         let standing = one.standing.padding(toLength: 8, withPad: " ", startingAt: 0)
         let first = "\(one.at.dayAndTime)  \(standing)  \(one.channel)/\(one.seq)".printable
-        var why = "by \(one.way): \(one.reason)"
-        if let ended = one.ended { why += ", then \(ended)" }
-        if one.alerts > 1 { why += ", \(one.alerts) alerts" }
-        if one.unconfirmed > 0 { why += ", \(one.unconfirmed) unconfirmed" }
-        why = why.printable
+        let why = one.words().printable
         let whole = first + "  " + why
         if whole.count <= width { return [whole] }
-        return [first, String(repeating: " ", count: 31) + why]
+        let space = String(repeating: " ", count: indent)
+        return [first] + why.wrapped(width - indent).map { space + $0 }
     }
 
     private static func wrapped(_ words: [String], after head: String) -> [String] {

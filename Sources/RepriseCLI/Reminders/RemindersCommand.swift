@@ -26,7 +26,7 @@ struct RemindersCommand: AsyncParsableCommand {
             EXIT CODES
               0 the system has what it should; 1 it has not, or the reconciliation
               failed;
-              65 no journal there. All: reprise --help
+              65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var journal: JournalOption
@@ -40,7 +40,7 @@ struct RemindersCommand: AsyncParsableCommand {
 
     func run() async throws {
         let reading = try ReminderReconciliationReading.read(
-            at: journal.url, schemas: AccountClient.featureSchemas,
+            at: journal.checkedURL, schemas: AccountClient.featureSchemas,
             decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
         if json {
             try StandardOutput.write(RemindersJSON.object(reading, next: next))

@@ -21,14 +21,15 @@ struct RoutesCommand: AsyncParsableCommand {
               reprise routes --journal ./goals --json | jq -r 'select(.handed == 0).reason'
 
             EXIT CODES
-              0 done; 65 no journal there. All: reprise --help
+              0 done; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var recent: RecentOptions
 
     func run() async throws {
         let routes = try ReminderRouteReading.read(
-            at: recent.journal.url, schemas: AccountClient.featureSchemas, limit: recent.limit)
+            at: recent.journal.checkedURL, schemas: AccountClient.featureSchemas,
+            limit: recent.limit)
         if routes.isEmpty, !recent.json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }

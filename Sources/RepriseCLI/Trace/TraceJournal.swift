@@ -204,7 +204,9 @@ struct TraceJournal {
     // MARK: Notices
 
     private var notice: [TraceStep] {
-        if let decided = trace.notice.decided { return [Self.decided(decided)] }
+        if let decided = trace.notice.decided {
+            return [Self.decided(decided, isTapped: !trace.notice.taps.isEmpty)]
+        }
         if let time = trace.notice.shownByExtension {
             return [
                 TraceStep(
@@ -225,13 +227,10 @@ struct TraceJournal {
         return [TraceStep(place: .device, name: "notice", text: why)]
     }
 
-    private static func decided(_ decided: NoticesReading.Decided) -> TraceStep {
-        var text = "\(decided.standing), by \(decided.way): \(decided.reason)"
-        if let ended = decided.ended { text += ", then \(ended)" }
-        if decided.alerts > 1 { text += ", \(decided.alerts) alerts" }
-        if decided.unconfirmed > 0 { text += ", \(decided.unconfirmed) unconfirmed" }
-        return TraceStep(
-            place: .device, at: decided.at, name: "notice", text: text,
+    private static func decided(_ decided: NoticesReading.Decided, isTapped: Bool) -> TraceStep {
+        TraceStep(
+            place: .device, at: decided.at, name: "notice",
+            text: "\(decided.standing), \(decided.words(isTapped: isTapped))",
             facts: [
                 "standing": .text(decided.standing), "by": .text(decided.way),
                 "reason": .text(decided.reason), "ended": .text(decided.ended),
@@ -240,7 +239,8 @@ struct TraceJournal {
     }
 
     private func tapped(_ tap: NoticeTrace.Tap) -> TraceStep {
-        let what = tap.resolution.map { ": \($0)" } ?? ", not resolved yet"
+        let why = tap.reason.map { " (\($0))" } ?? ""
+        let what = tap.resolution.map { ": \($0)\(why)" } ?? ", not resolved yet"
         return TraceStep(
             place: .device, at: tap.at, name: "tap", text: tap.action + what,
             facts: [

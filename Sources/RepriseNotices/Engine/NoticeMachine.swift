@@ -52,6 +52,9 @@ package struct NoticeMachine: Hashable, Sendable {
         case touched(String)
     }
 
+    /// The reason of a message that the system had shown before anything here heard of it.
+    package static let foundReason = "found"
+
     package struct Step: Hashable, Sendable {
         /// The system is to be asked to show it.
         package var shows = false
@@ -138,12 +141,14 @@ package struct NoticeMachine: Hashable, Sendable {
             machine?.alerts = presentation.contains(.banner) ? 1 : 0
         case .found(let isRemote):
             machine = NoticeMachine(
-                standing: .standing, way: .push, reason: "found", presentation: [.banner, .list])
+                standing: .standing, way: .push, reason: foundReason,
+                presentation: [.banner, .list])
             machine?.isRemote = isRemote
             machine?.alerts = 1
         case .touched(let how):
             machine = NoticeMachine(
-                standing: .gone, way: .push, reason: "found", presentation: [.banner, .list])
+                standing: .gone, way: .push, reason: foundReason,
+                presentation: [.banner, .list])
             machine?.ended = how
             machine?.alerts = 1
         case .localArrived(let decision): step.options = decision.presentation
@@ -158,7 +163,9 @@ package struct NoticeMachine: Hashable, Sendable {
         case .pushArrived(let decision): return pushArrived(decision)
         case .localArrived(let decision): return localArrived(decision)
         case .extensionShowed(let options, _):
-            return alerted(options.contains(.banner), isRemote: true)
+            // The record of the alert that the tap has told of.
+            let isCounted = standing == .gone && reason == Self.foundReason
+            return alerted(options.contains(.banner) && !isCounted, isRemote: true)
         case .found(let isRemote): return found(isRemote: isRemote)
         case .missing:
             if standing == .standing { end("notThere") }

@@ -163,7 +163,7 @@ struct NoticeStore: Sendable {
         for message in came.sorted(by: { $0.seq > $1.seq }) where message.change == nil {
             let isLive = (flow?.liveAfter).map { message.seq > $0 } ?? false
             let source: Notice.Source = isLive ? .live : .catchUp
-            let known = try knownRow(of: message, moment, db)
+            let known = try knownRow(message.id, at: moment.wall, db)
             let ahead = flow?.calendarAhead ?? .zero
             var notice =
                 known
@@ -215,14 +215,12 @@ struct NoticeStore: Sendable {
     }
 
     /// The row of a message; also from an unmerged record of an extension.
-    private func knownRow(of message: NoticeMessage, _ moment: Moment, _ db: Database) throws
-        -> NoticeRow?
-    {
-        if let row = try NoticeRows.row(message.id, db) { return row }
-        let entry = try Journal.entry(ShownRecord.entryID(of: message.id.text), in: db)
+    private func knownRow(_ id: EntryID, at now: WallTime, _ db: Database) throws -> NoticeRow? {
+        if let row = try NoticeRows.row(id, db) { return row }
+        let entry = try Journal.entry(ShownRecord.entryID(of: id.text), in: db)
         guard let entry, let record = try? ShownRecord(payload: entry.payload) else { return nil }
-        _ = try shown(record, at: moment.wall, db)
-        return try NoticeRows.row(message.id, db)
+        _ = try shown(record, at: now, db)
+        return try NoticeRows.row(id, db)
     }
 
     /// A message has the server's date; `ahead` makes it one of this device's calendar, or a device
@@ -414,6 +412,18 @@ struct NoticeStore: Sendable {
         if hint.badge != nil { row.wanted = max(row.wanted, hint.head) }
         if hint.kind == .dismiss { row.dismissed = max(row.dismissed, hint.seq) }
         try row.write(at: now, db)
+    }
+
+    /// The person has tapped a notification or put it away, and the system has taken it from the
+    /// notification centre.
+    ///
+    /// If nothing here has heard of the message, the system has shown a push of it.
+    func touched(_ hint: PushHint, by action: String, at now: WallTime, _ db: Database) throws {
+        guard let id = hint.id else { return }
+        if hint.isForeign(to: try messages.user(db)) { return }
+        var row = try knownRow(id, at: now, db) ?? NoticeRow(hint, id: id, at: now)
+        _ = NoticeMachine.take(.touched(action), &row.machine)
+        try NoticeRows.write(row, at: now, db)
     }
 
     /// An extension has shown a message.

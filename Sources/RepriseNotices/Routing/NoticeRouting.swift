@@ -41,11 +41,6 @@ final class NoticeRouting: Sendable {
             try journal.record(entry, in: db)
             try NoticeTapLog.recorded(id, arrival, at: now, db)
             try also(db)
-            // The system has taken it away itself.
-            guard let message = arrival.messageID, var row = try NoticeRows.row(message, db)
-            else { return }
-            _ = NoticeMachine.take(.touched(arrival.action), &row.machine)
-            try NoticeRows.write(row, at: now, db)
         }
     }
 

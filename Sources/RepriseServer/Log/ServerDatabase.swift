@@ -184,7 +184,7 @@ struct ServerDatabase: Sendable {
             return RepriseError(
                 .notWritable, "The file of the \(name) cannot be written.",
                 remedy: "Let this user write to the data folder.", cause: error)
-        case .SQLITE_BUSY, .SQLITE_LOCKED:
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL:
             return RepriseError(
                 .busy, "Another process holds the file of the \(name).",
                 remedy: "Close the tool that has it open.", cause: error)

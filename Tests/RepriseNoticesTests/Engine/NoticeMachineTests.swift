@@ -150,4 +150,17 @@ import Testing
         #expect(world.stands == nil)
         #expect(world.secondAlerts == 1)
     }
+
+    @Test("An extension's record behind the tap on what it has shown is no second alert")
+    func recordBehindTap() {
+        var world = World()
+        world.happens(.push)
+        world.stands = nil
+        world.take(.touched("open"))
+        world.happens(.record)
+        world.happens(.socket)
+        #expect(world.stands == nil && world.added == 0)
+        #expect(world.machine?.standing == .gone && world.machine?.alerts == 1)
+        #expect(world.secondAlerts == 0)
+    }
 }

@@ -308,6 +308,31 @@ import Testing
         await device.close()
     }
 
+    @Test(
+        "A push that was tapped before its message came counts as shown and tapped, whatever is on the screen, and is not shown again",
+        arguments: [false, true])
+    func tappedBefore(isOnScreen: Bool) async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let id = EntryID.random()
+        let push = DeliveredNotification(
+            request: try NoticeFixture.push(id, seq: 2), date: WallTime(milliseconds: 1),
+            isRemote: true)
+        try await device.notices.received(NotificationResponse(notification: push))
+        if isOnScreen { try await device.reprise.channel("general").setVisible(true) }
+        try stage.publish(id: id)
+        try await device.live(through: 2)
+        #expect(!device.standing.contains(id.text))
+        let row: String? = try await device.value(
+            """
+            SELECT standing || ' ' || way || ' ' || reason || ' ' || ended FROM noticesMessage
+            WHERE id = '\(id.text)'
+            """)
+        #expect(row == "2 push found open")
+        await device.close()
+    }
+
     @Test("A reply and \"mark as read\" go through the outbox, without the app's screen")
     func reply() async throws {
         let device = try await stage.open(system: system)
