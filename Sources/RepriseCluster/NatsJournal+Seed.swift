@@ -86,15 +86,12 @@ extension NatsJournal {
             replicas: replicas(of: connection), maxBytes: settings.maxBytes,
             .init(
                 epoch: seed.epoch, implicitChannels: settings.implicitChannels,
-                seed: view.fingerprint))
+                access: settings.access?.rawValue, seed: view.fingerprint))
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
         if let error = answer.error {
             if error.number == JournalStream.Failure.exists { throw isThere(stream) }
-            throw RepriseError(
-                .unavailable, "JetStream does not make the stream \(stream.name): \(error.text).",
-                remedy: "It needs JetStream on as many servers, with this much space, and the "
-                    + "right to make it. Then begin again.")
+            throw stream.notMade(wanted, error)
         }
         guard try await bases.newest() == manifest else {
             throw RepriseError(
