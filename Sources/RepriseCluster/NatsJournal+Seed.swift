@@ -69,6 +69,7 @@ extension NatsJournal {
         let view = try await seed.makeView(now: SystemTimekeeper().wall())
         if let found {
             guard found.seed == view.fingerprint else { throw hasOther(stream) }
+            _ = try await seed.setMoved(true)
             return true
         }
         let bases = NatsBases(
@@ -87,9 +88,12 @@ extension NatsJournal {
             .init(
                 epoch: seed.epoch, implicitChannels: settings.implicitChannels,
                 access: settings.access?.rawValue, seed: view.fingerprint))
+        // First: when the journal is there, no kill may leave a folder that a server would take.
+        let wasMoved = try await seed.setMoved(true)
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
         if let error = answer.error {
+            if !wasMoved { _ = try await seed.setMoved(false) }
             if error.number == JournalStream.Failure.exists { throw isThere(stream) }
             throw stream.notMade(wanted, error)
         }
