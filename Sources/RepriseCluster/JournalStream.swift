@@ -10,7 +10,8 @@ import RepriseWire
 struct JournalStream: Sendable {
     let cluster: ClusterName
 
-    var name: String { "RP_\(cluster.text)_JOURNAL" }
+    static let (prefix, suffix) = ("RP_", "_JOURNAL")
+    var name: String { Self.prefix + cluster.text + Self.suffix }
     /// Where entries are published.
     var subject: String { "rp.\(cluster.text).j" }
     /// Where the stream publishes what it has stored.
@@ -123,6 +124,7 @@ struct JournalStream: Sendable {
         static let noSuchStream = 10_059
         static let exists = 10_058
         static let full = 10_077
+        static let noLeader = 10_008
     }
 
     /// What is stored with the stream for all gateways.
@@ -130,6 +132,8 @@ struct JournalStream: Sendable {
         var epoch: Epoch
         /// Whether a channel that nobody made is public.
         var implicitChannels: Bool
+        /// An ``AccessMode``, or one of a later version; nil: an earlier version made the journal.
+        var access: String?
         /// What the data was that the journal began with, if it was moved in.
         var seed: String?
         /// See ``ClusterRules``.
@@ -161,6 +165,7 @@ struct JournalStream: Sendable {
     static let skippedKey = "reprise_skipped"
     static let rulesKey = "reprise_rules"
     private static let implicitKey = "reprise_implicit_channels"
+    static let accessKey = "reprise_access"
     private static let seedKey = "reprise_seed"
 
     /// As metadata has them: `12:<64 hexadecimal digits>,90:…`.
@@ -191,18 +196,21 @@ struct JournalStream: Sendable {
 
     /// A new journal's settings.
     func settings(replicas: Int, maxBytes: Int64, _ agreement: Agreement) -> Settings {
-        Settings(
+        var metadata = [
+            Self.epochKey: agreement.epoch.text,
+            Self.implicitKey: "\(agreement.implicitChannels)",
+            Self.rulesKey: "\(agreement.rules)",
+        ]
+        metadata[Self.accessKey] = agreement.access
+        metadata[Self.seedKey] = agreement.seed
+        return Settings(
             name: name, subjects: [subject], retention: "limits", storage: "file", discard: "new",
             replicas: replicas, maxBytes: maxBytes, maxMessages: -1, maxAge: 0,
             maxMessageBytes: -1,
             // Nothing has a message id: a window of doubles would be memory for nothing.
             duplicateWindow: 100_000_000, allowDirect: true, denyDelete: true, sealed: nil,
             republish: .init(src: subject, dest: live),
-            metadata: [
-                Self.epochKey: agreement.epoch.text,
-                Self.implicitKey: "\(agreement.implicitChannels)",
-                Self.rulesKey: "\(agreement.rules)",
-            ].merging(agreement.seed.map { [Self.seedKey: $0] } ?? [:]) { $1 },
+            metadata: metadata,
             firstSequence: agreement.seed == nil ? nil : ClusterSeed.mark + 1)
     }
 
@@ -278,7 +286,8 @@ struct JournalStream: Sendable {
         _ epoch: Epoch, _ implicit: Bool, _ metadata: [String: String]
     ) -> Agreement {
         Agreement(
-            epoch: epoch, implicitChannels: implicit, seed: metadata[Self.seedKey],
+            epoch: epoch, implicitChannels: implicit,
+            access: metadata[Self.accessKey]?.limited(to: 32), seed: metadata[Self.seedKey],
             rules: metadata[Self.rulesKey].flatMap { Int64($0) } ?? ClusterRules.first,
             skipped: Self.skipped(metadata[Self.skippedKey] ?? ""),
             formerEpochs: Self.epochs(metadata[Self.formerEpochsKey] ?? ""))

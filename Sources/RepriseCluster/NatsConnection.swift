@@ -200,7 +200,7 @@ final class NatsConnection: Sendable {
                 guard let message else { throw NatsFailure.noAnswer(subject) }
                 defer { natsMsg_Destroy(message) }
                 let answer = NatsMessage(message)
-                guard answer.status != 503 else { throw NatsFailure.noAnswer(subject) }
+                guard answer.status != 503 else { throw NatsFailure.nobodyAsked(subject) }
                 answers.append(answer)
                 if isLast(answer) { return answers }
             }

@@ -14,11 +14,27 @@ enum NatsFailure {
                 + "have the right to ask: docs/cluster.md lists the subjects.")
     }
 
+    /// Those that are there cannot agree.
+    static let noLeader = RepriseError(
+        .unavailable, "JetStream has no leader: a majority of NATS' servers is missing.",
+        remedy: "Start them; /healthz of each says what it lacks.")
+
+    /// No server takes a question.
+    static func nobodyAsked(_ subject: String) -> RepriseError {
+        // Of streams any server with JetStream is asked; other subjects are those of one stream.
+        guard subject.hasPrefix("$JS.API.STREAM.") else { return noAnswer(subject) }
+        return RepriseError(
+            .unavailable,
+            "JetStream is off in NATS, or for this user's account: no server takes \(subject).",
+            remedy: "Add `jetstream {}` to nats-server's configuration, and `jetstream: enabled` "
+                + "to the account; its log says why it is off otherwise.")
+    }
+
     static func check(_ status: natsStatus, _ subject: String) throws {
         switch status {
         case NATS_OK: break
-        case NATS_TIMEOUT, NATS_NO_RESPONDERS, NATS_CONNECTION_DISCONNECTED,
-            NATS_CONNECTION_CLOSED:
+        case NATS_NO_RESPONDERS: throw nobodyAsked(subject)
+        case NATS_TIMEOUT, NATS_CONNECTION_DISCONNECTED, NATS_CONNECTION_CLOSED:
             throw noAnswer(subject)
         default:
             throw RepriseError(.unavailable, "NATS fails at \(subject): \(text(status)).")

@@ -19,10 +19,17 @@ package final class NatsJournal: ClusterJournal {
         package var maxBytes: Int64 = 8 << 30
         /// Whether a channel that nobody made is public: equal on all gateways.
         package var implicitChannels = false
+        /// How users are authenticated: equal on all gateways; nil: it is not compared.
+        package var access: AccessMode?
         /// See ``RepriseServer/ClusterRules``; a test has a former version's.
         package var rules = ClusterRules.newest
 
         package init() {}
+
+        package init(_ access: AccessMode) {
+            self.access = access
+            implicitChannels = access.implicitChannels
+        }
     }
 
     private struct State {
@@ -37,6 +44,7 @@ package final class NatsJournal: ClusterJournal {
     }
 
     package let epoch: Epoch
+    package var cluster: ClusterName? { stream.cluster }
     package let formerEpochs: Set<Epoch>
     package var skipped: Set<SkippedEntry> { state.withLock { $0.skipped } }
     package var rules: Int64 { state.withLock { $0.rules } }
@@ -48,6 +56,8 @@ package final class NatsJournal: ClusterJournal {
     let version: String
     private let connection: NatsConnection
     private let stream: JournalStream
+    /// Of a gateway; nil for a tool.
+    private let settings: Settings?
     private let answers: String
     private let state = Mutex(State())
     private let logger: Logger
@@ -79,7 +89,12 @@ package final class NatsJournal: ClusterJournal {
         _ configuration: NatsConfiguration, cluster: ClusterName, _ settings: Settings,
         logger: Logger
     ) async throws -> NatsJournal {
+        let stream = JournalStream(cluster: cluster)
+        let waiting = StartNotice(
+            "no server of NATS is reached at \(configuration.description)", logger)
+        defer { waiting.end() }
         let connection = try await dial(configuration, cluster, logger)
+        waiting.note("JetStream has not answered for \(stream.name)")
         do {
             guard connection.maxPayload >= Int64(ClusterLimits.entryBytes) else {
                 throw RepriseError(
@@ -88,16 +103,14 @@ package final class NatsJournal: ClusterJournal {
                         + "may have \(ClusterLimits.entryBytes).",
                     remedy: "Set max_payload: 1MB in nats-server's configuration.")
             }
-            let stream = JournalStream(cluster: cluster)
             let clock = SystemTimekeeper()
             let end = clock.uptime() + openTimeout
             while true {
                 do {
-                    let found = try await find(stream, settings, connection)
+                    let found = try await find(stream, settings, connection, logger)
                     let agreement = try stream.check(found)
-                    guard agreement.implicitChannels == settings.implicitChannels else {
-                        throw differs(settings)
-                    }
+                    if let error = agreement.difference(from: settings, in: stream) { throw error }
+                    agreement.warn(logger, settings, in: stream)
                     let replicas = found.replicas ?? 1
                     if replicas < 3 {
                         logger.warning(
@@ -106,17 +119,19 @@ package final class NatsJournal: ClusterJournal {
                     }
                     return try NatsJournal(
                         connection, stream, agreement, replicas: replicas,
-                        version: stream.version(found), logger)
+                        version: stream.version(found), settings: settings, logger)
                 } catch let error as RepriseError
                     where error.code == .unavailable && clock.uptime() < end
                 {
                     // No leader yet.
+                    waiting.note(error.message)
                     try await clock.sleep(for: .milliseconds(250))
                 }
             }
         } catch {
+            let explained = await stream.explained(error, connection)
             await connection.close()
-            throw error
+            throw explained
         }
     }
 
@@ -147,7 +162,8 @@ package final class NatsJournal: ClusterJournal {
 
     private init(
         _ connection: NatsConnection, _ stream: JournalStream,
-        _ agreement: JournalStream.Agreement, replicas: Int, version: String, _ logger: Logger
+        _ agreement: JournalStream.Agreement, replicas: Int, version: String,
+        settings: Settings? = nil, _ logger: Logger
     ) throws {
         self.connection = connection
         self.stream = stream
@@ -156,20 +172,11 @@ package final class NatsJournal: ClusterJournal {
         implicitChannels = agreement.implicitChannels
         self.replicas = replicas
         self.version = version
+        self.settings = settings
         self.logger = logger
         answers = connection.inbox()
         state.withLock { ($0.skipped, $0.rules) = (agreement.skipped, agreement.rules) }
         try connection.subscribe(to: answers + ".*") { [weak self] in self?.answered($0, at: $1) }
-    }
-
-    private static func differs(_ settings: Settings) -> RepriseError {
-        let (ours, theirs) =
-            settings.implicitChannels
-            ? ("public", "refused") : ("refused", "public")
-        return RepriseError(
-            .badConfiguration,
-            "A channel that nobody made is \(ours) with these flags, and \(theirs) in the cluster.",
-            remedy: "All gateways need --keys or --jwks, or all --dev, or none of them.")
     }
 
     /// Connects to a journal that exists; a sealed one too, to read it.
@@ -180,19 +187,22 @@ package final class NatsJournal: ClusterJournal {
     ) async throws -> NatsJournal {
         let connection = try await NatsConnection.open(
             configuration, name: "reprise \(cluster.text)", logger: logger)
+        let stream = JournalStream(cluster: cluster)
         do {
-            let stream = JournalStream(cluster: cluster)
             guard let found = try await info(stream, connection)?.config else {
+                let others = await stream.others(connection).map { " Others here: \($0)." }
                 throw RepriseError(
                     .badConfiguration, "There is no stream \(stream.name).",
-                    remedy: "Name the cluster by --cluster; its first gateway makes the stream.")
+                    remedy: "Name the cluster by --cluster; its first gateway makes the stream."
+                        + (others ?? ""))
             }
             return try NatsJournal(
                 connection, stream, try stream.check(found, allowsSealed: true),
                 replicas: found.replicas ?? 1, version: stream.version(found), logger)
         } catch {
+            let explained = await stream.explained(error, connection)
             await connection.close()
-            throw error
+            throw explained
         }
     }
 
@@ -217,25 +227,25 @@ package final class NatsJournal: ClusterJournal {
     // MARK: The stream
 
     private static func find(
-        _ stream: JournalStream, _ settings: Settings, _ connection: NatsConnection
+        _ stream: JournalStream, _ settings: Settings, _ connection: NatsConnection,
+        _ logger: Logger
     ) async throws -> JournalStream.Settings {
         if let found = try await info(stream, connection)?.config { return found }
         let wanted = stream.settings(
             replicas: replicas(of: connection), maxBytes: settings.maxBytes,
             .init(
                 epoch: .random(), implicitChannels: settings.implicitChannels,
-                rules: settings.rules))
+                access: settings.access?.rawValue, rules: settings.rules))
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
-        if let made = answer.config, answer.error == nil { return made }
+        if let made = answer.config, answer.error == nil {
+            await stream.tellMade(made, connection, logger)
+            return made
+        }
         // Another gateway was faster, and not every server knows of its stream yet; or servers that
         // have just started do not know of each other. Whoever opens a journal tries again.
         if let found = try await info(stream, connection)?.config { return found }
-        throw RepriseError(
-            .unavailable,
-            "JetStream does not make the stream \(stream.name): \(answer.error?.text ?? "?").",
-            remedy: "It needs JetStream on as many servers, with this much space, and the right "
-                + "to make it.")
+        throw stream.notMade(wanted, answer.error)
     }
 
     /// On how many servers a new stream is.
@@ -248,9 +258,10 @@ package final class NatsJournal: ClusterJournal {
         _ stream: JournalStream, _ connection: NatsConnection
     ) async throws -> JournalStream.Answer? {
         let answer = try decode(
-            try await connection.ask("$JS.API.STREAM.INFO.\(stream.name)", [String: String]()))
+            try await connection.ask(stream.infoSubject, [String: String]()))
         guard let error = answer.error else { return answer }
         if error.number == JournalStream.Failure.noSuchStream { return nil }
+        if error.number == JournalStream.Failure.noLeader { throw NatsFailure.noLeader }
         throw RepriseError(
             .unavailable, "JetStream does not answer for \(stream.name): \(error.text).",
             remedy: "A majority of its servers must be there, with JetStream.")
@@ -371,6 +382,9 @@ package final class NatsJournal: ClusterJournal {
             bytes: state.bytes, maxBytes: bound > 0 ? bound : nil, first: state.firstSequence,
             last: state.lastSequence)
         status.isSealed = answer.config?.sealed ?? false
+        status.difference = settings.flatMap { settings in
+            stream.agreement(answer.config)?.difference(from: settings, in: stream)?.message
+        }
         guard let peers = answer.cluster else { return status }
         if let name = peers.leader, !name.isEmpty {
             var leader = JournalStatus.Server(name: name.limited(to: 64))
@@ -615,6 +629,7 @@ extension NatsJournal {
         let view = try await seed.makeView(now: SystemTimekeeper().wall())
         if let found {
             guard found.seed == view.fingerprint else { throw hasOther(stream) }
+            _ = try await seed.setMoved(true)
             return true
         }
         let bases = NatsBases(
@@ -632,15 +647,15 @@ extension NatsJournal {
             replicas: replicas(of: connection), maxBytes: settings.maxBytes,
             .init(
                 epoch: seed.epoch, implicitChannels: settings.implicitChannels,
-                seed: view.fingerprint))
+                access: settings.access?.rawValue, seed: view.fingerprint))
+        // First: when the journal is there, no kill may leave a folder that a server would take.
+        let wasMoved = try await seed.setMoved(true)
         let answer = try decode(
             try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
         if let error = answer.error {
+            if !wasMoved { _ = try await seed.setMoved(false) }
             if error.number == JournalStream.Failure.exists { throw isThere(stream) }
-            throw RepriseError(
-                .unavailable, "JetStream does not make the stream \(stream.name): \(error.text).",
-                remedy: "It needs JetStream on as many servers, with this much space, and the "
-                    + "right to make it. Then begin again.")
+            throw stream.notMade(wanted, error)
         }
         guard try await bases.newest() == manifest else {
             throw RepriseError(

@@ -103,7 +103,7 @@ package struct WireConnection: Sendable {
         case .reconnect, .reconnectLater, nil:
             return RepriseError(
                 .unavailable, "The server has ended the connection: \(words)",
-                remedy: "Try again later.")
+                remedy: words.retryRemedy)
         }
     }
 }

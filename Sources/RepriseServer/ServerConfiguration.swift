@@ -50,7 +50,7 @@ public struct ServerConfiguration: Hashable, Sendable {
     ///
     /// Default: true where access is open or for development.
     public var implicitChannels: Bool {
-        get { makesChannels ?? (access == .open || access == .tokens(.development)) }
+        get { makesChannels ?? AccessMode(access).implicitChannels }
         set { makesChannels = newValue }
     }
 

@@ -70,11 +70,22 @@ struct ClusterToolTests {
             let before = try await history(of: single)
             await end(single)
             let epoch = try await epoch(in: data)
+            // What is refused for certain leaves the folder to its server.
+            let large = try await Tool.run(
+                ["cluster", "seed", "--journal-bytes", "1125899906842624"] + place)
+            #expect(large.status == 69, "\(large)")
+            for words in ["1125899906842624 bytes on 1 server: insufficient", "--journal-bytes"] {
+                #expect(large.error.contains(words), "\(large.error)")
+            }
+            await end(try await ToolServer(data: data))
             let moved = try await Tool.run(["cluster", "seed"] + place)
             #expect(moved.status == 0, "\(moved.error)")
             #expect(moved.output.contains("moved 2 messages of 1 channel"), "\(moved.output)")
             let again = try await Tool.run(["cluster", "seed", "--json"] + place)
             #expect(again.status == 0 && again.output.contains(#""wasThere":true"#))
+            let split = try await Tool.run("serve", "--port", "0", "--data", data)
+            #expect(split.status == 78 && split.error.contains("moved into a cluster"), "\(split)")
+            #expect(split.error.contains("`reprise cluster export --move`"))
 
             let gateway = try await gateway(nats, folder.path("view"))
             #expect(try await history(of: gateway) == before)
@@ -117,7 +128,12 @@ struct ClusterToolTests {
             // The copy of before has another epoch: a device begins anew, and knows what it has.
             let copy = try await ToolServer(data: folder.path("copy"))
             #expect(try await history(of: copy) == after)
-            await end(single2, copy)
+            // So has the folder that was moved, when an operator wants it again.
+            let restored = try await ToolServer(data: data, options: ["--restored"])
+            #expect(try await history(of: restored) == before)
+            await end(single2, copy, restored)
+            #expect(try await self.epoch(in: data) != epoch)
+            await end(try await ToolServer(data: data))
         }
     }
 
@@ -148,6 +164,9 @@ struct ClusterToolTests {
                 #expect(
                     check.status == 78 || check.output.contains("base      at entry 1"),
                     "\(check.output) \(check.error)")
+                guard check.status != 78 else { continue }
+                let mark = try await sqlite(data + "/messages.sqlite", "PRAGMA user_version")
+                #expect(mark == "(1,)\n", "no server may start beside the journal")
             }
             #expect(kills > 0)
             let done = try await Tool.run(place)

@@ -9,6 +9,17 @@ struct HistoryTests {
         (["--after", "3", "--limit", "2"], 4...5), (["--after", "28"], 29...30),
     ]
 
+    @Test("A server's own advice is not said twice", arguments: ["Try again.", "Come back soon."])
+    func advice(words: String) async throws {
+        let body = #"{"error":{"code":"unavailable","message":"It is not there. \#(words)"}}"#
+        let server = try OtherServer(
+            answering: "HTTP/1.1 503 X\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        let answer = try await Tool.run("history", "a", "--server", server.url)
+        #expect(answer.status == 69)
+        #expect(answer.error.hasSuffix("It is not there. \(words)\n"), "\(answer.error)")
+    }
+
     @Test("prints the newest 20, the newest so many, or so many behind a sequence")
     func prints() async throws {
         try await withServer { server, folder in

@@ -58,6 +58,28 @@ struct ServeClusterTests {
         }
     }
 
+    @Test("A gateway of another cluster, or with other flags, is refused, and makes no journal")
+    func misspelt() async throws {
+        try await NatsServer.run { nats, folder in
+            let (view, other) = (folder.path("view"), folder.path("other"))
+            let place = ["--log", nats.url, "--cluster"]
+            let server = try await ToolServer(data: view, options: place + ["chat"])
+            #expect(server.tool.error.contains("There was no journal of the cluster chat"))
+            server.tool.signal(SIGTERM)
+            #expect(await server.tool.end() == 0)
+            for (data, options, words) in [
+                (view, ["caht"], "is of the cluster chat, and --cluster is caht."),
+                (other, ["chat", "--dev"], "with --dev, and those of the cluster chat without"),
+            ] {
+                let refused = try await Tool.run(
+                    ["serve", "--port", "0", "--data", data] + place + options)
+                #expect(refused.status == 78 && refused.error.contains(words), "\(refused)")
+            }
+            let check = try await Tool.run(["cluster", "check"] + place + ["caht"])
+            #expect(check.status == 78 && check.error.contains("Others here: chat."), "\(check)")
+        }
+    }
+
     @Test("A nats-server that is too old is refused with 78; after its upgrade all goes on")
     func oldServer() async throws {
         let folder = try TemporaryFolder()

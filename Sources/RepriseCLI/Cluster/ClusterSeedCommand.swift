@@ -16,8 +16,8 @@ struct ClusterSeedCommand: AsyncParsableCommand {
         commandName: "seed",
         abstract: "Move a single server's data into a new cluster.",
         usage: """
-            reprise cluster seed --data DIR --log URL [--cluster NAME] [--open]
-                                 [--journal-bytes COUNT]
+            reprise cluster seed --data DIR --log URL [--cluster NAME]
+                                 [--open | --dev] [--journal-bytes COUNT]
                                  [--log-user NAME --log-password-file FILE]
                                  [--log-token-file FILE | --log-nkey FILE |
                                   --log-creds FILE] [--log-ca FILE]
@@ -26,12 +26,13 @@ struct ClusterSeedCommand: AsyncParsableCommand {
         discussion: """
             Stop the server first. Messages, ids, channels, members, positions, devices,
             mutes, forms and what waits to be pushed go into NATS, with the same epoch:
-            devices go on where they were. The data folder stays as it is, and needs
+            devices go on where they were. The data folder keeps what it has, and needs
             twice its size of free space meanwhile; NATS needs its size on each node.
 
             Nothing is there for gateways before all of it is: if this is interrupted,
-            run it again. It is refused where the cluster has a journal already. Do not
-            start a server on the data folder afterwards: the two would go apart.
+            run it again. It is refused where the cluster has a journal already. A
+            server does not start on the data folder afterwards: the two would go apart.
+            'reprise cluster export --move' is the way back.
 
             EXAMPLES
               reprise cluster seed --data ./data --log nats://n1:4222,n2,n3
@@ -46,7 +47,8 @@ struct ClusterSeedCommand: AsyncParsableCommand {
     @OptionGroup var place: ClusterPlaceOptions
     @Option(help: ArgumentHelp("The single server's data folder.", valueName: "dir"))
     var data: String
-    @Flag(help: "The gateways will run with --dev, or without keys.") var open = false
+    @Flag(help: "The gateways will run without keys.") var open = false
+    @Flag(help: "The gateways will run with --dev.") var dev = false
     @Option(
         help: ArgumentHelp(
             "The journal's most bytes on each server of NATS. (default: 8 GiB)",
@@ -54,13 +56,15 @@ struct ClusterSeedCommand: AsyncParsableCommand {
     var journalBytes: Int?
     @Flag(help: "Print one JSON object.") var json = false
 
-    func validate() throws { try place.requireLog() }
+    func validate() throws {
+        try place.requireLog()
+        guard !open || !dev else { throw ValidationError("Give --open or --dev, not both.") }
+    }
 
     func run() async throws {
         #if Cluster
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            var settings = NatsJournal.Settings()
-            settings.implicitChannels = open
+            var settings = NatsJournal.Settings(open ? .open : dev ? .development : .keys)
             if let journalBytes {
                 settings.maxBytes = try ClusterSettings.journalBytes(journalBytes)
             }
@@ -81,7 +85,7 @@ struct ClusterSeedCommand: AsyncParsableCommand {
             }
             try StandardOutput.write(
                 "moved \(moved.report.content) into \(moved.stream), with their epoch")
-            try StandardOutput.write("Do not start a server on \(data) any more.")
+            try StandardOutput.write("No server starts on \(data) any more.")
         #else
             throw ClusterToolCommand.isMissing
         #endif

@@ -106,7 +106,7 @@ extension Disconnection {
                 .refused, description,
                 remedy: "Check that tool and server are of the same version.")
         case _:
-            return error ?? RepriseError(.unavailable, description, remedy: "Try again later.")
+            return error ?? RepriseError(.unavailable, description, remedy: description.retryRemedy)
         }
     }
 }

@@ -16,9 +16,14 @@ struct ClusterSettings: Sendable {
     /// When bases are made.
     let schedule: BaseKeeper.Schedule
 
-    /// - Returns: nil without `--log`.
+    /// Nil without `--log`.
+    ///
+    /// - Parameters:
+    ///   - flags: the settings.
+    ///   - access: how users are authenticated.
+    ///   - data: the folder of the view.
     /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
-    init?(_ flags: ClusterFlags, implicitChannels: Bool) throws {
+    init?(_ flags: ClusterFlags, _ access: Access, data: String) throws {
         guard let log = flags.log else {
             guard !flags.isMore else {
                 throw RepriseError(
@@ -30,8 +35,7 @@ struct ClusterSettings: Sendable {
         }
         #if Cluster
             let (nats, cluster) = try Self.place(flags, log)
-            var settings = NatsJournal.Settings()
-            settings.implicitChannels = implicitChannels
+            var settings = NatsJournal.Settings(AccessMode(access))
             if let bytes = flags.journalBytes {
                 settings.maxBytes = try Self.journalBytes(bytes)
             }
@@ -47,7 +51,9 @@ struct ClusterSettings: Sendable {
             self.schedule = schedule
             description = "\(cluster.text) at \(nats.description)"
             open = { [nats, settings] logger in
-                try await NatsJournal.open(nats, cluster: cluster, settings, logger: logger)
+                // Before a journal is made under a name that is misspelt.
+                try ViewCluster.expect(cluster, in: data)
+                return try await NatsJournal.open(nats, cluster: cluster, settings, logger: logger)
             }
         #else
             throw RepriseError(

@@ -93,8 +93,7 @@ struct ServeSettings: Sendable {
         access = try Self.access(keys, jwks, isDevelopment)
         tls = try Self.tls(certificate, key)
         self.push = try push.configuration
-        self.cluster = try ClusterSettings(
-            cluster, implicitChannels: access == .open || access == .tokens(.development))
+        self.cluster = try ClusterSettings(cluster, access, data: data)
         try check()
     }
 

@@ -109,7 +109,7 @@ package struct ServerAPI: Sendable {
             return RepriseError(
                 .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
         case 403: return RepriseError(.forbidden, words)
-        default: return RepriseError(.unavailable, words, remedy: "Try again later.")
+        default: return RepriseError(.unavailable, words, remedy: words.retryRemedy)
         }
     }
 }

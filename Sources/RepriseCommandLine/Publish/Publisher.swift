@@ -166,9 +166,11 @@ package struct Publisher: Sendable {
             let quiet = ContinuousClock.now - progress.lastNews
             guard progress.isWaiting else { continue }
             if let refusal = progress.refusal, quiet > timeout {
+                let words = refusal.printable
                 throw CommandFailure(
-                    .unavailable, "The server stores nothing: \(refusal.printable) Try again later."
-                )
+                    .unavailable,
+                    ["The server stores nothing: \(words)", words.retryRemedy]
+                        .compactMap(\.self).joined(separator: " "))
             }
             if progress.refusal == nil, quiet > Self.silence {
                 throw RepriseError(

@@ -6,6 +6,9 @@ package protocol ClusterJournal: Sendable {
     /// Tells this journal from any other; also of all channels.
     var epoch: Epoch { get }
 
+    /// The cluster's name, if it has one.
+    var cluster: ClusterName? { get }
+
     /// Publishes an entry. Whether it arrives shows in the journal alone: it may be lost, or stored
     /// more than once, or late.
     func send(_ bytes: [UInt8]) async
@@ -59,6 +62,7 @@ package protocol ClusterJournal: Sendable {
 }
 
 extension ClusterJournal {
+    package var cluster: ClusterName? { nil }
     package var connectionNumber: UInt64? { 0 }
     package func say(_ bytes: [UInt8], on subject: NewsSubject) {}
     package func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> {
@@ -141,6 +145,10 @@ package struct JournalStatus: Hashable, Sendable {
     package var servers: [Server] = []
     /// Whether nothing is stored any more: its data was moved out.
     package var isSealed = false
+    /// Why a gateway with these flags must not be in this cluster; nil: there is no reason.
+    package var difference: String?
+    /// Whether a node answers and says that none leads.
+    package var hasNoLeader: Bool { !servers.isEmpty && !servers.contains(where: \.isLeader) }
 
     package init(bytes: Int64 = 0, maxBytes: Int64? = nil, first: Int64 = 1, last: Int64 = 0) {
         (self.bytes, self.maxBytes, self.first, self.last) = (bytes, maxBytes, first, last)

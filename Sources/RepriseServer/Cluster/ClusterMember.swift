@@ -38,7 +38,7 @@ package struct ClusterMember: Sendable {
     ///   - clock: see ``ClusterReplica``.
     ///   - logger: receives what becomes of bases.
     /// - Returns: the member; it follows nothing before ``replica`` runs.
-    /// - Throws: as ``ClusterView/open(at:epoch:_:)``; `.unavailable` if nobody says for
+    /// - Throws: as ``ClusterView/open(at:epoch:of:_:)``; `.unavailable` if nobody says for
     ///   ``ClusterLimits/leaderless`` where the journal begins; `.corrupt` if that was restored, or
     ///   begins behind its base.
     package static func join(
@@ -50,7 +50,8 @@ package struct ClusterMember: Sendable {
         do {
             var configuration = configuration
             configuration.implicitChannels = implicitChannels
-            var view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
+            var view = try ClusterView.open(
+                at: path, epoch: journal.epoch, of: journal.cluster, configuration)
             let first: Int64
             do {
                 first = try await beginning(of: journal, clock, logger)
@@ -68,7 +69,8 @@ package struct ClusterMember: Sendable {
                 logger.notice(
                     "the view was made anew from the journal's base",
                     metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
-                view = try ClusterView.open(at: path, epoch: journal.epoch, configuration)
+                view = try ClusterView.open(
+                    at: path, epoch: journal.epoch, of: journal.cluster, configuration)
             }
             logger.notice(
                 "the view is open",
@@ -91,7 +93,12 @@ package struct ClusterMember: Sendable {
         let end = clock.uptime() + ClusterLimits.leaderless
         while true {
             do {
-                return try await journal.status().first
+                let status = try await journal.status()
+                if status.hasNoLeader {
+                    logger.notice(
+                        "not ready: no node of NATS leads the journal; a majority must be there")
+                }
+                return status.first
             } catch let error as RepriseError
                 where error.code != .corrupt && clock.uptime() < end
             {
@@ -238,6 +245,7 @@ package struct ClusterMember: Sendable {
         if health.status?.isSealed == true {
             return "The journal is sealed: its data was moved out, and nothing is stored any more."
         }
+        if let difference = health.status?.difference { return difference }
         if let difference = checks.problem { return difference }
         if health.isLeaderless {
             return "The journal is not reached, or has no leader."

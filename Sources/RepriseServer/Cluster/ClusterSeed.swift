@@ -12,6 +12,7 @@ package import RepriseWire
 /// let seed = try await ClusterSeed.open("/var/lib/reprise")
 /// let file = try await seed.makeView(now: clock.wall())
 /// try await seed.upload(file, to: bases) { print($0) }
+/// _ = try await seed.setMoved(true)
 /// // Make the stream, with `first_seq` behind the mark.
 /// await seed.close()
 /// ```
@@ -51,7 +52,9 @@ package struct ClusterSeed: Sendable {
     ///   server uses it, and as ``SQLiteMessageLog/open(at:_:)``.
     package static func open(_ data: String) async throws -> ClusterSeed {
         try LogFolder.expectDatabase(in: data, to: "move")
-        let log = try SQLiteMessageLog.open(at: data)
+        var configuration = SQLiteMessageLog.Configuration()
+        configuration.takesMoved = true
+        let log = try SQLiteMessageLog.open(at: data, configuration)
         do {
             let accounts = try Accounts.open(
                 at: data, implicitChannels: false, heads: { try log.head(of: $0) })
@@ -111,6 +114,13 @@ package struct ClusterSeed: Sendable {
         }
         try await store.put(manifest.encoded, as: .manifest(mark: Self.mark))
         return manifest
+    }
+
+    /// Has a single server refuse the data folder, or take it again; durable.
+    ///
+    /// - Returns: whether it was refused before.
+    package func setMoved(_ isMoved: Bool) async throws -> Bool {
+        try await log.setMoved(isMoved)
     }
 
     /// What the data holds.

@@ -77,22 +77,24 @@ package final class ClusterView: Sendable {
     /// - Parameters:
     ///   - path: the folder.
     ///   - epoch: the journal's.
+    ///   - cluster: whose it is, if that has a name.
     ///   - configuration: the view's settings.
     /// - Returns: the view, exclusively until ``close()`` or the process's end.
     /// - Throws: as ``SQLiteMessageLog/open(at:_:)``; `.badConfiguration` if it is of another
     ///   journal; `.unknownKind` if it has later rules than this gateway knows.
     package static func open(
-        at path: String, epoch: Epoch, _ configuration: Configuration = Configuration()
+        at path: String, epoch: Epoch, of cluster: ClusterName? = nil,
+        _ configuration: Configuration = Configuration()
     ) throws -> ClusterView {
+        if let cluster { try ViewCluster.expect(cluster, in: path) }
         let database = try LogDatabase.open(
             at: path, configuration.log, kind: .view,
             migrator: ClusterSchema.migrator(epoch: epoch))
         do {
             guard database.reading.epoch == epoch else {
-                throw RepriseError(
-                    .badConfiguration, "The view in \(path) is of another journal.",
-                    remedy: "Remove it: it is made anew from the journal.")
+                throw ViewCluster.isOther(in: path, cluster)
             }
+            if let cluster { ViewCluster.note(cluster, in: path) }
             return try ClusterView(database, configuration, in: path)
         } catch {
             database.close()

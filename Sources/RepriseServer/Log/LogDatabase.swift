@@ -52,6 +52,9 @@ final class LogDatabase: Sendable {
         pool = try DatabasePool(path: folder.database, configuration: settings)
         try kind.prepare(pool, migrator)
         folder.begin()
+        if !configuration.isRestored, !configuration.takesMoved {
+            try pool.read { try LogSchema.expectNotMoved($0, at: folder.database) }
+        }
         try pool.writeWithoutTransaction { try Self.makeDurable($0, kind, configuration) }
         if configuration.isRestored {
             try pool.write { try LogSchema.setEpoch(configuration.newEpoch(), $0) }

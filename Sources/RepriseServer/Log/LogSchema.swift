@@ -153,9 +153,38 @@ enum LogSchema {
         if try db.tableExists("arrivals") { _ = try Arrivals(db, ArrivalIndex()) }
     }
 
-    /// Voids all positions.
+    /// Voids all positions: nothing else goes on with them, so it is not the log that was moved.
     static func setEpoch(_ epoch: Epoch, _ db: Database) throws {
         try db.execute(sql: "UPDATE log SET epoch = ?", arguments: [epoch.text])
+        _ = try setMoved(false, db)
+    }
+
+    /// Notes whether the log was moved into a cluster, or is about to be.
+    ///
+    /// In SQLite's `user_version`, which nothing else uses: an earlier version does not look.
+    ///
+    /// - Returns: whether it was noted before.
+    static func setMoved(_ isMoved: Bool, _ db: Database) throws -> Bool {
+        let former = try self.isMoved(db)
+        if former != isMoved { try db.execute(sql: "PRAGMA user_version = \(isMoved ? 1 : 0)") }
+        return former
+    }
+
+    private static func isMoved(_ db: Database) throws -> Bool {
+        try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0 != 0
+    }
+
+    /// Refuses a log that goes on in a cluster: both would give the same sequences to different
+    /// messages.
+    static func expectNotMoved(_ db: Database, at path: String) throws {
+        guard try isMoved(db) else { return }
+        throw RepriseError(
+            .badConfiguration,
+            "The messages in \(path) were moved into a cluster by `reprise cluster seed`, or that "
+                + "was interrupted.",
+            remedy: "Start gateways with --log and another --data; after an interruption seed "
+                + "again. To go back, `reprise cluster export --move` makes a new data folder. To go on "
+                + "without what the cluster has stored since, start once with --restored.")
     }
 
     private static func createFirst(_ db: Database, epoch: Epoch) throws {

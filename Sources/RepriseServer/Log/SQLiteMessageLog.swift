@@ -34,6 +34,8 @@ package final class SQLiteMessageLog: MessageLog {
         /// Then a new epoch is minted before any read, because sequences that devices know may be
         /// assigned again.
         package var isRestored = false
+        /// Whether a log is opened that was moved into a cluster, as only ``ClusterSeed`` needs it.
+        package var takesMoved = false
         /// Mints epochs.
         package var newEpoch: @Sendable () -> Epoch = { .random() }
 
@@ -57,7 +59,8 @@ package final class SQLiteMessageLog: MessageLog {
     /// - Returns: the log, exclusively until ``close()`` or the process's end.
     /// - Throws: ``RepriseCore/RepriseError`` `.journalOwned`, `.journalNewer`, `.notAJournal`,
     ///   `.corrupt`, `.notWritable`, `.diskFull`, `.diskFailed`; `.badConfiguration` for the
-    ///   folder of a gateway. A damaged file is left unchanged: on a server an operator decides.
+    ///   folder of a gateway, and a log that was moved into a cluster. A damaged file is left
+    ///   unchanged: on a server an operator decides.
     package static func open(
         at path: String, _ configuration: Configuration = Configuration()
     ) throws -> SQLiteMessageLog {
@@ -72,6 +75,13 @@ package final class SQLiteMessageLog: MessageLog {
 
     /// Identifies the log: see ``RepriseCore/Epoch``.
     var epoch: Epoch { database.reading.epoch }
+
+    /// Notes durably whether it was moved into a cluster, or is about to be.
+    ///
+    /// - Returns: whether it was noted before.
+    func setMoved(_ isMoved: Bool) async throws -> Bool {
+        try await commit { _, db in try LogSchema.setMoved(isMoved, db) }
+    }
 
     /// What it holds.
     func report() throws -> Backup.Report { try database.readNow { try Backup.report($0) } }

@@ -229,6 +229,32 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("A view of another cluster is told from one of a journal that was made anew, by its name")
+    func otherCluster() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let (chat, caht) = (try ClusterName("chat"), try ClusterName("caht"))
+        let epoch = try Epoch("e1")
+        await (try ClusterView.open(at: folder.path, epoch: epoch, of: chat)).close()
+        // Also with the same epoch: a folder may have been moved into two clusters.
+        let misspelt = expectError(.badConfiguration) {
+            _ = try ClusterView.open(at: folder.path, epoch: epoch, of: caht)
+        }
+        #expect(misspelt?.message.contains("of the cluster chat, and --cluster is caht") == true)
+        #expect(misspelt?.remedy?.hasPrefix("Check the spelling first.") == true)
+        let anew = expectError(.badConfiguration) {
+            _ = try ClusterView.open(at: folder.path, epoch: try Epoch("e2"), of: chat)
+        }
+        #expect(anew?.message.contains("made anew or restored") == true)
+        // Of an earlier version, that has noted no name.
+        try FileManager.default.removeItem(atPath: folder.path + "/view.cluster")
+        let unnamed = expectError(.badConfiguration) {
+            _ = try ClusterView.open(at: folder.path, epoch: try Epoch("e2"), of: caht)
+        }
+        #expect(unnamed?.remedy?.hasPrefix("Check the spelling of --cluster") == true)
+        await (try ClusterView.open(at: folder.path, epoch: epoch, of: chat)).close()
+    }
+
     @Test("a view does not begin beside a single server's log, nor a log beside a view")
     func otherServer() async throws {
         let folder = try TemporaryFolder()

@@ -142,6 +142,143 @@ struct NatsJournalTests {
         }
     }
 
+    private func open(
+        _ server: NatsServer, _ access: AccessMode, cluster: String = "tests",
+        maxBytes: Int64 = 16 << 20, _ logger: Logger = Self.logger
+    ) async throws -> NatsJournal {
+        var settings = NatsJournal.Settings(access)
+        settings.maxBytes = maxBytes
+        return try await NatsJournal.open(
+            NatsConfiguration(server.url), cluster: ClusterName(cluster), settings, logger: logger)
+    }
+
+    @Test("A gateway that authenticates users in another way gets an error that names both ways")
+    func otherAccess() async throws {
+        try await withServer { server, _ in
+            await (try await open(server, .development)).close()
+            for (access, flags) in [
+                (AccessMode.open, "without keys"), (.keys, "with --keys or --jwks"),
+            ] {
+                let failure = await error { try await open(server, access) }
+                #expect(failure?.code == .badConfiguration)
+                let words =
+                    "This gateway runs \(flags), and those of the cluster tests with --dev."
+                #expect(failure?.message == words, "\(failure as Any)")
+            }
+            await (try await open(server, .development)).close()
+        }
+    }
+
+    @Test("A gateway is not ready once an earlier journal notes another authentication")
+    func unknownAccess() async throws {
+        try await withServer { server, folder in
+            let epoch = Epoch.random()
+            try await change(server, "CREATE", epoch)
+            let lines = LoggedLines()
+            let journal = try await open(server, .open, lines.logger(.notice))
+            #expect(lines.all.contains { $0.hasPrefix("warning The journal does not say") })
+            let member = try await ClusterMember.join(
+                journal, at: folder.path("view"), implicitChannels: true, logger: Self.logger)
+            member.health.heard(try await journal.status())
+            #expect(member.problem == nil)
+            try await change(server, "UPDATE", epoch, access: "development")
+            member.health.heard(try await journal.status())
+            #expect(member.problem?.contains("runs without keys") == true)
+            await member.close()
+            // A later version's.
+            try await change(server, "UPDATE", epoch, access: "certificates")
+            let failure = await error { try await open(server, .open) }
+            #expect(failure?.message.contains("with certificates") == true, "\(failure as Any)")
+        }
+    }
+
+    @Test("A journal that is made is told to the log, with the clusters that were there")
+    func made() async throws {
+        try await withServer { server, _ in
+            func told(_ cluster: String) async throws -> [String] {
+                let lines = LoggedLines()
+                let journal = try await open(
+                    server, .open, cluster: cluster, lines.logger(.notice))
+                await journal.close()
+                return lines.all.filter { $0.contains("There was no journal of the cluster") }
+            }
+            let first = try await told("c0")
+            #expect(first.count == 1 && first[0].hasPrefix("notice "), "\(first)")
+            #expect(first[0].contains("1 replica.") && first[0].contains("none known"))
+            for number in 1...8 { #expect(try await told("c\(number)").count == 1) }
+            let last = try await told("misspelt")
+            #expect(last.count == 1 && last[0].hasPrefix("warning "), "\(last)")
+            let others = "other_clusters=c0, c1, c2, c3, c4, c5, c6, c7 and 1 more "
+            #expect(last[0].contains(others), "\(last)")
+            #expect(try await told("c0").isEmpty)
+            let tool = await error {
+                try await NatsJournal.find(
+                    NatsConfiguration(server.url), cluster: ClusterName("c00"), logger: Self.logger)
+            }
+            #expect(tool?.remedy?.contains("Others here: c0, c1") == true, "\(tool as Any)")
+        }
+    }
+
+    @Test("While NATS does not make the journal, the log says why, with the bytes that were asked")
+    func noSpace() async throws {
+        try await withServer { server, _ in
+            let lines = LoggedLines()
+            let opening = Task {
+                try await open(server, .open, maxBytes: 1 << 50, lines.logger(.notice))
+            }
+            try await eventually("it says what it waits for") {
+                lines.all.contains {
+                    $0.hasPrefix("notice not ready: ") && $0.contains("1125899906842624 bytes")
+                        && $0.contains("insufficient storage")
+                }
+            }
+            opening.cancel()
+            await #expect(throws: CancellationError.self) { try await opening.value.close() }
+        }
+    }
+
+    @Test("Without JetStream the error says that it is off")
+    func noJetStream() async throws {
+        try await withServer("jetstream: false") { server, _ in
+            let failure = await error {
+                try await NatsJournal.find(
+                    NatsConfiguration(server.url), cluster: ClusterName("tests"),
+                    logger: Self.logger)
+            }
+            #expect(failure?.code == .unavailable)
+            #expect(failure?.message.hasPrefix("JetStream is off") == true, "\(failure as Any)")
+        }
+    }
+
+    @Test("A journal for which nobody answers is told from one that is not there")
+    func silentStream() async throws {
+        let users = """
+            authorization { users: [
+              { user: "all", password: "secret" },
+              { user: "some", password: "secret",
+                permissions: { publish: { deny: "$JS.API.STREAM.INFO.>" } } }
+            ] }
+            """
+        try await withServer(users) { server, _ in
+            var configuration = try NatsConfiguration(server.url)
+            configuration.credentials = .password(user: "all", password: "secret")
+            await (try await open(configuration)).close()
+            configuration.credentials = .password(user: "some", password: "secret")
+            let failure = await error {
+                try await NatsJournal.find(
+                    configuration, cluster: ClusterName("tests"), logger: Self.logger)
+            }
+            #expect(failure?.code == .unavailable)
+            let words = "The stream RP_tests_JOURNAL is there, and the node that leads it"
+            #expect(failure?.message.hasPrefix(words) == true, "\(failure as Any)")
+            let other = await error {
+                try await NatsJournal.find(
+                    configuration, cluster: ClusterName("other"), logger: Self.logger)
+            }
+            #expect(other?.message.hasPrefix("Nobody in NATS answers") == true, "\(other as Any)")
+        }
+    }
+
     @Test(
         "A stream with other settings gets an error that names the settings",
         arguments: [
@@ -229,14 +366,15 @@ struct NatsJournalTests {
     /// Makes a journal's stream, or changes it, by hand.
     private func change(
         _ server: NatsServer, _ request: String, _ epoch: Epoch, deniesDelete: Bool = true,
-        maxBytes: Int = 1_000_000
+        maxBytes: Int = 1_000_000, access: String? = nil
     ) async throws {
+        let more = access.map { #", "reprise_access": "\#($0)""# } ?? ""
         let stream = """
             {"name": "RP_tests_JOURNAL", "subjects": ["rp.tests.j"], "discard": "new",
              "retention": "limits", "storage": "file", "num_replicas": 1, "allow_direct": true,
              "deny_delete": \(deniesDelete), "max_bytes": \(maxBytes),
              "republish": {"src": "rp.tests.j", "dest": "rp.tests.live"},
-             "metadata": {"reprise_epoch": "\(epoch)", "reprise_implicit_channels": "true"}}
+             "metadata": {"reprise_epoch": "\(epoch)", "reprise_implicit_channels": "true"\(more)}}
             """
         let answer = try await NatsPeer.request(
             server, "$JS.API.STREAM.\(request).RP_tests_JOURNAL", stream)
