@@ -6,7 +6,7 @@ import RepriseCommandLine
 struct CrashCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "crash",
-        abstract: "Kill processes, cut the power, damage files; --help has the arguments.")
+        abstract: "Kill processes, cut the power, damage files.")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
 

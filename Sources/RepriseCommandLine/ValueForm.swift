@@ -25,7 +25,8 @@ package enum ValueForm {
     /// The message of the argument parser, with the accepted form if it ends with a placeholder.
     ///
     /// - Parameter message: as in `The value 'x' is invalid for '--port <port>'`; or one with a
-    ///   list of values, which becomes a single line.
+    ///   list of values.
+    /// - Returns: one line, where the values were listed below each other too.
     package static func completed(_ message: String) -> String {
         guard message.hasSuffix(">'"), let quote = message.dropLast().lastIndex(of: "'") else {
             return message.replacing(":\n  - ", with: ": ").replacing("\n  - ", with: ", ")

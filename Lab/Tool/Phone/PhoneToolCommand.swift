@@ -18,7 +18,7 @@ struct PhoneToolCommand: AsyncParsableCommand {
             EXAMPLES
               reprise-lab phone run &                          a phone
               reprise-lab phone install mail ./MailApp         an app on it
-              reprise-lab phone push --title Hello --body You  it gets a push, dead as it is
+              reprise-lab phone push --title Hello --body You  it gets a push, though dead
               reprise-lab phone tap                            the tap launches it
               reprise-lab phone kill                           the system kills it
               reprise-lab phone log --follow                   what happens, as it happens

@@ -4,7 +4,7 @@ import ArgumentParser
 struct ChainsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chains",
-        abstract: "Inspect chains: list, show, retry, cancel, delete, schedules, export.",
+        abstract: "Inspect, retry, cancel, delete and export chains.",
         usage: """
             reprise chains [list] --journal DIR [--state STATE] [--limit N]
             reprise chains show ID --journal DIR [--watch] [--json]

@@ -9,7 +9,7 @@ import RepriseWire
 struct TraceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "trace",
-        abstract: "Show the way of a message: outbox, server, readers, banner, receipts.",
+        abstract: "Show a message's way from the outbox to its readers.",
         usage: """
             reprise trace ID --journal DIR [--channel NAME] [--json]
                           [--server URL] [--as USER | --token TOKEN]
