@@ -8,7 +8,8 @@ struct CrashCommand: AsyncParsableCommand {
         commandName: "crash",
         abstract: "Kill processes, cut the power, damage files.")
 
-    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Those of crash-loop: see its --help.")
+    var arguments: [String] = []
 
     func run() async throws {
         let program = try LabProgram.crashLoop.url()

@@ -14,12 +14,14 @@ package enum ValueForm {
         "days": "a whole number of days, such as 30",
         "hours": "a whole number of hours, such as 24",
         "seconds": "a number of seconds, such as 30 or 0.5",
-        "milliseconds": "a whole number of milliseconds, such as 250",
+        "screen-delay": "a whole number of milliseconds, such as 250",
+        "store-delay": "a whole number of milliseconds, such as 250",
         "minutes": "a number of minutes, such as 5 or 0.5",
-        "factor": "a number, such as 8 or 0.5",
-        "count": counts, "devices": counts, "draws": counts, "from": counts, "jobs": counts,
-        "kills": counts, "messages": counts, "n": counts, "number": counts, "seed": counts,
-        "seeds": counts, "seq": counts, "version": counts,
+        "speed": "a number, such as 8 or 0.5",
+        "chains": counts, "count": counts, "devices": counts, "die-after-changes": counts,
+        "draws": counts, "from": counts, "jobs": counts, "kills": counts, "messages": counts,
+        "n": counts, "number": counts, "seed": counts, "seeds": counts, "seq": counts,
+        "store-failures": counts, "streams": counts, "version": counts,
     ]
 
     /// The message of the argument parser, with the accepted form if it ends with a placeholder.

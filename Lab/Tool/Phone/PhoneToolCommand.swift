@@ -41,10 +41,4 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhoneTaskCommand.self, PhoneTransfersCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
-
-    /// The names of its commands, for a test of their help.
-    static var names: [String] {
-        let names = configuration.subcommands.map { $0.configuration.commandName }
-        return names.compactMap(\.self)
-    }
 }

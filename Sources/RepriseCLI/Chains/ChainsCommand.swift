@@ -45,10 +45,4 @@ struct ChainsCommand: AsyncParsableCommand {
             ChainsDeleteCommand.self, ChainsClearCommand.self, ChainsExportCommand.self,
             ChainsSchedulesCommand.self, ChainsUnscheduleCommand.self,
         ], defaultSubcommand: ChainsListCommand.self)
-
-    /// The names of its commands, for a test of their help.
-    static var names: [String] {
-        let names = configuration.subcommands.map { $0.configuration.commandName }
-        return names.compactMap(\.self)
-    }
 }
