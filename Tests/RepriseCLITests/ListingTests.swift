@@ -24,6 +24,10 @@ struct ListingTests {
         let rows = terminal.text.split(whereSeparator: \.isNewline).map(String.init)
         #expect(rows.count == 3)
         for row in rows { #expect(row.columns <= 80, "\(row)") }
+        // As a person reads an empty list.
+        let empty = try PseudoTerminal(["channels", "--as", "eve"] + person.dropFirst(2))
+        #expect(await empty.end() == 0)
+        #expect(empty.text.contains("There is nothing to list."))
         for row in rows.dropFirst() { #expect(row.contains("…") && row.contains("30d"), "\(row)") }
     }
 }

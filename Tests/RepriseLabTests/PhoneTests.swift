@@ -119,6 +119,7 @@ struct PhoneTests {
         let status = try await again.phone("status").output
         #expect(status.contains("mail"))
         #expect(status.contains("zeroBadge = leavesDelivered"))
+        for rule in try await again.phone("rules").lines { #expect(rule.count <= 80, "\(rule)") }
         await again.end()
     }
 

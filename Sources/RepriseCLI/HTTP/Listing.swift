@@ -32,10 +32,7 @@ struct Listing: Sendable {
             else { return }
             let elements = try page.list(name)
             if elements.isEmpty, after == nil, !isJSON {
-                // Only a person needs the word for an empty list.
-                if Terminal.output.isInteractive {
-                    Terminal.error.writeLine("There is nothing to list.")
-                }
+                Self.tellEmpty()
             } else if isJSON {
                 for element in elements { try StandardOutput.write(HTTPMembers.line(element)) }
             } else {
@@ -44,6 +41,12 @@ struct Listing: Sendable {
             }
             after = page.text("next")
         } while after != nil
+    }
+
+    /// Only a person needs the word for an empty list.
+    static func tellEmpty() {
+        guard Terminal.output.isInteractive else { return }
+        Terminal.error.writeLine("There is nothing to list.")
     }
 
     /// Prints what is known already.
