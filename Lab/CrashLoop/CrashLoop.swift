@@ -42,16 +42,26 @@ enum CrashLoop {
 
 /// What people may say; the other verbs are for its children.
 private let usage = """
-    Kills real processes, cuts the power and damages files, until something is lost or the time is up.
+    Kills real processes, cuts the power and damages files, until something is
+    lost or the time is up.
 
-      crash-loop kills [--kills 200 | --minutes M] [--devices 3] [--patience SECONDS]
+      crash-loop kills [--kills 200 | --minutes M] [--devices 3]
+          [--patience SECONDS]
           [--mutation \(LoopMutation.allCases.map(\.rawValue).joined(separator: "|"))]
       crash-loop powerloss [--images N] [--unsafe bare|lying] [--probe]     Linux, root
       crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--probe]
       crash-loop damage [--seeds N]
 
-    All take --seed S, which each run prints, and --json. Exit status 1: something was lost, and FAULT lines say what.
+    All take --seed S, which each run prints, and --json.
     docs/reliability/processes.md says what each of them does.
+
+    EXAMPLES
+      crash-loop kills --minutes 1
+      crash-loop damage --seeds 5 --seed 1
+
+    EXIT CODES
+      0 nothing was lost; 1 something was, and FAULT lines say what; 64 the
+      arguments were not understood.
     """
 
 /// Says something to people; never to programs.

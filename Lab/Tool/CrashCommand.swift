@@ -6,9 +6,10 @@ import RepriseCommandLine
 struct CrashCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "crash",
-        abstract: "Kill processes, cut the power, damage files; --help has the arguments.")
+        abstract: "Kill processes, cut the power, damage files.")
 
-    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: "Those of crash-loop: see its --help.")
+    var arguments: [String] = []
 
     func run() async throws {
         let program = try LabProgram.crashLoop.url()

@@ -7,6 +7,15 @@ import RepriseSimulator
 struct LabReferenceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reference", abstract: "Print the lab's limits as JSON.",
+        discussion: """
+            The lab's part of what scripts/reference writes into the documentation.
+
+            EXAMPLES
+              reprise-lab reference | jq '.limits[]'
+
+            EXIT CODES
+              0 printed. All: reprise-lab --help
+            """,
         shouldDisplay: false)
 
     func run() throws {

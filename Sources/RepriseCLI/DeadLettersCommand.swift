@@ -74,6 +74,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
             for entry in page {
                 try StandardOutput.write(json ? Self.json(entry) : Self.text(entry))
             }
+            if page.isEmpty, after == nil { Listing.tellEmpty() }
             guard let last = page.last, page.count == 1_000 else { return }
             after = last.id
         }

@@ -86,13 +86,19 @@ struct AccessCommandTests {
             _ = try await team("--visibility", "private", "--keep-days", "2")
             let titled = try await team("--title", "The team", "--keep-messages", "9")
             #expect(titled.contains("visibility  private"), "\(titled)")
-            #expect(titled.contains("\"messages\":9") && titled.contains("\"seconds\":172800"))
+            #expect(titled.contains("keeps       9 messages, 2d\n"), "\(titled)")
             let changed = try await team("--history", "since-join")
             #expect(changed.contains("The team") && changed.contains("private"), "\(changed)")
             let untitled = try await team("--no-title")
-            #expect(!untitled.contains("The team") && untitled.contains("\"messages\":9"))
+            #expect(!untitled.contains("The team") && untitled.contains("9 messages"))
             let days = try await team("--no-retention", "--keep-days", "1")
-            #expect(days.contains("{\"seconds\":86400}"), "\(days)")
+            #expect(days.contains("keeps       1d\n"), "\(days)")
+            let list = try await Tool.run("channels", "--as", "ada", "--server", url)
+            #expect(
+                list.lines.map { $0.split(separator: " ").map(String.init) } == [
+                    ["channel", "unread", "head", "visibility", "role", "keeps", "title"],
+                    ["team", "0", "0", "private", "owner", "1d"],
+                ])
             let dropped = try await team("--no-retention")
             #expect(!dropped.contains("keeps") && dropped.contains("private"), "\(dropped)")
         }

@@ -167,6 +167,17 @@ struct ChainsTests {
         #expect(try object(deleted.output)["left"] as? String == "delete")
         let cleared = try await Tool.run(["chains", "clear", "--older-than", "8h"] + to)
         #expect(try object(cleared.output)["chains"] as? Int == 2)
+        #expect(
+            try object(cleared.output)["states"] as? [String: Int] == ["succeeded": 1, "failed": 1])
+        let told = try await Tool.run(["chains", "clear", "--older-than", "8h"] + to.dropLast())
+        #expect(
+            told.output
+                == "left for the app: clear 2 chains that ended 8h ago or before\n"
+                + "  1 succeeded, 1 failed\n")
+        let nothing = try await Tool.run(["chains", "clear", "--older-than", "9d"] + to.dropLast())
+        #expect(
+            nothing.output
+                == "left for the app: clear chains that ended 9d ago or before; so far none has\n")
         try await Album.open(folder.url) { _, chains in
             try await eventually("the app has done both") {
                 try await chains.list().map(\.id.text) == [ids[3]]

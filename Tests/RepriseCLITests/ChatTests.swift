@@ -317,12 +317,17 @@ struct ChatTests {
         "/list shows the newest nine, /go leads to one by its title", .limit("tool.conversations"))
     func lists() async throws {
         let scene = try await ChatScene()
+        let long = String(repeating: "x", count: 60)
         for number in 1...10 {
+            let title = "Title \(number)" + (number == 8 ? long : "")
             let made = try await Tool.run(
-                "channels", "c\(number)", "--title", "Title \(number)", "--as", "bob", "--server",
+                "channels", "c\(number)", "--title", title, "--as", "bob", "--server",
                 scene.server.url)
             #expect(made.status == 0, "\(made.error)")
         }
+        let said = try await Tool.run(
+            "publish", "c9", long, "--as", "ada", "--server", scene.server.url)
+        #expect(said.status == 0, "\(said.error)")
         let bob = try PseudoTerminal(["chat", "c10"] + scene.arguments("bob").dropFirst(2))
         try await bob.wait("the server has told the last one") {
             $0.contains { $0.hasPrefix("Title 10 · ") }
@@ -332,6 +337,11 @@ struct ChatTests {
             $0.contains { $0.contains("* Title 10 (c10): nothing yet") }
         }
         #expect(bob.text.contains("Title 2 (c2): ") && !bob.text.contains("Title 1 (c1): "))
+        #expect(bob.text.contains("Title 8\(long.prefix(32))… (c8): "))
+        try await eventually("the message has come", every: .milliseconds(200)) {
+            bob.type("/list\r")
+            return bob.text.contains("Title 9 (c9): ada: \(long.prefix(39))…, 1 unread")
+        }
         bob.type("/go Title 1\r")
         try await bob.wait("it is there") { $0.contains { $0.hasPrefix("Title 1 · ") } }
         bob.type("\u{4}")

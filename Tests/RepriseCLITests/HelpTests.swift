@@ -6,31 +6,51 @@ import Testing
 
 @Suite("Help")
 struct HelpTests {
-    @Test(
-        "every command explains itself in 80 columns, with examples and exit codes",
-        arguments: [
-            [], ["serve"], ["publish"], ["listen"], ["ledger"], ["token"],
-            ["channels"], ["members"], ["history"], ["trace"], ["chat"], ["backup"], ["restore"],
-            ["dead-letters"], ["reminders"], ["routes"], ["chains"], ["forms"],
-            ["forms", "preview"], ["forms", "log"],
-        ])
-    func help(command: [String]) async throws {
-        let result = try await Tool.run(command + ["--help"])
-        #expect(result.status == 0)
-        #expect(result.error.isEmpty)
-        #expect(result.output.contains("EXIT CODES"))
-        #expect(result.output.contains(command.isEmpty ? "TRY IT" : "EXAMPLES"))
-        for line in result.lines { #expect(line.count <= 80, "\(line)") }
+    @Test("every command explains itself in 80 columns, with examples and exit codes")
+    func help() async throws {
+        let screens = try await HelpScreen.all()
+        #expect(screens.contains { $0.words == ["chains", "clear"] })
+        for screen in screens { #expect(screen.faults == [], "\(screen.words)") }
+        let root = try #require(screens.first { $0.words.isEmpty }).text
+        #expect(root.contains("TRY IT") && root.contains("EXIT CODES"))
     }
 
-    @Test("every command for chains explains itself in 80 columns, with examples and exit codes")
-    func chains() async throws {
-        for name in ChainsCommand.names {
-            let result = try await Tool.run("chains", name, "--help")
-            #expect(result.status == 0)
-            #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
-            for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }
+    /// Placeholders of values that are texts: none is of a wrong form.
+    private static let texts: Set = [
+        "channel", "dir", "file", "host", "id", "key", "level", "name", "text", "title", "token",
+        "url", "urls", "user",
+    ]
+
+    @Test("the accepted form of every value that is not a text is known")
+    func forms() async throws {
+        for screen in try await HelpScreen.all() {
+            for value in screen.values {
+                let isText = Self.texts.contains { value.hasSuffix("<\($0)>") }
+                let message = "Missing value for '\(value)'"
+                let isUnknown = ValueForm.completed(message) == message
+                #expect(isUnknown == isText, "\(screen.words) \(value)")
+            }
         }
+    }
+
+    @Test(
+        "a value that cannot be read is answered with the accepted form and an example",
+        arguments: [
+            (["serve", "--port", "abc"], "a number from 0 to 65535, such as 8080."),
+            (["forms", "preview", "f", "--port", "x"], "a number from 0 to 65535, such as 8080."),
+            (["chains", "clear", "--journal", "j", "--older-than", "x"], "15m, 8h or 30d."),
+            (["chains", "clear", "--journal", "j"], "15m, 8h or 30d."),
+            (["token", "--as", "a", "--expires", "1"], "such as 90s, 15m, 8h or 30d."),
+            (["publish", "c", "t", "--patience", "x"], "a number of seconds, such as 30 or 0.5."),
+            (["serve", "--keep-days", "-3"], "a whole number of days, such as 30."),
+            (["history", "c", "--last", "x"], "a whole number, such as 20."),
+            (["chains", "list", "--journal", "j", "--state", "x"], "following: queued, running,"),
+        ])
+    func unreadable(words: [String], form: String) async throws {
+        let result = try await Tool.run(words)
+        #expect(result.status == 64 && result.output.isEmpty)
+        #expect(result.error.contains(form), "\(result.error)")
+        #expect(result.error.split(separator: "\n").count == 1)
     }
 
     @Test("every exit code the tool knows is documented")

@@ -37,4 +37,28 @@ struct HistoryTests {
             }
         }
     }
+
+    @Test("tells a channel without messages from a name that nobody uses, and nothing to others")
+    func empty() async throws {
+        let scene = try await ChatScene()
+        try await scene.makePrivate()
+        func history(_ words: String...) async throws -> Tool.Result {
+            let result = try await Tool.run(
+                ["history"] + words + ["--server", scene.server.url])
+            #expect(result.output.isEmpty)
+            return result
+        }
+        let made = try await history("general", "--as", "root")
+        #expect(made.status == 0)
+        #expect(made.error == "reprise: Nothing was published to general yet.\n")
+        let unknown = try await history("nowhere", "--as", "root")
+        #expect(unknown.status == 65 && unknown.error.contains("to nowhere"), "\(unknown)")
+        let other = try await history("general", "--as", "eve")
+        #expect(other.status == 76)
+        #expect(other.error == "reprise: Not for this user, or there is no such channel.\n")
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "root")
+        let behind = try await history("general", "--as", "root", "--after", "9")
+        #expect(behind.status == 0)
+        #expect(behind.error == "reprise: general has nothing behind 9; its newest is 1.\n")
+    }
 }

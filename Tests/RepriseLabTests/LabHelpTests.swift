@@ -6,26 +6,28 @@ import Testing
 
 @Suite("Help of reprise-lab")
 struct LabHelpTests {
-    @Test(
-        "every command explains itself in 80 columns, with examples and exit codes",
-        arguments: [[], ["demo"], ["simulate"], ["reach"], ["phone"]])
-    func help(command: [String]) async throws {
-        let result = try await LabTool.run(command + ["--help"])
-        #expect(result.status == 0)
-        #expect(result.error.isEmpty)
-        #expect(result.output.contains("EXIT CODES"))
-        #expect(result.output.contains(command.isEmpty ? "TRY IT" : "EXAMPLES"))
-        for line in result.lines { #expect(line.count <= 80, "\(line)") }
+    @Test("every command explains itself in 80 columns, with examples and exit codes")
+    func help() async throws {
+        let screens = try await HelpScreen.all(of: .lab)
+        #expect(screens.contains { $0.words == ["app", "notices"] })
+        for screen in screens { #expect(screen.faults == [], "\(screen.words)") }
+        let root = try #require(screens.first { $0.words.isEmpty }).text
+        #expect(root.contains("TRY IT") && root.contains("EXIT CODES"))
     }
 
-    @Test("every command of the phone explains itself in 80 columns, with examples and exit codes")
-    func phone() async throws {
-        for name in PhoneToolCommand.names {
-            let result = try await LabTool.run("phone", name, "--help")
-            #expect(result.status == 0)
-            #expect(result.output.contains("EXIT CODES") && result.output.contains("EXAMPLES"))
-            for line in result.lines { #expect(line.count <= 80, "\(name): \(line)") }
-        }
+    @Test(
+        "a value that cannot be read is answered with the accepted form and an example",
+        arguments: [
+            (["phone", "slow", "--latency", "x"], "such as 300ms, 90s or 8h."),
+            (["phone", "slow", "--rate", "x"], "a whole number of bytes, such as 16000."),
+            (["phone", "run", "--port", "x"], "a number from 0 to 65535, such as 8080."),
+            (["demo", "--seed", "x"], "a whole number, such as 20."),
+            (["demo", "--minutes", "x"], "a number of minutes, such as 5 or 0.5."),
+        ])
+    func unreadable(words: [String], form: String) async throws {
+        let result = try await LabTool.run(words)
+        #expect(result.status == 64 && result.output.isEmpty)
+        #expect(result.error.contains(form), "\(result.error)")
     }
 
     @Test("crash is the program that stands beside it, with its arguments and exit status")

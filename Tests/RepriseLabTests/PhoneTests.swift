@@ -93,6 +93,19 @@ struct PhoneTests {
         await running.end()
     }
 
+    @Test("the stand-in for APNs prints and writes nothing where a phone does not run")
+    func apnsWithoutPhone() async throws {
+        let running = try await Running()
+        let (folder, keys) = (running.folder, running.folder.path("k"))
+        let result = try await LabTool.run([
+            "phone", "apns", running.path, folder.path("none"), "--keys", keys,
+        ])
+        #expect(result.status == 69 && result.output.isEmpty, "\(result)")
+        #expect(result.error.contains("reprise-lab phone run"))
+        #expect(!FileManager.default.fileExists(atPath: keys))
+        await running.end()
+    }
+
     @Test("a phone that was killed remembers its apps and its rules")
     func killed() async throws {
         let running = try await Running(["--rule", "zeroBadge=leavesDelivered"])
@@ -106,6 +119,7 @@ struct PhoneTests {
         let status = try await again.phone("status").output
         #expect(status.contains("mail"))
         #expect(status.contains("zeroBadge = leavesDelivered"))
+        for rule in try await again.phone("rules").lines { #expect(rule.count <= 80, "\(rule)") }
         await again.end()
     }
 

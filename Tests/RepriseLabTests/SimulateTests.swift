@@ -119,6 +119,7 @@ struct SimulateTests {
     func nonsense() async throws {
         let list = try await LabTool.run("simulate", "--list")
         #expect(list.status == 0)
+        for line in list.lines { #expect(line.count <= 80, "\(line)") }
         for name in [
             "gates", "channels", "receipts", "typing", "forms", "chains", "reminders",
             "widenPrev", "Baselines",

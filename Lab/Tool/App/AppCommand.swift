@@ -8,7 +8,8 @@ import RepriseSimulator
 /// Not for people.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "app", abstract: "An app for the demo.", shouldDisplay: false,
+        commandName: "app", abstract: "An app for the demo.",
+        discussion: "A phone launches it: docs/phone.md.", shouldDisplay: false,
         subcommands: [
             ChainsAppCommand.self, FormsAppCommand.self, NoticesAppCommand.self,
             NoticesExtensionCommand.self, RemindersAppCommand.self, OriginalNoticesCommand.self,
@@ -44,18 +45,15 @@ enum WebViewDeath: String, ExpressibleByArgument, CaseIterable, Sendable {
 
 /// `reprise-lab app forms`: an app that shows forms for taps on its notifications.
 struct FormsAppCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "forms", shouldDisplay: false)
+    static let configuration = AppHelp.of(
+        "forms", "An app that shows forms for taps.", needed: " --server URL")
 
-    @Option(name: .customLong("as")) var algorithm = FormsAlgorithm.reprise
-    @Option var server: String
-    /// Makes the web view die.
-    @Option var death: WebViewDeath?
-    /// An earlier version of the app, which has no rules for its events.
-    @Flag var older = false
-    /// A form that may have been seen is not shown again.
-    @Flag var never = false
-    /// Only has the phone start its browser.
-    @Flag var warmUp = false
+    @Option(name: .customLong("as"), help: .algorithm) var algorithm = FormsAlgorithm.reprise
+    @Option(help: .appServer) var server: String
+    @Option(help: "When its web view dies, once.") var death: WebViewDeath?
+    @Flag(help: "An earlier version, which has no rules for its events.") var older = false
+    @Flag(help: "A form that may have been seen is not shown again.") var never = false
+    @Flag(help: "Only has the phone start its browser.") var warmUp = false
 
     func run() async throws {
         let phone = try await PhoneApp.connect()

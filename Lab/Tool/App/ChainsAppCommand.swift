@@ -17,25 +17,19 @@ enum ChainsAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 /// It reports to the phone's log: `process`; `journal`; `started` when the chains are; `chain` with
 /// a chain's number, state and tasks that are done; `stopped` with the code of an error.
 struct ChainsAppCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "chains", shouldDisplay: false)
+    static let configuration = AppHelp.of(
+        "chains", "An app that does chains of tasks.", needed: " --plan NAME --effects FILE")
 
-    @Option(name: .customLong("as")) var algorithm = ChainsAlgorithm.reprise
-    /// The chains' plan.
-    @Option var plan: String
-    /// How many chains are started in the app's first life.
-    @Option var chains = 1
-    /// The file for effects.
-    @Option var effects: String
-    /// A server of files.
-    @Option var server = "http://127.0.0.1:1"
-    /// Which version of the app this is.
-    @Option var version = 1
-    /// Starts one more chain, of this plan, in each life.
-    @Option var then: String?
-    /// A process that no phone has launched, on the data of an app.
-    @Option var folder: String?
-    /// Becomes the owner of a journal that another process owns.
-    @Flag var takeOver = false
+    @Option(name: .customLong("as"), help: .algorithm) var algorithm = ChainsAlgorithm.reprise
+    @Option(help: "The plan of its chains, as one or parallel.") var plan: String
+    @Option(help: "How many chains it starts in its first life.") var chains = 1
+    @Option(help: "The file for what its tasks do.") var effects: String
+    @Option(help: "A server of files.") var server = "http://127.0.0.1:1"
+    @Option(help: "Which version of the app this is.") var version = 1
+    @Option(help: "One more chain, of this plan, starts in each life.") var then: String?
+    @Option(help: "The data of an app, for a process that no phone has launched.")
+    var folder: String?
+    @Flag(help: "Becomes the owner of a journal that another process owns.") var takeOver = false
 
     func run() async throws {
         let phone = folder == nil ? try await PhoneApp.connect() : nil

@@ -15,17 +15,15 @@ import ReprisePhone
 /// then on the screen, and the reason; `badge`; the reports of ``LiveSigns``; `registered` when the
 /// server has the device's push token.
 struct NoticesAppCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "notices", shouldDisplay: false)
+    static let configuration = AppHelp.of(
+        "notices", "An app that shows notifications of messages.", needed: " --server URL")
 
-    @Option var server: String
-    /// The signed-in user, at a server with `--dev`.
-    @Option var user: String?
-    @Option var token: String?
-    @Option var channel = ["general"]
-    /// The device's push token, in hexadecimal digits.
-    @Option var pushToken: String?
-    /// Dies after this number of changes of delivered notifications, before the next change.
-    @Option var dieAfterChanges: Int?
+    @Option(help: .appServer) var server: String
+    @Option(help: .appUser) var user: String?
+    @Option(help: .appToken) var token: String?
+    @Option(help: .appChannel) var channel = ["general"]
+    @Option(help: "The device's push token, in hexadecimal digits.") var pushToken: String?
+    @Option(help: .dieAfterChanges) var dieAfterChanges: Int?
 
     func run() async throws {
         let phone = try await PhoneApp.connect()

@@ -9,15 +9,13 @@ import ReprisePhone
 /// It reports to the phone's log: `extension` with its process; `extensionAnswer` with what is
 /// shown.
 struct NoticesExtensionCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "notices-extension", shouldDisplay: false)
+    static let configuration = AppHelp.of(
+        "notices-extension", "The service extension of the app that shows notices.")
 
-    /// Does not go on from there: the phone ends it at its limit.
-    @Option var hangAt: String?
-    /// Ends itself there.
-    @Option var dieAt: String?
-    /// Ignores the warning that its time is nearly over.
-    @Flag var ignoresWarning = false
+    @Option(help: "The step at which it stops; the phone ends it at its limit.")
+    var hangAt: String?
+    @Option(help: "The step at which it ends itself.") var dieAt: String?
+    @Flag(help: "Ignores the warning that its time is nearly over.") var ignoresWarning = false
 
     func run() async throws {
         // At work, for the system's warning.

@@ -12,15 +12,14 @@ import RepriseWire
 /// `reprise-lab app notices-seed`: the original app of `case-badge-banner`, and an idle one to
 /// switch to.
 struct OriginalNoticesCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "notices-seed", shouldDisplay: false)
+    static let configuration = AppHelp.of(
+        "notices-seed", "The original app of case-badge-banner; idle without a server.")
 
-    @Option var server: String?
-    @Option var user = ""
-    @Option var token = ""
-    @Option var channel: [String] = []
-    /// Dies after this number of changes of delivered notifications, before the next change.
-    @Option var dieAfterChanges: Int?
+    @Option(help: .appServer) var server: String?
+    @Option(help: .appUser) var user = ""
+    @Option(help: .appToken) var token = ""
+    @Option(help: .appChannel) var channel: [String] = []
+    @Option(help: .dieAfterChanges) var dieAfterChanges: Int?
 
     func run() async throws {
         let phone = try await PhoneApp.connect()

@@ -23,23 +23,18 @@ enum RemindersAlgorithm: String, ExpressibleByArgument, ScenarioApp {
 /// name of a command; `recorded` with a tap's id; `route` with its resolution and the reason;
 /// `screen` with the visible screen; `presented` with the entry's id.
 struct RemindersAppCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "reminders", shouldDisplay: false)
+    static let configuration = AppHelp.of("reminders", "An app with reminders of goals.")
 
-    @Option(name: .customLong("as")) var algorithm = RemindersAlgorithm.reprise
-    /// How long the goals take to load, in milliseconds.
-    @Option var storeDelay = 0
-    /// Loading them waits until the demo lets it go on.
-    @Flag var storeWaits = false
-    /// How often loading them fails before it succeeds.
-    @Option var storeFailures = 0
-    /// The signed-in user.
-    @Option var owner: String?
-    /// The time from the dispatch of a tap to its screen, in milliseconds.
-    @Option var screenDelay = 0
-    /// Dies when it has shown a screen and before it has said so.
-    @Flag var dieBeforePresented = false
-    /// Dies when it has changed so much of what rings, and before the next change.
-    @Option var dieAfterChanges: Int?
+    @Option(name: .customLong("as"), help: .algorithm) var algorithm = RemindersAlgorithm.reprise
+    @Option(help: "How many milliseconds the goals take to load.") var storeDelay = 0
+    @Flag(help: "Loading them waits until the demo lets it go on.") var storeWaits = false
+    @Option(help: "How often loading them fails before it succeeds.") var storeFailures = 0
+    @Option(help: "The signed-in user.") var owner: String?
+    @Option(help: "How many milliseconds pass from a tap to its screen.") var screenDelay = 0
+    @Flag(help: "Dies when it has shown a screen, before it has said so.")
+    var dieBeforePresented = false
+    @Option(help: "Dies after so many changes of what rings, before the next.")
+    var dieAfterChanges: Int?
 
     func run() async throws {
         let phone = try await PhoneApp.connect()

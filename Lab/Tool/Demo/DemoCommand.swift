@@ -32,10 +32,11 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Run the features on real processes, with real kills.",
         usage: "reprise-lab demo [<scenario>] [options]",
         discussion: """
-            all        All features, one after the other, and one table of what was expected
-                       and what was observed: three to five minutes.
-            kill       20,000 messages to two devices that are killed with SIGKILL 12 times,
-                       the server once: Reprise, and one with its position in memory.
+            all        All features, one after the other, and one table of what was
+                       expected and what was observed: three to five minutes.
+            kill       20,000 messages to two devices that are killed with SIGKILL 12
+                       times, the server once: Reprise, and one with its position in
+                       memory.
             catch-up   A backlog out of order, live events in between, the server killed in
                        the middle: Reprise and the original app as it froze, repaired, and
                        repaired with a server that reports the end. 70 s; --fast: 15 s.
@@ -46,8 +47,9 @@ struct DemoCommand: AsyncParsableCommand {
                        kills in the middle of a plan, time zones, nights without 02:30.
             chains     Chains of tasks, killed between any two instructions, frozen,
                        updated, damaged, in background slots alone. --full: more of each.
-            notices    Messages to an app in any state, by socket and by push, read here and
-                       there, with kills of app, extension and server. --full: an hour.
+            notices    Messages to an app in any state, by socket and by push, read here
+                       and there, with kills of app, extension and server. --full: an
+                       hour.
 
             The last four play on a stand-in phone, beside the original app of their case
             study, for a minute each. They have scenarios: --list names them and what is

@@ -8,15 +8,17 @@ import ReprisePhone
 struct PhoneAPNsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns",
-        abstract: "Run a stand-in for APNs, which brings a server's pushes to phones.",
+        abstract: "Bring a server's pushes to phones, as APNs does.",
         usage: """
             reprise-lab phone apns [DIR …] [--keys DIR]
             """,
         discussion: """
             Prints the options by which `reprise serve` reaches it, in one line. It speaks
-            HTTP/2, checks the provider's token as APNs does, and delivers to every app that
-            is installed on a phone of these folders (by default one: $REPRISE_PHONE_FOLDER,
-            else ./reprise-phone). Their tokens are those of `reprise-lab phone status`.
+            HTTP/2, checks the provider's token as APNs does, and delivers to every app
+            that is installed on a phone of these folders (by default one:
+            $REPRISE_PHONE_FOLDER, else ./reprise-phone). Their tokens are those of
+            `reprise-lab phone status`. Each phone must run: nothing is printed or
+            written before all have answered.
 
             EXAMPLES
               reprise-lab phone apns --keys ./keys > options &
@@ -31,11 +33,14 @@ struct PhoneAPNsCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The phones' folders.", valueName: "dir"))
     var phones: [String] = []
     @Option(
-        help: ArgumentHelp(
-            "A folder for its keys and its certificate. (default: apns-keys)", valueName: "dir"))
+        help: ArgumentHelp("A folder for its keys and its certificate.", valueName: "dir"))
     var keys = "apns-keys"
 
     func run() async throws {
+        let options =
+            try phones.isEmpty
+            ? [PhoneOption.parse([])] : phones.map { try PhoneOption.parse(["--folder", $0]) }
+        for phone in options { try await phone.talk { _ = try await $0.status() } }
         let folder = URL(fileURLWithPath: keys)
         let apple: NoticesApple
         do {
@@ -45,9 +50,6 @@ struct PhoneAPNsCommand: AsyncParsableCommand {
             throw CommandFailure(
                 .cannotCreate, "The keys cannot be written to \(folder.path): \(error)")
         }
-        let options =
-            try phones.isEmpty
-            ? [PhoneOption.parse([])] : phones.map { try PhoneOption.parse(["--folder", $0]) }
         try StandardOutput.write(apple.options.joined(separator: " "))
         do {
             _ = try await Interruption.cancelling {

@@ -15,9 +15,9 @@ struct PhoneInstallCommand: AsyncParsableCommand {
                                       [--folder DIR] [--json]
             """,
         discussion: """
-            PROGRAM is a process that uses ReprisePhone's PhoneApp to talk to its system. An
-            update ends a running process and keeps what the system keeps: notifications,
-            badge, permissions.
+            PROGRAM is a process that uses ReprisePhone's PhoneApp to talk to its system.
+            An update ends a running process and keeps what the system keeps:
+            notifications, badge, permissions.
 
             EXAMPLES
               reprise-lab phone install mail ./MailApp
@@ -75,7 +75,7 @@ struct PhoneInstallCommand: AsyncParsableCommand {
 /// `reprise-lab phone uninstall`.
 struct PhoneUninstallCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "uninstall", "Take an app away, with all that the system holds for it.")
+        "uninstall", "Take an app away, with all that is held for it.")
     @OptionGroup var app: PhoneAppOption
     func run() async throws { try await app.perform(.uninstall(app: app.app)) }
 }
@@ -90,7 +90,7 @@ struct PhoneLaunchCommand: AsyncParsableCommand {
 /// `reprise-lab phone home`.
 struct PhoneHomeCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "home", "The user goes to the home screen: the app goes to the background.")
+        "home", "The user goes to the home screen.")
     @OptionGroup var phone: PhoneOption
     func run() async throws { try await phone.perform(.home) }
 }
@@ -98,7 +98,7 @@ struct PhoneHomeCommand: AsyncParsableCommand {
 /// `reprise-lab phone kill`.
 struct PhoneKillCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "kill", "The system kills the app's process, at once and without a word.")
+        "kill", "The system kills the app's process without a word.")
     @OptionGroup var app: PhoneAppOption
     func run() async throws { try await app.perform(.kill(app: app.app)) }
 }
@@ -107,7 +107,7 @@ struct PhoneKillCommand: AsyncParsableCommand {
 struct PhoneForceQuitCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
         "force-quit",
-        "The user throws the app out: nothing launches it in the background until it is opened.")
+        "The user force-quits the app: no background launches.")
     @OptionGroup var app: PhoneAppOption
     func run() async throws { try await app.perform(.forceQuit(app: app.app)) }
 }

@@ -35,7 +35,7 @@ struct PhoneLowPowerCommand: AsyncParsableCommand {
 /// `reprise-lab phone focus`.
 struct PhoneFocusCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "focus", "A Focus is on, or off: ordinary notifications make no banner.",
+        "focus", "A Focus is on, or off: it keeps ordinary banners away.",
         usage: "reprise-lab phone focus on|off [--folder DIR] [--json]",
         example: "reprise-lab phone focus on")
 
@@ -56,7 +56,7 @@ struct PhoneRestartCommand: AsyncParsableCommand {
 /// `reprise-lab phone unlock`.
 struct PhoneUnlockCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "unlock", "The person unlocks the device for the first time since its start.")
+        "unlock", "The person unlocks the device after its start.")
 
     @OptionGroup var phone: PhoneOption
     func run() async throws { try await phone.perform(.unlock) }
@@ -79,7 +79,7 @@ struct PhoneNetworkCommand: AsyncParsableCommand {
 /// `reprise-lab phone storage`.
 struct PhoneStorageCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "storage", "So much room is on the phone's disk; `real` is what this machine has.",
+        "storage", "Set the free space; `real` is this machine's.",
         usage: "reprise-lab phone storage BYTES|real [--folder DIR] [--json]",
         example: "reprise-lab phone storage 50000000")
 

@@ -6,7 +6,7 @@ import ReprisePhone
 /// `reprise-lab phone memory`.
 struct PhoneMemoryCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "memory", "Memory is short: who runs is told, who is suspended is terminated.")
+        "memory", "Memory is short: suspended apps are terminated.")
     @OptionGroup var phone: PhoneOption
     func run() async throws { try await phone.perform(.memoryPressure) }
 }
@@ -21,7 +21,7 @@ struct PhoneOfflineCommand: AsyncParsableCommand {
 /// `reprise-lab phone online`.
 struct PhoneOnlineCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "online", "The network is back, and with it the push that was stored for each app.")
+        "online", "The network is back, and with it stored pushes.")
     @OptionGroup var phone: PhoneOption
     func run() async throws { try await phone.perform(.online) }
 }
@@ -62,7 +62,7 @@ struct PhoneSlowCommand: AsyncParsableCommand {
 struct PhoneClockCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clock",
-        abstract: "Let time pass, set the calendar, or go to another time zone.",
+        abstract: "Let time pass, or set the calendar or time zone.",
         usage: """
             reprise-lab phone clock [--advance TIME] [--set TIME] [--zone NAME]
                                     [--folder DIR] [--json]
@@ -112,7 +112,7 @@ struct PhoneClockCommand: AsyncParsableCommand {
 /// `reprise-lab phone shutdown`.
 struct PhoneShutdownCommand: AsyncParsableCommand {
     static let configuration = PhoneHelp.of(
-        "shutdown", "End all apps and the phone; what it knows stays in its folder.")
+        "shutdown", "End all apps and the phone; its folder stays.")
     @OptionGroup var phone: PhoneOption
 
     func run() async throws {

@@ -37,8 +37,10 @@ struct PhoneRulesCommand: AsyncParsableCommand {
                 rule.isNumber
                 ? rule.values.joined(separator: " to ")
                 : "or " + rule.values.filter { $0 != value }.joined(separator: ", ")
-            try StandardOutput.write(
-                rule.id.left(26) + value.left(18) + Terminal.output.paint(others, .dim))
+            for (place, words) in others.wrapped(36).enumerated() {
+                let head = place == 0 ? rule.id.left(26) + value : ""
+                try StandardOutput.write(head.left(44) + Terminal.output.paint(words, .dim))
+            }
         }
     }
 }

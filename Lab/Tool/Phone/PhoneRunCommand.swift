@@ -14,9 +14,10 @@ struct PhoneRunCommand: AsyncParsableCommand {
                                   [--folder DIR] [--json]
             """,
         discussion: """
-            Ends with SIGTERM or SIGINT, or `reprise-lab phone shutdown`, and ends its apps.
-            Killed with SIGKILL it is a phone whose battery was taken out: started again in
-            the same folder it remembers all that a device remembers, and its apps are dead.
+            Ends with SIGTERM or SIGINT, or `reprise-lab phone shutdown`, and ends its
+            apps. Killed with SIGKILL it is a phone whose battery was taken out: started
+            again in the same folder it remembers all that a device remembers, and its
+            apps are dead.
 
             Pushes are taken over HTTP on a port of this machine, as APNs takes them. A
             phone keeps its port while it is free.

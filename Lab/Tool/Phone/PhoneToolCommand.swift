@@ -18,7 +18,7 @@ struct PhoneToolCommand: AsyncParsableCommand {
             EXAMPLES
               reprise-lab phone run &                          a phone
               reprise-lab phone install mail ./MailApp         an app on it
-              reprise-lab phone push --title Hello --body You  it gets a push, dead as it is
+              reprise-lab phone push --title Hello --body You  it gets a push, though dead
               reprise-lab phone tap                            the tap launches it
               reprise-lab phone kill                           the system kills it
               reprise-lab phone log --follow                   what happens, as it happens
@@ -41,10 +41,4 @@ struct PhoneToolCommand: AsyncParsableCommand {
             PhoneTaskCommand.self, PhoneTransfersCommand.self,
             PhoneRulesCommand.self, PhoneCrashWebViewCommand.self, PhoneShutdownCommand.self,
         ])
-
-    /// The names of its commands, for a test of their help.
-    static var names: [String] {
-        let names = configuration.subcommands.map { $0.configuration.commandName }
-        return names.compactMap(\.self)
-    }
 }

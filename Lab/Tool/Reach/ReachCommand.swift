@@ -9,7 +9,7 @@ import Synchronization
 struct ReachCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reach",
-        abstract: "Compute what share of messages is shown when, with and without push.",
+        abstract: "Compute what share of messages is shown when.",
         usage: """
             reprise-lab reach [--inputs FILE | --print-inputs] [--svg FILE] [--json]
                               [--seed SEED] [--devices N] [--days N] [--draws N]

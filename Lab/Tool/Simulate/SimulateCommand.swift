@@ -12,7 +12,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Search for a run that violates an invariant, in virtual time.",
+        abstract: "Search in virtual time for a violated invariant.",
         discussion: """
             Runs devices and servers, made of the shipping code, in virtual time. Each
             seed is a schedule: at least 2 devices, 50 messages and 3 faults (kills

@@ -19,7 +19,11 @@ struct SimulationList: Encodable {
             guard !items.isEmpty else { return }
             if !lines.isEmpty { lines.append("") }
             lines.append(terminal.paint(title, .bold))
-            lines += items.map { "  " + $0.name.left(31) + " " + $0.summary }
+            for item in items {
+                lines += item.summary.wrapped(46).enumerated().map { place, words in
+                    "  " + (place == 0 ? item.name : "").left(32) + words
+                }
+            }
         }
         section("Workloads: what should hold", workloads)
         section("Baselines: the case studies' own algorithms, which should not", baselines)

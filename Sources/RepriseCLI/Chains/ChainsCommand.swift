@@ -4,7 +4,7 @@ import ArgumentParser
 struct ChainsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "chains",
-        abstract: "Inspect chains: list, show, retry, cancel, delete, schedules, export.",
+        abstract: "Inspect, retry, cancel, delete and export chains.",
         usage: """
             reprise chains [list] --journal DIR [--state STATE] [--limit N]
             reprise chains show ID --journal DIR [--watch] [--json]
@@ -45,10 +45,4 @@ struct ChainsCommand: AsyncParsableCommand {
             ChainsDeleteCommand.self, ChainsClearCommand.self, ChainsExportCommand.self,
             ChainsSchedulesCommand.self, ChainsUnscheduleCommand.self,
         ], defaultSubcommand: ChainsListCommand.self)
-
-    /// The names of its commands, for a test of their help.
-    static var names: [String] {
-        let names = configuration.subcommands.map { $0.configuration.commandName }
-        return names.compactMap(\.self)
-    }
 }

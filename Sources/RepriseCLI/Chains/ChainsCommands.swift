@@ -28,7 +28,7 @@ private func help(_ name: String, _ abstract: String, _ discussion: String)
 /// `reprise chains retry`.
 struct ChainsRetryCommand: AsyncParsableCommand {
     static let configuration = help(
-        "retry", "Let a chain that has failed go on, from the task that failed.",
+        "retry", "Let a failed chain go on, from the task that failed.",
         "Tasks that were done stay done; the others get all their attempts again.")
     @OptionGroup var chain: ChainOption
     func run() async throws { try chain.leave(.retry) { $0 != .succeeded } }
@@ -64,8 +64,8 @@ struct ChainsResumeCommand: AsyncParsableCommand {
 struct ChainsDeleteCommand: AsyncParsableCommand {
     static let configuration = help(
         "delete", "Remove a chain that has ended.",
-        "Its tasks, its log and the files of its outputs go with it; the ledger keeps how\n"
-            + "it ended.")
+        "Its tasks, its log and the files of its outputs go with it; the ledger keeps\n"
+            + "how it ended.")
     @OptionGroup var chain: ChainOption
     func run() async throws { try chain.leave(.delete) { $0.isEnd } }
 }
@@ -96,11 +96,10 @@ struct ChainsClearCommand: AsyncParsableCommand {
     @OptionGroup var chains: ChainsOption
 
     func run() async throws {
-        let count = try chains.viewer.leaveClearing(olderThan: olderThan.seconds)
-        let age = olderThan.defaultValueDescription
+        let counts = try chains.viewer.leaveClearing(olderThan: olderThan.seconds)
         try StandardOutput.write(
             chains.json
-                ? ChainsJSON.leftClearing(olderThan.seconds, count)
-                : "left for the app: clear chains older than \(age), now \(count.grouped)")
+                ? ChainsJSON.leftClearing(olderThan.seconds, counts)
+                : ChainsText.leftClearing(olderThan, counts))
     }
 }

@@ -72,7 +72,9 @@ enum ChainsJSON {
         }
     }
 
-    static func leftClearing(_ seconds: Int, _ count: Int) -> String {
+    static func leftClearing(
+        _ seconds: Int, _ counts: [(state: ChainState?, count: Int64)]
+    ) -> String {
         text { json in
             json.object { json in
                 json.key("left")
@@ -80,7 +82,13 @@ enum ChainsJSON {
                 json.key("olderThan")
                 json.integer(Int64(seconds))
                 json.key("chains")
-                json.integer(Int64(count))
+                json.integer(counts.reduce(0) { $0 + $1.count })
+                json.key("states")
+                json.object { json in
+                    for (state, count) in counts {
+                        integer(state?.word ?? "unknown", count, to: &json)
+                    }
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ import RepriseCore
 struct ChainsShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show a chain with its tasks: attempts, durations, errors, log.",
+        abstract: "Show a chain: its tasks, their errors, its log.",
         usage: "reprise chains show ID --journal DIR [--watch] [--json]",
         discussion: """
             Inputs and outputs are cut to the width of a line; `export` has them whole.

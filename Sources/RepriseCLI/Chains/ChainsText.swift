@@ -31,12 +31,28 @@ struct ChainsText {
 
     private func total(_ overview: ChainOverview) -> String {
         let all = overview.counts.reduce(0) { $0 + $1.count }
-        let parts = overview.counts.map { "\($0.count.grouped) \($0.state?.word ?? "unknown")" }
+        let parts = Self.parts(overview.counts)
         let shown = Int64(overview.chains.count)
         let cut = shown < all ? "; \(shown.grouped) shown" : ""
         return
-            "\(all.grouped) \(all == 1 ? "chain" : "chains"): \(parts.joined(separator: ", "))\(cut)"
+            "\(all.grouped) \(all == 1 ? "chain" : "chains"): \(parts)\(cut)"
             .fitting(80)
+    }
+
+    private static func parts(_ counts: [(state: ChainState?, count: Int64)]) -> String {
+        counts.map { "\($0.count.grouped) \($0.state?.word ?? "unknown")" }
+            .joined(separator: ", ")
+    }
+
+    /// What the app will clear: how many chains, in which states.
+    static func leftClearing(
+        _ age: Lifetime, _ counts: [(state: ChainState?, count: Int64)]
+    ) -> String {
+        let all = counts.reduce(0) { $0 + $1.count }
+        let chains = all == 0 ? "chains" : all == 1 ? "1 chain" : "\(all.grouped) chains"
+        return
+            "left for the app: clear \(chains) that ended \(age.defaultValueDescription) ago or before"
+            + (all == 0 ? "; so far none has" : "\n  " + parts(counts))
     }
 
     // MARK: Schedules

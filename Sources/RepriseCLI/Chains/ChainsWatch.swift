@@ -30,7 +30,7 @@ enum ChainsWatch {
     /// In its own place where a person looks, one below the other elsewhere.
     private static func replace(_ shown: [String]?, by lines: [String]) throws {
         guard Terminal.output.isInteractive else { return try write(lines) }
-        let room = max(3, height - 1)
+        let room = max(3, Terminal.output.size.height - 1)
         var lines = lines
         if lines.count > room {
             let more = lines.count - room + 1
@@ -42,11 +42,5 @@ enum ChainsWatch {
             picture += "\u{1b}[\(row + 1);1H" + HarmlessText.text(line)
         }
         try StandardOutput.writeRaw(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
-    }
-
-    private static var height: Int {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0 else { return 24 }
-        return Int(size.ws_row)
     }
 }

@@ -47,7 +47,7 @@ struct ChatKeyboard: Sendable {
 
     private func draw() async throws {
         while true {
-            let (width, height) = terminal.size
+            let (width, height) = Terminal.output.size
             let screen = ChatScreen(width: width, height: height, terminal: .output)
             let (editor, everything) = await line.shown()
             terminal.show(screen.draw(await room.snapshot, editor), everything: everything)

@@ -267,20 +267,20 @@ extension ChatRoom {
 }
 
 extension Conversation {
-    /// What a person calls it, with the name to type if that is another.
+    /// What a person calls it, with the name to type if that is another, which is never cut.
     var name: String {
         let typed = isDirect ? others?.first?.text ?? id : id
-        return displayName == typed ? typed : "\(displayName) (\(typed))"
+        return displayName == typed ? typed : "\(displayName.fitting(40)) (\(typed))"
     }
 
     func isWith(_ user: String) -> Bool { isDirect && others?.map(\.text) == [user] }
 
     fileprivate var lastLine: String {
         guard let last, !last.isDeleted else { return "nothing yet" }
-        let text = ChatBody(last.body).text.firstLine.prefix(40)
+        let text = ChatBody(last.body).text.firstLine.fitting(40)
         if last.isMine { return "you: \(text)" }
-        guard let from = last.from, !isDirect else { return String(text) }
-        return "\(profiles[from]?.name ?? from.text): \(text)"
+        guard let from = last.from, !isDirect else { return text }
+        return "\((profiles[from]?.name ?? from.text).fitting(16)): \(text)"
     }
 }
 

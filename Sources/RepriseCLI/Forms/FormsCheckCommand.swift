@@ -16,6 +16,10 @@ struct FormsCheckCommand: AsyncParsableCommand {
             EXAMPLES
               reprise forms check forms.json
               reprise forms check forms.json --json | jq -r .pointer
+
+            EXIT CODES
+              0 it is a catalogue; 65 it is none; 66 it cannot be read.
+              All: reprise --help
             """)
 
     @Argument(help: ArgumentHelp("The catalogue; - for the standard input.", valueName: "file"))

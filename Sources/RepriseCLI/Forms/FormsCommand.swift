@@ -4,7 +4,7 @@ import ArgumentParser
 struct FormsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forms",
-        abstract: "Check, preview, push and show forms, and a device's events.",
+        abstract: "Check, preview, push and show forms and their events.",
         discussion: """
             A catalogue defines which forms an app shows, after which events, to whom and
             how often. See docs/forms.md.

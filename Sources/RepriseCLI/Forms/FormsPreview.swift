@@ -42,7 +42,7 @@ struct FormsPreview: Sendable {
     /// - Parameters:
     ///   - port: 0 for a free one.
     ///   - isReady: called with the port once it can be opened.
-    /// - Throws: ``CommandFailure`` if the port is taken.
+    /// - Throws: ``RepriseError`` `.portInUse`, `.badConfiguration`.
     func serve(port: Int, isReady: @escaping @Sendable (Int) -> Void) async throws {
         let router = Router()
         for path in ["/", "**"] { router.get(RouterPath(path)) { request, _ in answer(request) } }
@@ -51,9 +51,16 @@ struct FormsPreview: Sendable {
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: port)),
             onServerRunning: { channel in isReady(channel.localAddress?.port ?? port) },
             logger: Logger(label: "preview") { _ in SwiftLogNoOpLogHandler() })
-        do { try await application.runService() } catch let error as IOError {
-            throw CommandFailure(
-                .tryAgain, "The port \(port) cannot be used: \(error). Take another, or 0.")
+        do {
+            try await application.runService()
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw RepriseError(
+                .portInUse, "Port \(port) is in use by another process.",
+                remedy: "Give another with --port, or none for a free one.", cause: error)
+        } catch let error as IOError {
+            throw RepriseError(
+                .badConfiguration, "This machine cannot listen on port \(port).",
+                remedy: "Give a port above 1023, or none for a free one.", cause: error)
         }
     }
 

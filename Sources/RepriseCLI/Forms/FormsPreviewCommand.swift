@@ -25,7 +25,7 @@ struct FormsPreviewCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 ended by a signal; 65 FILE is no catalogue, or no theme; 66 it cannot be
-              read; 75 the port is taken. All: reprise --help
+              read; 75 the port is in use; 78 it is not for this user. All: reprise --help
             """)
 
     @Argument(help: ArgumentHelp("The catalogue.", valueName: "file")) var file: String

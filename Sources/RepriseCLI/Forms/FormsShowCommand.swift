@@ -16,6 +16,10 @@ struct FormsShowCommand: AsyncParsableCommand {
             EXAMPLES
               reprise forms show
               reprise forms show --json > forms.json
+
+            EXIT CODES
+              0 shown; 65 the company has no forms; 69 no server; 76 what is there is not
+              a catalogue of this version, or the server refuses. All: reprise --help
             """)
 
     @OptionGroup var company: CompanyOption

@@ -27,10 +27,10 @@ struct ChannelsCommand: AsyncParsableCommand {
             """,
         discussion: """
             Without a name: lists the channels that you are a member of, with unread
-            counts; an admin sees all. With a name alone: shows one channel. With
-            settings: creates the channel, or changes these at once; omitted ones get
-            their defaults, or stay as they are. The creator owns it. Channels that
-            were only published to, on a --dev server, are not listed.
+            counts and the retention of their own; an admin sees all. With a name alone:
+            shows one channel. With settings: creates the channel, or changes these at
+            once; omitted ones get their defaults, or stay as they are. The creator owns
+            it. Channels that were only published to, on a --dev server, are not listed.
 
             EXAMPLES
               reprise channels --as ada
@@ -89,7 +89,8 @@ struct ChannelsCommand: AsyncParsableCommand {
         let api = ServerAPI(server: server.url, caller: try identity.caller(at: server))
         guard let channel else {
             return try await Listing(
-                isJSON: json, header: ["channel", "unread", "head", "visibility", "role", "title"],
+                isJSON: json,
+                header: ["channel", "unread", "head", "visibility", "role", "keeps", "title"],
                 cells: Self.cells
             ).print(from: api, ["v1", "channels"], "channels")
         }
@@ -137,7 +138,7 @@ struct ChannelsCommand: AsyncParsableCommand {
         [
             channel.text("channelId") ?? "?", unread(channel) ?? "–",
             channel.integer("head").map(\.grouped) ?? "–", channel.text("visibility") ?? "?",
-            channel.text("role") ?? "–", channel.text("title") ?? "",
+            channel.text("role") ?? "–", retention(channel) ?? "–", channel.text("title") ?? "",
         ]
     }
 
@@ -146,6 +147,19 @@ struct ChannelsCommand: AsyncParsableCommand {
         channel.integer("unread").map { count in
             count.grouped + (channel.integer("mentions").map { " (\($0.grouped) @you)" } ?? "")
         }
+    }
+
+    /// `100 messages, 30d`; nil: it keeps them as the server does.
+    private static func retention(_ channel: HTTPMembers) -> String? {
+        guard let limits = channel.raw("retention").flatMap({ try? HTTPMembers($0) }) else {
+            return nil
+        }
+        let parts: [String?] = [
+            limits.integer("messages").map { $0 == 1 ? "1 message" : "\($0.grouped) messages" },
+            limits.integer("seconds").map { Lifetime(seconds: Int($0)).defaultValueDescription },
+            limits.integer("bytes").map { "\($0.grouped) bytes" },
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
     }
 
     private static func description(_ channel: HTTPMembers) -> String {
@@ -157,9 +171,7 @@ struct ChannelsCommand: AsyncParsableCommand {
             ("read", channel.integer("read")?.grouped),
             ("unread", unread(channel)),
         ]
-        if let retention = channel.raw("retention") {
-            lines.append(("keeps", String(decoding: retention, as: UTF8.self)))
-        }
+        lines.append(("keeps", retention(channel)))
         return lines.compactMap { name, value in value.map { name.left(12) + $0.printable } }
             .joined(separator: "\n")
     }

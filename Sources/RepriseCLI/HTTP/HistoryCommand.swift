@@ -19,13 +19,18 @@ struct HistoryCommand: AsyncParsableCommand {
             do that. Removed ranges are reported on standard error, or with --json as
             {"after":…,"through":…,"reason":…}.
 
+            Says so on standard error where there is nothing to print, with 65 if the
+            server tells you of no such channel: on one that takes any name, a public
+            channel counts once a message was published, or you are its member.
+
             EXAMPLES
               reprise history general
               reprise history general --after 0 --json | jq .body
               reprise history general --last 5 --as ada
 
             EXIT CODES
-              0 done; 65 no such thing; 69 no server; 76 refused. All: reprise --help
+              0 done; 65 no such channel; 69 no server; 76 refused, or not for this user.
+              All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -66,9 +71,12 @@ struct HistoryCommand: AsyncParsableCommand {
         var rest = limit ?? .max
         while rest > 0 {
             let page = try await page(api, after: from, min(rest, 1_000))
-            for gone in try page.list("gone") { try tell(gone) }
-            let messages = try page.list("messages")
+            let (gone, messages) = (try page.list("gone"), try page.list("messages"))
+            for range in gone { try tell(range) }
             for message in messages { try write(message) }
+            if gone.isEmpty, messages.isEmpty, from == after ?? 0 {
+                try await tellNothing(api, after: from, head: page.integer("head") ?? 0)
+            }
             guard let newest = try messages.last.map({ try HTTPMembers($0) })?.integer("seq"),
                 newest > from
             else { return }
@@ -83,6 +91,28 @@ struct HistoryCommand: AsyncParsableCommand {
             query: ["after": String(after), "limit": String(limit)])
         guard let answer else { throw RepriseError(.notReprise, "The answer is empty.") }
         return answer
+    }
+
+    /// Says why nothing is printed, as far as the server tells it to this user.
+    ///
+    /// - Throws: ``CommandFailure`` `.badInput` if it knows nothing of such a channel.
+    private func tellNothing(_ api: ServerAPI, after: Int64, head: Int64) async throws {
+        guard head == 0 else {
+            return Terminal.error.writeLine(
+                "reprise: \(channel) has nothing behind \(after); its newest is \(head).")
+        }
+        // Of a public channel that nobody made it tells the same as of one that has just been made.
+        let known = try await api.send("GET", ["v1", "channels", channel])
+        guard let known,
+            known.text("visibility") != "public" || known.text("role") != nil
+                || known.text("title") != nil || known.raw("retention") != nil
+        else {
+            throw CommandFailure(
+                .badInput,
+                "No message was published to \(channel), and the server tells of no such channel. Check the name; `reprise channels` lists yours."
+            )
+        }
+        Terminal.error.writeLine("reprise: Nothing was published to \(channel) yet.")
     }
 
     private func write(_ message: [UInt8]) throws {

@@ -2,7 +2,13 @@ import RepriseCommandLine
 import RepriseCore
 
 /// Prints a list that the server gives page by page.
+///
+/// A row takes one line of a person's terminal: what has no room ends with an ellipsis. Other
+/// programs get everything.
 struct Listing: Sendable {
+    /// The columns of a cell that are never taken away.
+    private static let narrowest = 8
+
     let isJSON: Bool
     let header: [String]
     let cells: @Sendable (HTTPMembers) -> [String]
@@ -26,10 +32,7 @@ struct Listing: Sendable {
             else { return }
             let elements = try page.list(name)
             if elements.isEmpty, after == nil, !isJSON {
-                // Only a person needs the word for an empty list.
-                if Terminal.output.isInteractive {
-                    Terminal.error.writeLine("There is nothing to list.")
-                }
+                Self.tellEmpty()
             } else if isJSON {
                 for element in elements { try StandardOutput.write(HTTPMembers.line(element)) }
             } else {
@@ -38,6 +41,12 @@ struct Listing: Sendable {
             }
             after = page.text("next")
         } while after != nil
+    }
+
+    /// Only a person needs the word for an empty list.
+    static func tellEmpty() {
+        guard Terminal.output.isInteractive else { return }
+        Terminal.error.writeLine("There is nothing to list.")
     }
 
     /// Prints what is known already.
@@ -49,9 +58,10 @@ struct Listing: Sendable {
     private func write(_ rows: [[String]], _ widths: inout [Int]?) throws {
         let known =
             widths
-            ?? header.indices.map { column in
-                ([header] + rows).map { $0[column].columns }.max() ?? 0
-            }
+            ?? Self.fitting(
+                header.indices.map { column in
+                    ([header] + rows).map { $0[column].columns }.max() ?? 0
+                })
         if widths == nil, !rows.isEmpty {
             try StandardOutput.write(Terminal.output.paint(line(header, known), .dim))
         }
@@ -59,9 +69,21 @@ struct Listing: Sendable {
         for row in rows { try StandardOutput.write(line(row, known)) }
     }
 
+    /// Takes from the widest columns what the terminal has no room for.
+    private static func fitting(_ widths: [Int]) -> [Int] {
+        guard Terminal.output.isInteractive else { return widths }
+        var widths = widths
+        let room = Terminal.output.size.width - 2 * (widths.count - 1)
+        while widths.reduce(0, +) > room, let widest = widths.max(), widest > narrowest {
+            widths[widths.lastIndex(of: widest) ?? 0] -= 1
+        }
+        return widths
+    }
+
     private func line(_ cells: [String], _ widths: [Int]) -> String {
         let padded = zip(cells, widths).map { cell, width in
-            cell + String(repeating: " ", count: max(0, width - cell.columns))
+            let cell = Terminal.output.isInteractive ? cell.fitting(width) : cell
+            return cell + String(repeating: " ", count: max(0, width - cell.columns))
         }
         var line = padded.joined(separator: "  ")
         while line.last == " " { line.removeLast() }

@@ -10,7 +10,7 @@ import RepriseWire
 struct NoticesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notices",
-        abstract: "Show decisions about messages, their reasons, and the badge.",
+        abstract: "Show decisions about messages, and the badge.",
         discussion: """
             For each message: whether its notification is shown (standing), was shown
             before (gone) or not by the app (silent), what delivered it first (push,

@@ -17,6 +17,15 @@ import RepriseWire
 struct ReferenceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reference", abstract: "Print limits, metrics and error codes as JSON.",
+        discussion: """
+            What scripts/reference writes into the documentation.
+
+            EXAMPLES
+              reprise reference | jq '.exits[].code'
+
+            EXIT CODES
+              0 printed. All: reprise --help
+            """,
         shouldDisplay: false)
 
     private static let limits: [LimitTable] = [

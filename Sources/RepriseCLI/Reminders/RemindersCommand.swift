@@ -8,11 +8,11 @@ import RepriseReminders
 struct RemindersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reminders",
-        abstract: "Show what should ring, what the system has, and the difference.",
+        abstract: "Show what should ring, what does, and the difference.",
         discussion: """
-            Shows the last reconciliation of an app: what should be pending, what the system
-            had, what rings next, and until when everything rings even if the app is not
-            opened. Safe while another process owns the journal.
+            Shows the last reconciliation of an app: what should be pending, what the
+            system had, what rings next, and until when everything rings even if the app
+            is not opened. Safe while another process owns the journal.
 
             A row is pending (the system has it), missing (it should have it), refused (it
             did not take it), extra (it should not have it), or beyond (one of the next,
@@ -25,8 +25,7 @@ struct RemindersCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 the system has what it should; 1 it has not, or the reconciliation
-              failed;
-              65 no journal there, or a damaged one. All: reprise --help
+              failed; 65 no journal there, or a damaged one. All: reprise --help
             """)
 
     @OptionGroup var journal: JournalOption

@@ -6,9 +6,6 @@ import Synchronization
 ///
 /// SIGKILL leaves it in raw mode: `reset` repairs it.
 final class RawTerminal: Sendable {
-    /// The assumed size of a terminal of unknown size.
-    private static let usualSize = (width: 80, height: 24)
-
     private let saved: Mutex<termios?>
     private let shown = Mutex<[String]>([])
 
@@ -41,13 +38,6 @@ final class RawTerminal: Sendable {
         guard var settings else { return }
         Self.send("\u{1b}[?2004l\u{1b}[?25h\u{1b}[?1049l")
         _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
-    }
-
-    var size: (width: Int, height: Int) {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
-        else { return Self.usualSize }
-        return (Int(size.ws_col), Int(size.ws_row))
     }
 
     /// Shows a picture; only lines that are others than before are sent.

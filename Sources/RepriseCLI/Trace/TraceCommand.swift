@@ -9,7 +9,7 @@ import RepriseWire
 struct TraceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "trace",
-        abstract: "Show the way of a message: outbox, server, readers, banner, receipts.",
+        abstract: "Show a message's way from the outbox to its readers.",
         usage: """
             reprise trace ID --journal DIR [--channel NAME] [--json]
                           [--server URL] [--as USER | --token TOKEN]
@@ -23,17 +23,18 @@ struct TraceCommand: AsyncParsableCommand {
             is then looked for among the channel's newest 1,000.
 
             EXAMPLES
-              reprise trace 4f50976f --journal ./inbox
-              reprise trace 4f50976f --journal ./inbox --server https://chat.example.org
-              reprise trace 4f50976f --journal ./inbox --as ada --channel general
-              reprise trace 4f50976f --journal ./inbox --json | jq '.steps[].step'
+              ID=$(reprise history general --last 1 --json | jq -r .id)
+              reprise trace $ID --journal ./inbox
+              reprise trace $ID --journal ./inbox --server https://chat.example.org
+              reprise trace $ID --journal ./inbox --as ada --channel general
+              reprise trace $ID --journal ./inbox --json | jq '.steps[].step'
 
             EXIT CODES
               0 shown; 65 no journal there, or a message that is not known; 69 no server:
               the journal's part is shown; 76 the server refuses. All: reprise --help
             """)
 
-    @Argument(help: "The message's id.") var id: String
+    @Argument(help: "The message's id, all of it.") var id: String
     @OptionGroup var journal: JournalOption
     @Option(
         help: ArgumentHelp(

@@ -49,9 +49,7 @@ package struct ChainViewer: Sendable {
                     before?.seq ?? .max, max(0, min(limit, Self.listLimit)),
                 ])
             overview.chains = rows.map(Self.chain)
-            overview.counts = try Row.fetchAll(
-                db, sql: "SELECT state, COUNT(*) FROM chain GROUP BY state ORDER BY state"
-            ).map { (Self.state($0[0]), Int64.fromDatabaseValue($0[1]) ?? 0) }
+            overview.counts = try Self.counts(db)
             return overview
         }
         return overview ?? ChainOverview()
@@ -112,20 +110,29 @@ package struct ChainViewer: Sendable {
 
     /// Leaves it to the owner to remove all chains that ended so long ago.
     ///
-    /// - Returns: how many have by now.
+    /// - Returns: how many have by now, in each state.
     /// - Throws: as `Journal.peek` and `Spool.record`.
     package func leaveClearing(
         olderThan seconds: Int, at now: WallTime = SystemTimekeeper().wall()
-    ) throws -> Int {
+    ) throws -> [(state: ChainState?, count: Int64)] {
         let filter = ChainFilter(olderThan: .seconds(seconds))
-        let count = try Journal.peek(at: folder, schemas: schemas) { db in
+        let counts = try Journal.peek(at: folder, schemas: schemas) { db in
             let (condition, arguments) = filter.condition(at: now)
-            return try Int.fetchOne(
-                db, sql: "SELECT COUNT(*) FROM chain WHERE state >= 10 AND \(condition)",
-                arguments: arguments)
+            return try Self.counts(db, "state >= 10 AND \(condition)", arguments)
         }
         try leave(ChainCommand(.clear, chain: "", seconds: Int64(seconds)))
-        return (count ?? nil) ?? 0
+        return counts ?? []
+    }
+
+    /// How many chains of a condition are in each state.
+    private static func counts(
+        _ db: Database, _ condition: String = "1", _ arguments: StatementArguments = []
+    ) throws -> [(state: ChainState?, count: Int64)] {
+        try Row.fetchAll(
+            db,
+            sql: "SELECT state, COUNT(*) FROM chain WHERE \(condition) GROUP BY 1 ORDER BY 1",
+            arguments: arguments
+        ).map { (state($0[0]), Int64.fromDatabaseValue($0[1]) ?? 0) }
     }
 
     /// Leaves it to the owner to remove a schedule.

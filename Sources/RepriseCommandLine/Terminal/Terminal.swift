@@ -23,6 +23,14 @@ package struct Terminal: Sendable {
     package let hasColours: Bool
     private let descriptor: Int32
 
+    /// Its width and height, or those assumed of a terminal that does not tell them.
+    package var size: (width: Int, height: Int) {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
+        else { return (80, 24) }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+
     private init(_ descriptor: Int32) {
         self.descriptor = descriptor
         isInteractive = isatty(descriptor) == 1

@@ -56,10 +56,15 @@ package struct Recording {
 extension Tool {
     /// Every command of a program with its options and arguments, as it says of itself.
     package static func commands(of program: Program = .reprise) async throws -> [String] {
+        commands(try await dump(of: program), "")
+    }
+
+    /// What a program says of itself and its commands.
+    static func dump(of program: Program) async throws -> [String: Any] {
         let dump = try await run(["--experimental-dump-help"], program: program).output
         let value = try #require(
             try JSONSerialization.jsonObject(with: Data(dump.utf8)) as? [String: Any])
-        return commands(try #require(value["command"] as? [String: Any]), "")
+        return try #require(value["command"] as? [String: Any])
     }
 
     private static func commands(_ command: [String: Any], _ path: String) -> [String] {

@@ -47,16 +47,31 @@ enum DeviceWord: String, Sendable {
 /// Not for people.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "device", abstract: "A device for the demo.", shouldDisplay: false)
+        commandName: "device", abstract: "A device for the demo.",
+        usage: """
+            reprise-lab device CHANNEL … --server URL --folder DIR --role ROLE
+                               [--streams SEED] [--speed FACTOR]
+            """,
+        discussion: """
+            A process that `demo kill` and `demo catch-up` start and kill. It says `ready`,
+            connects at a line of its input, and ends with it.
 
-    @Argument var channels: [String]
-    @Option var server: String
-    @Option var folder: String
-    @Option var role: DemoDeviceRole
-    /// Backlogs come in parallel streams, with pauses drawn from this.
-    @Option var streams: UInt64?
-    /// The speed-up of an original client's clock.
-    @Option var speed = 1.0
+            EXAMPLES
+              echo | reprise-lab device general --server http://127.0.0.1:8080 \\
+                         --folder ./device --role reprise
+
+            EXIT CODES
+              0 its input has ended, or a signal came; 69 no server.
+              All: reprise-lab --help
+            """, shouldDisplay: false)
+
+    @Argument(help: "The channels that it reads.") var channels: [String]
+    @Option(help: .appServer) var server: String
+    @Option(help: "The folder for its journal and its effects.") var folder: String
+    @Option(help: "How it remembers its position.") var role: DemoDeviceRole
+    @Option(help: "Backlogs come in parallel streams, with pauses drawn from this seed.")
+    var streams: UInt64?
+    @Option(help: "The speed-up of an original client's clock.") var speed = 1.0
 
     private var place: URL { URL(fileURLWithPath: folder) }
     private var dialer: any SocketDialer {
