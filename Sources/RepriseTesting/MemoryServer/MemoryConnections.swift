@@ -93,7 +93,9 @@ struct MemoryConnections {
     }
 
     mutating func subscribe(_ id: Int, to channel: ChannelName) {
-        connections[id]?.channels = (connections[id]?.channels ?? []).union([channel])
+        guard var connection = connections[id] else { return }
+        connection.channels = (connection.channels ?? []).union([channel])
+        connections[id] = connection
     }
 
     mutating func unsubscribe(_ id: Int, from channel: ChannelName) {
