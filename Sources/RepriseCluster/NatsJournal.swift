@@ -371,6 +371,7 @@ package final class NatsJournal: ClusterJournal {
             bytes: state.bytes, maxBytes: bound > 0 ? bound : nil, first: state.firstSequence,
             last: state.lastSequence)
         status.isSealed = answer.config?.sealed ?? false
+        status.time = answer.ts.flatMap { NatsMessage.time($0) }
         guard let peers = answer.cluster else { return status }
         if let name = peers.leader, !name.isEmpty {
             var leader = JournalStatus.Server(name: name.limited(to: 64))
@@ -382,6 +383,7 @@ package final class NatsJournal: ClusterJournal {
             server.isCurrent = peer.current ?? false
             server.isOffline = peer.offline ?? false
             server.lag = peer.lag ?? 0
+            server.unheard = .nanoseconds(peer.active ?? 0)
             status.servers.append(server)
         }
         status.servers.sort { $0.name < $1.name }

@@ -28,9 +28,8 @@ package final class ClusterHealth: Sendable {
 
     /// A node answers also where no majority is there, and says then that nobody leads.
     package func heard(_ status: JournalStatus) {
-        let isLed = status.servers.isEmpty || status.servers.contains(where: \.isLeader)
         state.withLock { state in
-            state = State(status: status, heard: isLed ? clock.uptime() : state.heard)
+            state = State(status: status, heard: status.isLed ? clock.uptime() : state.heard)
         }
     }
 
