@@ -64,16 +64,6 @@ extension LimitTable {
                 "every \(ClusterLimits.checkEvery) of the journal's time",
                 "`/readyz` of one that differs answers 503; `reprise cluster check` names it"),
             Limit(
-                "cluster.nodes", "entries that a node of NATS lacks",
-                """
-                \(ClusterLimits.nodeLag), and it gets some within \(ClusterLimits.nodeWait); its \
-                leader hears it every \(ClusterLimits.nodeSilence)
-                """,
-                "`reprise cluster check` names it, and ends with 1"),
-            Limit(
-                "cluster.heard", "silence of a gateway", "\(ClusterLimits.gatewaySilence)",
-                "`reprise cluster check` leaves it out; if all are silent, it ends with 1"),
-            Limit(
                 "cluster.leaderless", "a journal that does not answer",
                 "asked every \(ClusterLimits.statusEvery); \(ClusterLimits.leaderless)",
                 "`/readyz` answers 503; connections stay. A gateway that starts ends with `.unavailable`"

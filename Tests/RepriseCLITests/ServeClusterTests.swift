@@ -136,6 +136,29 @@ struct ServeClusterTests {
     }
 
     @Test(
+        "A monitoring port that never answers is named after 5 s, and all else is told",
+        .limit("tool.monitor"))
+    func hangingMonitor() async throws {
+        try await NatsServer.run { nats, folder in
+            let gateway = try await ToolServer(
+                data: folder.path("view"), options: ["--log", nats.url])
+            let hanging = try await OddServer { _, answer in try await answer.hold() }
+            let clock = ContinuousClock()
+            let start = clock.now
+            let found = try await Tool.run([
+                "cluster", "check", "--log", nats.url, "--monitor",
+                "http://127.0.0.1:\(hanging.port),\(nats.monitor)",
+            ])
+            let took = clock.now - start
+            #expect(took >= .seconds(4) && took < .seconds(30), "\(took): \(found)")
+            #expect(found.output.contains("127.0.0.1:\(hanging.port) does not answer"), "\(found)")
+            #expect(found.output.contains(" now and then"), "\(found)")
+            gateway.tool.signal(SIGTERM)
+            #expect(await gateway.tool.end() == 0)
+        }
+    }
+
+    @Test(
         "Contradicting options are refused before a file is opened",
         arguments: [
             (["--log", "n1:4222"], "nats://HOST:PORT"), (["--cluster", "chat"], "Add --log"),

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCore
+import RepriseServer
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -14,8 +15,6 @@ import RepriseCore
         /// The pause between two syncs otherwise.
         let seconds: Int
 
-        private static let answerWithin: TimeInterval = 5
-
         /// Asks it; nil if it does not answer in time, or not as NATS does.
         init?(at port: MonitoringPort) async {
             struct Answer: Decodable {
@@ -28,7 +27,7 @@ import RepriseCore
                 var jetstream: JetStream?
             }
             var request = URLRequest(url: port.address)
-            request.timeoutInterval = Self.answerWithin
+            request.timeoutInterval = ClusterLimits.monitorWait / .seconds(1)
             guard let (data, _) = try? await URLSession.shared.data(for: request),
                 let answer = try? JSONDecoder().decode(Answer.self, from: data)
             else { return nil }

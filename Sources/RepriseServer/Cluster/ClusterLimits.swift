@@ -68,6 +68,8 @@ package enum ClusterLimits {
     package static let nodeWait: Duration = .seconds(5)
     /// How often it looks.
     package static let nodeLook: Duration = .milliseconds(250)
+    /// How long `check` waits for an answer of a monitoring port.
+    package static let monitorWait: Duration = .seconds(5)
     /// How long `check` shows a gateway that writes no more, while others write.
     package static let gatewaySilence: Duration = .seconds(60)
     /// How often gateways compare what entries came to, by the journal's time.

@@ -43,7 +43,7 @@ struct ClusterReportTests {
         }
     }
 
-    /// The first gateway is `one`, with session 1; it renews the lease of bases, granted by entry 1.
+    /// The first gateway is `one`, with session 1; it renews the lease of bases, granted by 1.
     private func withPlace(_ body: (Place) async throws -> Void) async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -68,7 +68,7 @@ struct ClusterReportTests {
 
     @Test(
         "A gateway's line has its age; its role is late after 10 s and lapsed after 20, and all are silent after 60",
-        .limit("cluster.lease", "cluster.heard"))
+        .limit("tool.gateways"))
     func ages() async throws {
         #expect(ClusterLimits.gatewaySilence == .seconds(60))
         try await withPlace { place in

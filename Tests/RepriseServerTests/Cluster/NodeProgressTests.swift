@@ -55,7 +55,7 @@ struct NodeProgressTests {
 
     @Test(
         "A node is a problem if it gets no entries, lacks more than 100 or is silent for 10 s",
-        .limit("cluster.nodes"), arguments: cases)
+        .limit("tool.nodes"), arguments: cases)
     func behind(what: String, answers: [JournalStatus], state: String?) throws {
         #expect(ClusterLimits.nodeLag == 100 && ClusterLimits.nodeSilence == .seconds(10))
         var nodes = NodeProgress(try #require(answers.first))
@@ -101,7 +101,7 @@ struct NodeProgressTests {
 
     @Test(
         "A node that lacks entries is asked about until it gets some, for 5 s at most",
-        .limit("cluster.nodes"), arguments: waits)
+        .limit("tool.nodes"), arguments: waits)
     func look(answers: [JournalStatus], wait: Duration) async throws {
         #expect(ClusterLimits.nodeWait == .seconds(5))
         let clock = Sleepless()
