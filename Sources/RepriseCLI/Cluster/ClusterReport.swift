@@ -177,7 +177,8 @@ import RepriseWire
             var parts: [(String, String)] = [
                 ("cluster", "\(cluster) at \(servers.replacing(",", with: ", "))"),
                 ("epoch", epoch),
-                ("journal", "\(stream): entries \(first.grouped) to \(last.grouped), \(size)"),
+                ("journal", "\(stream): entries \(first.grouped) to \(last.grouped)"),
+                ("space", size),
                 ("copies", "\(copies), by nats-server \(natsVersion)"),
                 (
                     "rules",
