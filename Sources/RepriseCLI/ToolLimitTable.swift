@@ -3,6 +3,7 @@ import RepriseChannels
 import RepriseCommandLine
 import RepriseCore
 import RepriseReminders
+import RepriseServer
 
 extension LimitTable {
     /// Printed into `docs/limits/tool.md`.
@@ -64,6 +65,20 @@ extension LimitTable {
                 "messages of a channel among which `trace` looks for an id at the server",
                 "the newest \(TraceServer.searched)",
                 "an older one is not found, unless the journal knows its sequence"),
+            Limit(
+                "tool.nodes", "what a node of NATS lacks, for `cluster check`",
+                """
+                \(ClusterLimits.nodeLag) entries, and it gets some within \
+                \(ClusterLimits.nodeWait); its leader hears it within \(ClusterLimits.nodeSilence)
+                """,
+                "it is named as a problem; exit status 1"),
+            Limit(
+                "tool.gateways", "silence of a gateway, for `cluster check`",
+                "\(ClusterLimits.gatewaySilence)",
+                "not shown; if all are silent, that is a problem: exit status 1"),
+            Limit(
+                "tool.monitor", "an answer of a monitoring port, for `cluster check`",
+                "\(ClusterLimits.monitorWait)", "it is named as a problem; exit status 1"),
             Limit(
                 "tool.end", "a server's process after SIGTERM", "\(EndingSignals.timeout)",
                 "ended with status 1; nothing acknowledged is lost"),

@@ -19,15 +19,30 @@ package struct ClusterInspection: Sendable {
         package var behind: Int64
         /// How far its clock was ahead of the journal's.
         package var clock: Duration
-        /// What it does for all, as far as it has asked for it.
-        package var roles: [LeaseRole] = []
         /// The version of its SQLite, as far as it was seen.
         package var sqlite: String?
+    }
+
+    /// Who renewed a lease last.
+    package struct Renewal: Hashable, Sendable {
+        package var session: Int64
+        package var grant: Int64
+        /// When that was stored.
+        package var time: WallTime
+
+        /// Whether another gateway may have the lease.
+        package func hasLapsed(at now: WallTime) -> Bool {
+            time.duration(to: now) >= ClusterLimits.leaseTime
+        }
     }
 
     package var stream: String
     package var epoch: Epoch
     package var status: JournalStatus
+    /// When it was looked, by the clock that stamps entries, or else by that of this machine.
+    package var now: WallTime
+    /// See ``NodeProgress/behind``.
+    package var behind: [JournalStatus.Server]
     package var replicas: Int
     package var version: String
     /// See ``ClusterRules``.
@@ -35,6 +50,8 @@ package struct ClusterInspection: Sendable {
     package var base: BaseManifest?
     /// Sorted by session.
     package var gateways: [Gateway] = []
+    /// The leases that were renewed lately, and not given back since.
+    package var leases: [LeaseRole: Renewal] = [:]
     /// The newest entries that no version writes.
     package var strangers = 0
     /// Whether two gateways stood on another past at the same entry.
@@ -70,9 +87,10 @@ package struct ClusterInspection: Sendable {
     }
 
     private static func look(_ journal: NatsJournal) async throws -> ClusterInspection {
-        let status = try await journal.status()
+        let nodes = try await NodeProgress.look(journal)
         var inspection = ClusterInspection(
-            stream: journal.streamName, epoch: journal.epoch, status: status,
+            stream: journal.streamName, epoch: journal.epoch, status: nodes.status,
+            now: nodes.status.time ?? SystemTimekeeper().wall(), behind: nodes.behind,
             replicas: journal.replicas, version: journal.version)
         inspection.rules = journal.rules
         inspection.base = try await journal.bases?.newest()
@@ -148,7 +166,9 @@ package struct ClusterInspection: Sendable {
         }
     }
 
-    private func note(_ entry: ClusterEntry, _ stored: StoredEntry, in gateway: inout Gateway) {
+    private mutating func note(
+        _ entry: ClusterEntry, _ stored: StoredEntry, in gateway: inout Gateway
+    ) {
         gateway.entry = stored.sequence
         gateway.time = stored.stamp
         gateway.behind = stored.sequence - 1 - entry.base.sequence
@@ -157,10 +177,14 @@ package struct ClusterInspection: Sendable {
         for case .lease(let request) in entry.commands {
             switch request.operation {
             case .claim: break
-            case .renew:
-                guard !gateway.roles.contains(request.role) else { continue }
-                gateway.roles.append(request.role)
-            case .release: gateway.roles.removeAll { $0 == request.role }
+            case .renew(let grant):
+                // A former holder's is refused.
+                guard grant >= leases[request.role]?.grant ?? 0 else { continue }
+                leases[request.role] = Renewal(
+                    session: gateway.session, grant: grant, time: stored.stamp)
+            case .release(let grant):
+                guard grant == leases[request.role]?.grant else { continue }
+                leases[request.role] = nil
             }
         }
     }
@@ -175,10 +199,10 @@ package struct ClusterInspection: Sendable {
     /// Whether a nats-server of this version is too old for a gateway.
     package static func isTooOld(_ version: String) -> Bool { JournalStream.isTooOld(version) }
 
-    /// Those that have written within a minute of the journal's newest entry.
+    /// Those that have written within ``ClusterLimits/gatewaySilence`` of the newest entry.
     package var present: [Gateway] {
         guard let newest = gateways.map(\.time).max() else { return [] }
-        return gateways.filter { $0.time.duration(to: newest) < .seconds(60) }
+        return gateways.filter { $0.time.duration(to: newest) < ClusterLimits.gatewaySilence }
     }
 
     /// Those that were there at a mark, and have not said in time what their view held, nor later.
@@ -206,18 +230,21 @@ package struct ClusterInspection: Sendable {
                     remedy: "On fewer than three it is lost with a disk: "
                         + "nats stream edit \(stream) --replicas 3"))
         }
-        if !status.servers.isEmpty, !status.servers.contains(where: \.isLeader) {
+        if !status.isLed {
             problems.append(
                 RepriseError(
                     .unavailable, "The journal has no leader.",
                     remedy: "A majority of its servers must be there."))
         }
-        for server in status.servers where server.isOffline || !server.isCurrent {
-            let state = server.isOffline ? "not there" : "\(server.lag) entries behind"
+        for server in behind {
+            let remedy = "Start it, or replace it, before another one fails."
             problems.append(
                 RepriseError(
-                    .unavailable, "\(server.name) is \(state).",
-                    remedy: "Start it, or replace it, before another one fails."))
+                    .unavailable, "\(server.name) \(server.state).",
+                    remedy: server.isLost
+                        ? remedy
+                        : "If it has just been started, wait until it has all, and look again. "
+                            + "If not: its log says why. " + remedy))
         }
         if let most = status.maxBytes, status.bytes * 100 >= most * 70 {
             problems.append(
@@ -232,6 +259,15 @@ package struct ClusterInspection: Sendable {
     /// Of gateways that are behind, silent or stuck.
     private var gatewayProblems: [RepriseError] {
         var problems: [RepriseError] = []
+        if let silence = gateways.map({ $0.time.duration(to: now) }).min(),
+            silence >= ClusterLimits.gatewaySilence, !status.isSealed
+        {
+            problems.append(
+                RepriseError(
+                    .unavailable,
+                    "No gateway has written for \(Int(silence / .seconds(1))) s.",
+                    remedy: "Start one. If one runs, its log says why it does not."))
+        }
         for gateway in present where abs(gateway.clock / .seconds(1)) > 60 {
             let name = gateway.name ?? "session \(gateway.session)"
             problems.append(

@@ -81,6 +81,8 @@ struct JournalStream: Sendable {
         var state: State?
         var cluster: Peers?
         var created: String?
+        /// When it was said.
+        var ts: String?
         var error: Failure?
 
         struct State: Decodable, Sendable {
@@ -103,6 +105,8 @@ struct JournalStream: Sendable {
             var current: Bool?
             var offline: Bool?
             var lag: Int64?
+            /// For how many nanoseconds it was not heard.
+            var active: Int64?
         }
 
         var leader: String?

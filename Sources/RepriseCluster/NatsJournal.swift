@@ -385,6 +385,7 @@ package final class NatsJournal: ClusterJournal {
         status.difference = settings.flatMap { settings in
             stream.agreement(answer.config)?.difference(from: settings, in: stream)?.message
         }
+        status.time = answer.ts.flatMap { NatsMessage.time($0) }
         guard let peers = answer.cluster else { return status }
         if let name = peers.leader, !name.isEmpty {
             var leader = JournalStatus.Server(name: name.limited(to: 64))
@@ -396,6 +397,7 @@ package final class NatsJournal: ClusterJournal {
             server.isCurrent = peer.current ?? false
             server.isOffline = peer.offline ?? false
             server.lag = peer.lag ?? 0
+            server.unheard = .nanoseconds(peer.active ?? 0)
             status.servers.append(server)
         }
         status.servers.sort { $0.name < $1.name }

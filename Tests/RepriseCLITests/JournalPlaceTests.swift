@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseTestSupport
+import RepriseTesting
 import Testing
 
 @testable import RepriseCLI

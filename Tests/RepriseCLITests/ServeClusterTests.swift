@@ -121,6 +121,65 @@ struct ServeClusterTests {
         #expect(try await history(of: server).contains("one"))
     }
 
+    @Test("A monitoring port that does not answer is named, and all else is told in 80 columns")
+    func silentMonitor() async throws {
+        try await NatsServer.run { nats, folder in
+            let gone = try await NatsServer.start(in: folder.url.appending(path: "gone"))
+            gone.kill()
+            let gateway = try await ToolServer(
+                data: folder.path("view"), options: ["--log", nats.url])
+            let check = [
+                "cluster", "check", "--log", "\(nats.url),\(nats.url),\(nats.url)", "--monitor",
+                "\(gone.monitor),\(nats.monitor)",
+            ]
+            let found = try await Tool.run(check)
+            #expect(found.status == 1, "\(found)")
+            for line in found.lines { #expect(line.count <= 80, "\(line)") }
+            let (here, there) = (
+                nats.monitor.replacing("http://", with: ""),
+                gone.monitor.replacing("http://", with: "")
+            )
+            let text = found.output.replacing("\n          ", with: " ")
+            for words in [
+                "PROBLEM   \(there) does not answer as the monitoring port of NATS.",
+                "run this check with --monitor \(gone.monitor).",
+                "\(here) now and then", "\(there) not known", ": heard ",
+                "PROBLEM   The journal is on 1 server.", "PROBLEM   \(here) syncs every",
+            ] { #expect(text.contains(words), "\(words): \(text)") }
+            let told = try await Tool.run(check + ["--json"])
+            #expect(told.status == 1)
+            #expect(told.output.contains(#""silentMonitors":["\#(there)"]"#), "\(told)")
+            #expect(told.output.contains(#""syncsAlways":{"\#(here)":false}"#), "\(told)")
+            let wrong = try await Tool.run(Array(check.dropLast()) + ["n1:8222"])
+            #expect(wrong.status == 78 && wrong.error.contains("http://n1:8222"), "\(wrong)")
+            gateway.tool.signal(SIGTERM)
+            #expect(await gateway.tool.end() == 0)
+        }
+    }
+
+    @Test(
+        "A monitoring port that never answers is named after 5 s, and all else is told",
+        .limit("tool.monitor"))
+    func hangingMonitor() async throws {
+        try await NatsServer.run { nats, folder in
+            let gateway = try await ToolServer(
+                data: folder.path("view"), options: ["--log", nats.url])
+            let hanging = try await OddServer { _, answer in try await answer.hold() }
+            let clock = ContinuousClock()
+            let start = clock.now
+            let found = try await Tool.run([
+                "cluster", "check", "--log", nats.url, "--monitor",
+                "http://127.0.0.1:\(hanging.port),\(nats.monitor)",
+            ])
+            let took = clock.now - start
+            #expect(took >= .seconds(4) && took < .seconds(30), "\(took): \(found)")
+            #expect(found.output.contains("127.0.0.1:\(hanging.port) does not answer"), "\(found)")
+            #expect(found.output.contains(" now and then"), "\(found)")
+            gateway.tool.signal(SIGTERM)
+            #expect(await gateway.tool.end() == 0)
+        }
+    }
+
     @Test(
         "Contradicting options are refused before a file is opened",
         arguments: [

@@ -29,8 +29,7 @@ package final class ClusterHealth: Sendable {
     /// A node answers also where no majority is there, and says then that nobody leads.
     package func heard(_ status: JournalStatus) {
         state.withLock { state in
-            state = State(
-                status: status, heard: status.hasNoLeader ? state.heard : clock.uptime())
+            state = State(status: status, heard: status.isLed ? clock.uptime() : state.heard)
         }
     }
 

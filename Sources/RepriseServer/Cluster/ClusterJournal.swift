@@ -1,4 +1,5 @@
 import Crypto
+package import RepriseCore
 package import RepriseWire
 
 /// The journal of a cluster, as a gateway sees it.
@@ -131,8 +132,24 @@ package struct JournalStatus: Hashable, Sendable {
         package var isOffline = false
         /// How many entries it is behind.
         package var lag: Int64 = 0
+        /// How long the leader has not heard it.
+        package var unheard: Duration = .zero
 
         package init(name: String) { self.name = name }
+
+        /// Whether it counts as away.
+        package var isLost: Bool { isOffline || unheard >= ClusterLimits.nodeSilence }
+
+        /// For people, after its name.
+        package var state: String {
+            if isLeader { return "leads" }
+            if isOffline { return "is not there" }
+            if isLost {
+                return "is silent: the leader has not heard it for \(Int(unheard / .seconds(1))) s"
+            }
+            if isCurrent || lag == 0 { return "has all" }
+            return "is \(lag) \(lag == 1 ? "entry" : "entries") behind"
+        }
     }
 
     package var bytes: Int64
@@ -147,12 +164,15 @@ package struct JournalStatus: Hashable, Sendable {
     package var isSealed = false
     /// Why a gateway with these flags must not be in this cluster; nil: there is no reason.
     package var difference: String?
-    /// Whether a node answers and says that none leads.
-    package var hasNoLeader: Bool { !servers.isEmpty && !servers.contains(where: \.isLeader) }
+    /// When this was said, by the clock that stamps entries; nil if nobody says.
+    package var time: WallTime?
 
     package init(bytes: Int64 = 0, maxBytes: Int64? = nil, first: Int64 = 1, last: Int64 = 0) {
         (self.bytes, self.maxBytes, self.first, self.last) = (bytes, maxBytes, first, last)
     }
+
+    /// Whether one of its servers leads it; a single one does.
+    package var isLed: Bool { servers.isEmpty || servers.contains(where: \.isLeader) }
 }
 
 /// A ``CommandSubmission`` of what has waited: since when, by the uptime; nil for now.

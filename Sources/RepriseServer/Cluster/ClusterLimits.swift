@@ -60,6 +60,18 @@ package enum ClusterLimits {
     package static let basePiece = 768 << 10
     /// The most pieces of a base: their hashes are one message of NATS.
     package static let basePieces = 24_576
+    /// The most entries that a node of NATS lacks while it follows the journal's leader.
+    package static let nodeLag: Int64 = 100
+    /// A node that its leader has not heard for so long counts as away, as in JetStream itself.
+    package static let nodeSilence: Duration = .seconds(10)
+    /// How long `check` looks whether a node that lacks entries gets them.
+    package static let nodeWait: Duration = .seconds(5)
+    /// How often it looks.
+    package static let nodeLook: Duration = .milliseconds(250)
+    /// How long `check` waits for an answer of a monitoring port.
+    package static let monitorWait: Duration = .seconds(5)
+    /// How long `check` shows a gateway that writes no more, while others write.
+    package static let gatewaySilence: Duration = .seconds(60)
     /// How often gateways compare what entries came to, by the journal's time.
     package static let checkEvery: Duration = .seconds(10)
     /// After how many ends of the process at one entry it is not tried again.

@@ -94,7 +94,7 @@ package struct ClusterMember: Sendable {
         while true {
             do {
                 let status = try await journal.status()
-                if status.hasNoLeader {
+                if !status.isLed {
                     logger.notice(
                         "not ready: no node of NATS leads the journal; a majority must be there")
                 }

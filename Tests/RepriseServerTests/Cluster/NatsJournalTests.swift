@@ -61,6 +61,11 @@ struct NatsJournalTests {
             #expect(seen.map(\.bytes) == entries)
             let now = SystemTimekeeper().wall()
             #expect(seen.allSatisfy { abs(($0.stamp.duration(to: now)) / .seconds(1)) < 60 })
+            // The same clock, read later.
+            let told = try #require(try await journal.status().time)
+            #expect(
+                seen.allSatisfy { $0.stamp <= told }
+                    && abs(told.duration(to: now) / .seconds(1)) < 60)
             let (read, last) = try await journal.read(after: 1)
             #expect(read == Array(seen.dropFirst()))
             #expect(last == 3)

@@ -61,6 +61,7 @@ KINDS = [
     (faults.old_faults, ("old", [True, True], True, 78, OLD, 78, OLD),
      [("old", [True, False], True, 78, OLD, 78, OLD), ("old", [True, True], False, 78, OLD, 78, OLD), ("old", [True, True], True, None, OLD, 78, OLD),
       ("old", [True, True], True, 78, "no", 78, OLD), ("old", [True, True], True, 78, OLD, 1, OLD), ("old", [True, True], True, 78, OLD, 78, "{}")]),
+    (faults.look_faults, ("old", [], [1, 2, 3, 4]), [("old", ["a is 1 entry behind."], [1, 2, 3, 4]), ("old", [], [1, 2, 3])]),
     (faults.disk_faults, ("failing", "a", True, True, "node write error: EIO", {"a", "b"}, {"a", "b"}),
      [("failing", "a", False, True, "node write error", {"a", "b"}, {"a", "b"}), ("failing", "a", True, False, "node write error", {"a", "b"}, {"a", "b"}),
       ("failing", "a", True, True, "", {"a", "b"}, {"a", "b"}), ("failing", "a", True, True, "node write error", {"a", "b"}, {"a", None})]),

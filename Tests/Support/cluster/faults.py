@@ -271,7 +271,7 @@ class Faults:
     def play_old(self, what, node, gateway):
         """A node is older than gateways take, and is upgraded. Until then none starts while it leads; those that run go on."""
         cluster, new, old = self.cluster, self.call.nats_server, self.call.old_nats_server
-        node.kill()
+        self.look(what, node)
         shutil.rmtree(os.path.join(cluster.folder, node.name), ignore_errors=True)
         node.command = [old if word == new else word for word in node.command]
         node.start()
@@ -295,6 +295,24 @@ class Faults:
         node.command = [new if word == old else word for word in node.command]
         node.start()
         self.faults += old_faults(what, led, goes_on, status, words, checked, said)
+
+    def look(self, what, node):
+        """While all are busy no node is a problem. Then one is killed: it is named, and its monitor; all else is shown."""
+        cluster, name, end = self.cluster, self.cluster.server_names[node], time.monotonic() + 30
+        names = tuple(f"{one} " for one in cluster.server_names.values())
+        busy = [one["message"] for _ in range(3) for one in cluster.report()["problems"] if one["message"].startswith(names)]
+        node.kill()
+        monitors = dict(cluster.monitors)
+        port, parts = monitors[node.name].removeprefix("http://"), []
+        while time.monotonic() < end and len(parts) < 4:
+            time.sleep(0.5)
+            report = cluster.report("--monitor", ",".join(monitors.values()))
+            said = [one["message"] for one in report["problems"]]
+            parts = ["the node"] * any(one.startswith(f"{name} is") for one in said)
+            parts += ["its monitor"] * any(one.startswith(f"{port} does not answer") for one in said)
+            parts += ["three nodes"] * (len(report["nodes"]) == 3) + ["gateways"] * bool(report["gateways"])
+        say(f"        cluster check, while all are busy: {busy or 'no node'}; of a killed one: {', '.join(parts) or 'nothing'}")
+        self.faults += look_faults(what, busy, parts)
 
     def make_base(self, what, gateway, index):
         """The newest base goes, so one is due; then a gateway without a view begins with it."""
@@ -430,6 +448,11 @@ def old_faults(what, led, goes_on, status, words, checked, said):
         if code != os.EX_CONFIG or "nats-server is too old: it is 2." not in text:
             faults.append(f"{what}: {who} ended with {code}: {text}")
     return faults
+
+
+def look_faults(what, busy, parts):
+    faults = [f"{what}: cluster check names a node that is well: {busy}"] * bool(busy)
+    return faults + [f"{what}: of a killed node cluster check tells only: {parts}"] * (len(parts) != 4)
 
 
 def disk_faults(what, name, is_ready, is_named, said, wanted, peers):
