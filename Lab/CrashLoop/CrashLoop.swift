@@ -48,11 +48,12 @@ private let usage = """
       crash-loop kills [--kills 200 | --minutes M] [--devices 3]
           [--patience SECONDS]
           [--mutation \(LoopMutation.allCases.map(\.rawValue).joined(separator: "|"))]
-      crash-loop powerloss [--images N] [--unsafe bare|lying] [--probe]     Linux, root
+      crash-loop powerloss [--images N] [--unsafe bare|lying] [--probe]
       crash-loop faults --kind fdatasync|pwrite64|full [--rounds N] [--probe]
       crash-loop damage [--seeds N]
 
-    All take --seed S, which each run prints, and --json.
+    All take --seed S, which each run prints, and --json. powerloss needs root on
+    Linux.
     docs/reliability/processes.md says what each of them does.
 
     EXAMPLES
