@@ -35,9 +35,11 @@ struct PeopleChatTests {
     @Test("A device that was closed is released, with its journal and its handlers")
     func released() async throws {
         try await PeopleServer.with { server in
+            try await server.make("general")
+            try await server.add(ada, to: "general")
             weak var journal: Journal?
             do {
-                let device = try await PersonsDevice.open(server, UserID(unchecked: "ada"))
+                let device = try await PersonsDevice.open(server, ada)
                 journal = device.reprise.journal
                 let channel = try device.channel("general")
                 try await channel.read("inbox") { _ in _ = device }
