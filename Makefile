@@ -76,9 +76,10 @@ build: setup ## Build everything
 format: ## Format the Swift sources in place
 	@swift format --in-place --parallel --recursive $(SWIFT_SOURCES)
 
-lint: ## Check format, comments, links, style and generated pages; change nothing
+lint: ## Check format, comments, links, style, generated pages and the tests' runner; change nothing
 	@swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 	@./scripts/check-style
+	@./scripts/check-run-tests
 	@./scripts/reference --check
 
 reference: setup ## Write the pages on limits, metrics and errors from the code

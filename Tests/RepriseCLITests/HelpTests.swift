@@ -6,9 +6,12 @@ import Testing
 
 @Suite("Help")
 struct HelpTests {
+    /// A hundred processes, started once.
+    private static let screens = Task { try await HelpScreen.all() }
+
     @Test("every command explains itself in 80 columns, with examples and exit codes")
     func help() async throws {
-        let screens = try await HelpScreen.all()
+        let screens = try await Self.screens.value
         #expect(screens.contains { $0.words == ["chains", "clear"] })
         for screen in screens { #expect(screen.faults == [], "\(screen.words)") }
         let root = try #require(screens.first { $0.words.isEmpty }).text
@@ -23,7 +26,7 @@ struct HelpTests {
 
     @Test("the accepted form of every value that is not a text is known")
     func forms() async throws {
-        for screen in try await HelpScreen.all() {
+        for screen in try await Self.screens.value {
             for value in screen.values {
                 let isText = Self.texts.contains { value.hasSuffix("<\($0)>") }
                 let message = "Missing value for '\(value)'"
