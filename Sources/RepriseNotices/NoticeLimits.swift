@@ -33,6 +33,10 @@ public enum NoticeLimits {
     public static let channelsAtOnce = 64
     /// How long messages of a catch-up wait for its end before they are shown.
     public static let catchUpTimeoutMilliseconds = 2_000
+    /// How often, and in what pauses, it is looked whether a channel's title is there before the
+    /// app is suspended: for one second.
+    package static let titleLooks = 20
+    package static let titleLook = Duration.milliseconds(50)
     /// The age up to which the system's list of delivered notifications is used; older, it is read
     /// again.
     public static let freshMilliseconds = 200

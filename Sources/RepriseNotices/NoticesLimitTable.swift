@@ -29,6 +29,10 @@ extension LimitTable {
                 "\(milliseconds: NoticeLimits.catchUpTimeoutMilliseconds)",
                 "decided with what has arrived"),
             Limit(
+                "notices.title", "messages wait for their channel's title before a suspension",
+                "\(NoticeLimits.titleLook * NoticeLimits.titleLooks)",
+                "shown under their sender's name"),
+            Limit(
                 "notices.fresh", "the age of the system's list of delivered notifications",
                 "\(milliseconds: NoticeLimits.freshMilliseconds)",
                 "read again: the process may have been suspended"),

@@ -192,6 +192,31 @@ struct ConversationBoundTests {
     }
 
     @Test(
+        "On the way to the background a message waits for its conversation's title, for a second",
+        .limit("notices.title"), arguments: [true, false])
+    func title(isTold: Bool) async throws {
+        let system = MemoryNotifications(clock: ManualClock())
+        // The directory cannot be read to its end.
+        server.faults.skipsEach = 1
+        try tell(#"{"conversation":"team","role":"member","since":1,"title":"The team"}"#)
+        try await server.running(in: folder) {
+            $0.notices = Notices.Configuration()
+            $0.notifications = system.connect()
+        } _: { _ in
+        } _: { client in
+            let team = client.channel(rawJSON: "team")
+            try await team.subscribe()
+            try await eventually("it is live") { team.state == .live }
+            let leaving = Task { await client.background(granted: .seconds(20)) }
+            try say(in: "team")
+            if isTold { server.faults.skipsEach = nil }
+            await leaving.value
+            try await eventually("it is shown") { !system.delivered.isEmpty }
+            #expect(system.delivered.map(\.request.content.title) == [isTold ? "The team" : "grace"])
+        }
+    }
+
+    @Test(
         "A malformed directory entry changes nothing; a list that is written anew drops the others")
     func nonsense() async throws {
         let names = (1...51).map { "\"u\($0)\"" }.joined(separator: ",")

@@ -21,6 +21,7 @@ struct ChannelNotices: NoticeMessages {
         // A new conversation's banner waits for its title.
         for name in (try? await channels.follower.untold(of: names)) ?? [] {
             flows[name]?.isCatchingUp = true
+            flows[name]?.isUntold = true
         }
         return flows
     }

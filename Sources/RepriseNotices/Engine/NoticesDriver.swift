@@ -163,7 +163,7 @@ actor NoticesDriver {
         at names: [ChannelName], isUrgent: Bool, _ standing: [DeliveredNotice],
         _ moment: NoticeStore.Moment
     ) async throws {
-        let flows = await noticeStore.messages.flows(of: names)
+        let flows = try await flows(of: names, isUrgent: isUrgent)
         let ready = names.filter { name in
             isUrgent || !isPostponed(name, isCatchingUp: flows[name]?.isCatchingUp == true)
         }
@@ -172,6 +172,19 @@ actor NoticesDriver {
         }
         if plan.isReadElsewhere { readElsewhere = moment.wall }
         try await perform(plan, standing, moment)
+    }
+
+    /// An urgent round does not come back to a channel: here it waits for titles.
+    private func flows(of names: [ChannelName], isUrgent: Bool) async throws
+        -> [ChannelName: NoticeFlow]
+    {
+        var flows = await noticeStore.messages.flows(of: names)
+        for _ in 0..<NoticeLimits.titleLooks
+        where isUrgent && flows.values.contains(where: \.isUntold) {
+            try await Task.sleep(for: NoticeLimits.titleLook)
+            flows = await noticeStore.messages.flows(of: names)
+        }
+        return flows
     }
 
     /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the

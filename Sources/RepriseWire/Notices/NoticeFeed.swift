@@ -19,6 +19,8 @@ package struct NoticeFlow: Hashable, Sendable {
     package var liveAfter: Int64?
     /// Whether missing messages are still arriving.
     package var isCatchingUp: Bool
+    /// Whether its title, or that it has none, is still to come.
+    package var isUntold = false
     /// Whether the server refuses the channel: the user is not a member.
     package var isRefused: Bool
     /// How far the device's calendar is ahead of the server's, which dates messages.
