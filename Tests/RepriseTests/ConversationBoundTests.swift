@@ -202,13 +202,16 @@ struct ConversationBoundTests {
         try await server.running(in: folder) {
             $0.notices = Notices.Configuration()
             $0.notifications = system.connect()
+            $0.channels.askAgain = Backoff(base: .milliseconds(50), longest: .milliseconds(50))
         } _: { _ in
         } _: { client in
             let team = client.channel(rawJSON: "team")
             try await team.subscribe()
             try await eventually("it is live") { team.state == .live }
-            let leaving = Task { await client.background(granted: .seconds(20)) }
             try say(in: "team")
+            try await eventually("it is counted") { await badge(client) == 1 }
+            #expect(system.delivered.isEmpty)
+            let leaving = Task { await client.background(granted: .seconds(4)) }
             if isTold { server.faults.skipsEach = nil }
             await leaving.value
             try await eventually("it is shown") { !system.delivered.isEmpty }
