@@ -209,13 +209,18 @@ struct ConversationBoundTests {
             try await team.subscribe()
             try await eventually("it is live") { team.state == .live }
             try say(in: "team")
-            try await eventually("it is counted") { await badge(client) == 1 }
+            try await eventually("it has come") {
+                try await client.journal.read { db in
+                    try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM channelsMessage")
+                } == 1
+            }
             #expect(system.delivered.isEmpty)
             let leaving = Task { await client.background(granted: .seconds(4)) }
             if isTold { server.faults.skipsEach = nil }
             await leaving.value
             try await eventually("it is shown") { !system.delivered.isEmpty }
-            #expect(system.delivered.map(\.request.content.title) == [isTold ? "The team" : "grace"])
+            let titles = system.delivered.map(\.request.content.title)
+            #expect(titles == [isTold ? "The team" : "grace"])
         }
     }
 
