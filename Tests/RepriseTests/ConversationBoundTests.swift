@@ -202,7 +202,7 @@ struct ConversationBoundTests {
         try await server.running(in: folder) {
             $0.notices = Notices.Configuration()
             $0.notifications = system.connect()
-            $0.channels.askAgain = Backoff(base: .milliseconds(50), longest: .milliseconds(50))
+            $0.channels.askAgain = Backoff(base: .milliseconds(600), longest: .milliseconds(600))
         } _: { _ in
         } _: { client in
             let team = client.channel(rawJSON: "team")
