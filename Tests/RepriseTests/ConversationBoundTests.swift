@@ -203,6 +203,7 @@ struct ConversationBoundTests {
             $0.notices = Notices.Configuration()
             $0.notifications = system.connect()
             $0.channels.askAgain = Backoff(base: .milliseconds(600), longest: .milliseconds(600))
+            $0.channels.jitter = { 1 }
         } _: { _ in
         } _: { client in
             let team = client.channel(rawJSON: "team")
