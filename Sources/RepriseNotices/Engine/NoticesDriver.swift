@@ -148,6 +148,8 @@ actor NoticesDriver {
         }
         try await leave(work.left, standing, moment)
         channels.formUnion(try await dismiss(work.dismissed, standing))
+        // The app may be suspended after it.
+        if work.isUrgent { channels.formUnion(postponed.keys) }
         let names = channels.sorted { $0.text < $1.text }
         var start = names.startIndex
         repeat {
@@ -165,7 +167,7 @@ actor NoticesDriver {
     ) async throws {
         let flows = try await flows(of: names, isUrgent: isUrgent)
         let ready = names.filter { name in
-            isUrgent || !isPostponed(name, isCatchingUp: flows[name]?.isCatchingUp == true)
+            !isPostponed(name, isCatchingUp: !isUrgent && flows[name]?.isCatchingUp == true)
         }
         let plan = try await journal.write { [noticeStore] db in
             try noticeStore.look(at: ready, flows: flows, standing: standing, moment, db)
