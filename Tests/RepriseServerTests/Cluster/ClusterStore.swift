@@ -122,16 +122,15 @@ final class ClusterStore: GatewaysUnderTest {
     /// Waits until both have applied all that the journal holds, and compares them.
     func expectEqual(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         var dumps: [[String]] = []
-        // A copy of an entry may still come between two looks.
-        let isQuiet = { [self] in
-            let last = Int64(journal.entries.count)
-            return gateways.allSatisfy { $0.view.position.sequence == last }
-        }
         try await eventually("both have applied everything") {
-            guard isQuiet() else { return false }
-            let last = journal.entries.count
+            // An entry may come while they are read.
+            let last = Int64(journal.entries.count)
+            let areThere = { [self] in
+                gateways.allSatisfy { $0.view.position.sequence == last }
+            }
+            guard areThere() else { return false }
             dumps = try gateways.map { try $0.view.dump() }
-            return isQuiet() && journal.entries.count == last
+            return areThere()
         }
         #expect(dumps[0] == dumps[1], sourceLocation: sourceLocation)
     }
