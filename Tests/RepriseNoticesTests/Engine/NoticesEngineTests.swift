@@ -408,7 +408,8 @@ import Testing
         let shown = system.rung.count
         try stage.server.changeEpoch("general", keeping: 2)
         try await eventually("the log began anew") {
-            let logs: Int? = try await device.value("SELECT COUNT(*) FROM channelsLog")
+            let logs: Int? = try await device.value(
+                "SELECT COUNT(*) FROM channelsLog WHERE channel = 'general'")
             return logs == 2
         }
         try await device.live(through: 2)
