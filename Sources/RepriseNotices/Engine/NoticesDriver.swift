@@ -151,6 +151,7 @@ actor NoticesDriver {
         // The app may be suspended after it.
         if work.isUrgent { channels.formUnion(postponed.keys) }
         let names = channels.sorted { $0.text < $1.text }
+        if work.isUrgent { try await waitForTitles(of: names) }
         var start = names.startIndex
         repeat {
             let end = min(start + NoticeLimits.channelsAtOnce, names.endIndex)
@@ -165,7 +166,7 @@ actor NoticesDriver {
         at names: [ChannelName], isUrgent: Bool, _ standing: [DeliveredNotice],
         _ moment: NoticeStore.Moment
     ) async throws {
-        let flows = try await flows(of: names, isUrgent: isUrgent)
+        let flows = await noticeStore.messages.flows(of: names)
         let ready = names.filter { name in
             !isPostponed(name, isCatchingUp: !isUrgent && flows[name]?.isCatchingUp == true)
         }
@@ -176,17 +177,13 @@ actor NoticesDriver {
         try await perform(plan, standing, moment)
     }
 
-    /// An urgent round does not come back to a channel: here it waits for titles.
-    private func flows(of names: [ChannelName], isUrgent: Bool) async throws
-        -> [ChannelName: NoticeFlow]
-    {
-        var flows = await noticeStore.messages.flows(of: names)
-        for _ in 0..<NoticeLimits.titleLooks
-        where isUrgent && flows.values.contains(where: \.isUntold) {
+    /// An urgent round does not come back to a channel: once it waits for the titles of all.
+    private func waitForTitles(of names: [ChannelName]) async throws {
+        for _ in 0..<NoticeLimits.titleLooks {
+            let flows = await noticeStore.messages.flows(of: names)
+            guard flows.values.contains(where: \.isUntold) else { return }
             try await Task.sleep(for: NoticeLimits.titleLook)
-            flows = await noticeStore.messages.flows(of: names)
         }
-        return flows
     }
 
     /// Messages of a catch-up wait for its end, so that the newest of it are shown and not the
