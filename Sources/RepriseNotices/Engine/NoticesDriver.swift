@@ -128,6 +128,12 @@ actor NoticesDriver {
 
     private func round(_ work: NoticeWork) async throws {
         guard let system else { return }
+        var channels = work.channels
+        if work.isUrgent {
+            // The app may be suspended after this round.
+            channels.formUnion(postponed.keys)
+            try await waitForTitles(of: Array(channels))
+        }
         if work.mergesSpool || scene.isBackground { try await mergeSpool() }
         let settings = try await system.settings()
         diagnostics.permission = settings.authorization
@@ -139,7 +145,6 @@ actor NoticesDriver {
             settings: settings, onScreen: scene.onScreen, wall: clock.wall(),
             preferences: configuration.preferences(), isForeground: scene.isForeground,
             readElsewhere: readElsewhere)
-        var channels = work.channels
         if work.recovers || recoversAgain {
             let held = try await unplaced(isUrgent: work.isUrgent)
             channels.formUnion(try await recover(standing, held, moment))
@@ -148,10 +153,7 @@ actor NoticesDriver {
         }
         try await leave(work.left, standing, moment)
         channels.formUnion(try await dismiss(work.dismissed, standing))
-        // The app may be suspended after it.
-        if work.isUrgent { channels.formUnion(postponed.keys) }
         let names = channels.sorted { $0.text < $1.text }
-        if work.isUrgent { try await waitForTitles(of: names) }
         var start = names.startIndex
         repeat {
             let end = min(start + NoticeLimits.channelsAtOnce, names.endIndex)
@@ -177,7 +179,7 @@ actor NoticesDriver {
         try await perform(plan, standing, moment)
     }
 
-    /// An urgent round does not come back to a channel: once it waits for the titles of all.
+    /// An urgent round does not come back to a channel.
     private func waitForTitles(of names: [ChannelName]) async throws {
         for _ in 0..<NoticeLimits.titleLooks {
             let flows = await noticeStore.messages.flows(of: names)
