@@ -3,7 +3,7 @@ import RepriseCore
 
 /// Prints a list that the server gives page by page.
 ///
-/// A row takes one line of a person's terminal: what has no room ends with an ellipsis. Other
+/// A row takes one line of a person's terminal: what does not fit ends with an ellipsis. Other
 /// programs get everything.
 struct Listing: Sendable {
     /// The columns of a cell that are never taken away.
@@ -69,7 +69,7 @@ struct Listing: Sendable {
         for row in rows { try StandardOutput.write(line(row, known)) }
     }
 
-    /// Takes from the widest columns what the terminal has no room for.
+    /// Takes from the widest columns what does not fit into the terminal.
     private static func fitting(_ widths: [Int]) -> [Int] {
         guard Terminal.output.isInteractive else { return widths }
         var widths = widths

@@ -11,7 +11,7 @@ struct LineEditor: Sendable {
     /// The effect of a key.
     enum Outcome: Hashable, Sendable {
         case changed
-        /// No effect, or no room.
+        /// No effect, or it does not fit.
         case ignored
         case submitted(String)
         case ended

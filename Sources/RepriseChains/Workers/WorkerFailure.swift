@@ -41,7 +41,7 @@ enum WorkerFailure {
         switch number {
         case ENOSPC, EDQUOT:
             return RepriseError(
-                .diskFull, "There is no room to \(what).", remedy: "Free some.", cause: text)
+                .diskFull, "There is no space to \(what).", remedy: "Free some.", cause: text)
         case EACCES, EPERM, EROFS:
             return RepriseError(
                 .notWritable, "The system does not let us \(what).",

@@ -1,7 +1,7 @@
 import RepriseCore
 import RepriseWire
 
-/// The bounds of accounts in which waiting makes no room, unlike in a queue.
+/// The bounds of accounts in which waiting frees nothing, unlike in a queue.
 ///
 /// Their error's code is `full`, which the gateways of a cluster compare; over HTTP they have one
 /// of their own, with status 409, so that a device does not try again for ever.

@@ -127,7 +127,7 @@ final class SandboxFolder: Sendable {
     func checkRoom(for bytes: Int64) throws {
         guard try freeBytes() - WorkerLimits.freeBytesLeft < bytes else { return }
         throw RepriseError(
-            .diskFull, "There is no room for \(bytes) bytes.",
+            .diskFull, "There is no space for \(bytes) bytes.",
             remedy: "Free some; \(WorkerLimits.freeBytesLeft) bytes are always left free.")
     }
 
