@@ -246,8 +246,8 @@ struct JournalStream: Sendable {
             throw RepriseError(
                 .badConfiguration,
                 "The stream \(name) has other settings than a journal: "
-                    + "\(faults.joined(separator: ", ")).",
-                remedy: "Set them back with `nats stream edit \(name)`; docs/cluster.md has them.")
+                    + "\(faults.joined(separator: "; ")).",
+                remedy: "Set them back with `nats stream edit \(name)`.")
         }
         return agreement
     }
@@ -266,10 +266,19 @@ struct JournalStream: Sendable {
     }
 
     /// The names of the settings that are not as a journal needs them.
+    /// Each with what it should be.
     private func differences(_ found: Settings, _ wanted: Settings) -> [String] {
         var faults: [String] = []
-        func same<Value: Equatable>(_ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>) {
-            if found[keyPath: path] != wanted[keyPath: path] { faults.append(key.rawValue) }
+        func differs(_ key: Settings.CodingKeys, _ should: some Encodable) {
+            let json = (try? JSONEncoder().encode(should)).map { String(decoding: $0, as: UTF8.self) }
+            faults.append("\(key.rawValue), which should be \(json ?? "absent")")
+        }
+        func same<Value: Equatable & Encodable>(
+            _ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>
+        ) {
+            if found[keyPath: path] != wanted[keyPath: path] {
+                differs(key, wanted[keyPath: path])
+            }
         }
         same(.subjects, \.subjects)
         same(.retention, \.retention)
@@ -279,9 +288,9 @@ struct JournalStream: Sendable {
         same(.allowDirect, \.allowDirect)
         same(.denyDelete, \.denyDelete)
         same(.republish, \.republish)
-        if (found.maxAge ?? 0) != 0 { faults.append(Settings.CodingKeys.maxAge.rawValue) }
+        if (found.maxAge ?? 0) != 0 { differs(.maxAge, 0) }
         if let bytes = found.maxMessageBytes, bytes > 0, bytes < ClusterLimits.entryBytes {
-            faults.append(Settings.CodingKeys.maxMessageBytes.rawValue)
+            differs(.maxMessageBytes, -1)
         }
         return faults
     }

@@ -285,13 +285,14 @@ struct NatsJournalTests {
     }
 
     @Test(
-        "A stream with other settings gets an error that names the settings",
+        "A stream with other settings gets an error that says which, and what they should be",
         arguments: [
-            (#""max_age": 60000000000"#, "max_age"), (#""max_msgs": 10"#, "max_msgs"),
-            (#""discard": "old""#, "discard"), (#""allow_direct": false"#, "allow_direct"),
-            (#""max_msg_size": 1000"#, "max_msg_size"),
+            (#""max_age": 60000000000"#, "max_age", "0"), (#""max_msgs": 10"#, "max_msgs", "-1"),
+            (#""discard": "old""#, "discard", #""new""#),
+            (#""allow_direct": false"#, "allow_direct", "true"),
+            (#""max_msg_size": 1000"#, "max_msg_size", "-1"),
         ])
-    func otherSettings(change: String, name: String) async throws {
+    func otherSettings(change: String, name: String, should: String) async throws {
         try await withServer { server, _ in
             let epoch = Epoch.random()
             let stream = """
@@ -308,7 +309,8 @@ struct NatsJournalTests {
             #expect(made.contains(#""did_create":true"#), "\(made)")
             let failure = await error { try await open(NatsConfiguration(server.url)) }
             #expect(failure?.code == .badConfiguration)
-            #expect(failure?.message.hasSuffix(": \(name).") == true, "\(failure as Any)")
+            let fault = ": \(name), which should be \(should)."
+            #expect(failure?.message.hasSuffix(fault) == true, "\(failure as Any)")
         }
     }
 
