@@ -13,9 +13,7 @@ enum Driver {
         }
         var count = CommandLine.argc
         var arguments = CommandLine.unsafeArgv
-        let status = runFuzzer(&count, &arguments, runOneInput)
-        FileProperties.clean()
-        exit(status)
+        exit(runFuzzer(&count, &arguments, runOneInput))
     }
 
     static let target: FuzzTarget = {

@@ -5,7 +5,7 @@ import RepriseCore
 
 /// Files that other processes leave: the spool and the mirror.
 enum FileProperties {
-    /// One folder a process; in memory where the system has that.
+    /// One folder a process, removed at its exit; in memory where the system has that.
     private static let folder: URL = {
         let memory = URL(fileURLWithPath: "/dev/shm")
         let parent =
@@ -15,6 +15,7 @@ enum FileProperties {
         let folder = parent.appendingPathComponent(name)
         try? FileManager.default.createDirectory(
             at: folder.appendingPathComponent("spool"), withIntermediateDirectories: true)
+        atexit { try? FileManager.default.removeItem(at: FileProperties.folder) }
         return folder
     }()
 
@@ -27,9 +28,6 @@ enum FileProperties {
         defer { try? FileManager.default.removeItem(at: file) }
         return try body(file)
     }
-
-    /// Leaves nothing behind.
-    static func clean() { try? FileManager.default.removeItem(at: folder) }
 
     static func spool(_ bytes: [UInt8]) throws {
         try with(bytes, in: "spool/file") { _ in
