@@ -215,7 +215,7 @@ package final class NatsJournal: ClusterJournal {
     package var serverCount: Int { connection.serverCount }
 
     package func close() async {
-        state.withLock { $0.heard.take() }?(nil)
+        leave()
         let hearers = state.withLock { state in
             defer { state.hearers = [:] }
             return state.hearers.values
@@ -223,6 +223,9 @@ package final class NatsJournal: ClusterJournal {
         for hearer in hearers { hearer.finish() }
         await connection.close()
     }
+
+    /// Who follows it ends.
+    private func leave() { state.withLock { $0.heard.take() }?(nil) }
 
     // MARK: The stream
 
@@ -323,6 +326,7 @@ package final class NatsJournal: ClusterJournal {
 
     package func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
         state.withLock { $0.heard = heard }
+        connection.onLoss { [weak self] in self?.leave() }
         do {
             try connection.subscribe(to: stream.live) { message, _ in
                 if let entry = message.entry { heard(entry) }
@@ -369,8 +373,7 @@ package final class NatsJournal: ClusterJournal {
         }
         if let agreement = stream.agreement(answer.config) {
             guard agreement.epoch == epoch else {
-                // Who follows it ends.
-                self.state.withLock { $0.heard.take() }?(nil)
+                leave()
                 throw RepriseError(
                     .corrupt, "The journal was restored: it has another epoch.",
                     remedy: "Start this gateway again, with its view removed.")

@@ -6,6 +6,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// The journal in a real nats-server.
@@ -492,6 +493,34 @@ struct NatsJournalTests {
             let inURL = try NatsConfiguration("nats://anna:secret@127.0.0.1:\(server.port)")
             #expect(await error { try await open(inURL) } == nil)
             #expect(!inURL.description.contains("secret"))
+        }
+    }
+
+    @Test("A gateway whose credentials NATS refuses while it runs leaves the journal, and says so")
+    func refusedLater() async throws {
+        func users(_ password: String) -> String {
+            #"authorization { user: "anna", password: "\#(password)" }"#
+        }
+        try await withServer(users("secret")) { server, folder in
+            var configuration = try NatsConfiguration(server.url)
+            configuration.credentials = .password(user: "anna", password: "secret")
+            let member = try await ClusterMember.join(
+                try await open(configuration), at: folder.path("view"), implicitChannels: true,
+                logger: Self.logger)
+            let hasEnded = Atomic(false)
+            let running = Task {
+                defer { hasEnded.store(true, ordering: .relaxed) }
+                try await member.replica.run()
+            }
+            server.kill()
+            try server.restart(users("another"))
+            // The library gives up at the second refusal of a server, and dials no more.
+            try await eventually("the gateway ends, to be started again") {
+                hasEnded.load(ordering: .relaxed)
+            }
+            running.cancel()
+            _ = await running.result
+            await member.close()
         }
     }
 
