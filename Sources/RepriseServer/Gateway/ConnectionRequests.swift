@@ -273,9 +273,19 @@ final class ConnectionRequests {
         connection.answered(1)
     }
 
-    func moveFailed(_ receipt: ClientFrame.Receipt) {
+    /// It is tried again; after a refusal only where a fresh look at the user's grant allows it.
+    func moveFailed(_ receipt: ClientFrame.Receipt, isRefused: Bool) {
         connection.answered(1)
-        connection.later { $0.requests.move(receipt) }
+        connection.later { connection in
+            let requests = connection.requests
+            if isRefused { requests.askAgain(receipt) } else { requests.move(receipt) }
+        }
+    }
+
+    private func askAgain(_ refused: ClientFrame.Receipt) {
+        cache.changed(refused.channel)
+        request(.receipt(receipts.refused(refused)), in: refused.channel)
+        askForAccess()
     }
 
     // MARK: Typing
