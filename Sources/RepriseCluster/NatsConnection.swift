@@ -24,7 +24,8 @@ final class NatsConnection: Sendable {
     static let pause: Duration = .milliseconds(100)
     /// Two unanswered pings end a connection.
     static let pingInterval: Duration = .seconds(2)
-    /// The most bytes of messages of a subscription that wait; beyond, they are dropped and read.
+    /// The most bytes of messages of a subscription that wait, beyond which they are dropped and
+    /// read; and of the answers to one question.
     static let waitingBytes = 64 << 20
 
     /// Dials the servers in a random order, each once.
@@ -199,7 +200,7 @@ final class NatsConnection: Sendable {
             }
             try NatsFailure.check(
                 Self.publish(connection, body, to: subject, answer: inbox), subject)
-            var answers: [NatsMessage] = []
+            var (answers, bytes): ([NatsMessage], Int) = ([], 0)
             while true {
                 let message = try Self.next(subscription, within, isCancelled, subject)
                 guard let message else { throw NatsFailure.noAnswer(subject) }
@@ -208,6 +209,9 @@ final class NatsConnection: Sendable {
                 guard answer.status != 503 else { throw NatsFailure.nobodyAsked(subject) }
                 answers.append(answer)
                 if isLast(answer) { return answers }
+                bytes += answer.bytes.count + MemoryLayout<NatsMessage>.size
+                // No server sends as much: somebody else answers.
+                guard bytes <= Self.waitingBytes else { throw NatsFailure.noAnswer(subject) }
             }
         }
     }
