@@ -672,6 +672,17 @@ struct ClusterReplicaTests {
         return Deaf(clock: clock, journal: journal, view: view, log: log, running: running)
     }
 
+    @Test("An entry that somebody else wrote in a gateway's turn is no answer to its messages")
+    func otherTurn() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let view = try ClusterView.open(
+            at: folder.path, epoch: Epoch("e"), ClusterStore.configuration)
+        let log = ClusterLog(view) { _ in [.published([])] }
+        await expectError(.internal) { _ = try await log.append([message(channel())]) }
+        await view.close()
+    }
+
     @Test(
         "After a silence or a new connection a gateway compares histories before it applies its own entry",
         .limit("cluster.confirmed"), arguments: [false, true])
