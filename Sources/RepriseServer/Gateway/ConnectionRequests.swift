@@ -118,6 +118,8 @@ final class ConnectionRequests {
 
     /// Nothing of the channel is sent until the user's current grant is known.
     private func lookAgain(at subscription: HubSubscription) {
+        // The request that waits is answered with the newest grant.
+        guard !subscription.machine.isHeld else { return }
         subscription.machine.accessBecameUncertain()
         request(.lookAgain, in: subscription.channel)
     }
