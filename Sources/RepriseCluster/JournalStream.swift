@@ -75,6 +75,9 @@ struct JournalStream: Sendable {
         }
     }
 
+    /// The numbers that an answer may have: no sum or percentage of such overflows.
+    static let amounts = 0...(Int64.max / 128)
+
     /// What JetStream says of a stream, or why it does not.
     struct Answer: Decodable, Sendable {
         var config: Settings?
@@ -94,6 +97,12 @@ struct JournalStream: Sendable {
                 case bytes
                 case firstSequence = "first_seq"
                 case lastSequence = "last_seq"
+            }
+
+            var isSound: Bool {
+                [bytes, firstSequence, lastSequence].allSatisfy {
+                    JournalStream.amounts.contains($0)
+                }
             }
         }
     }

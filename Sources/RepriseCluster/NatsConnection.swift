@@ -4,8 +4,8 @@ import Logging
 import RepriseCore
 import Synchronization
 
-/// A connection to NATS, which the library `nats.c` keeps: it dials anew for ever, any server that
-/// it knows.
+/// A connection to NATS, which the library `nats.c` keeps: it dials anew, any server that it knows,
+/// until one refuses its credentials twice, or ends it for good.
 final class NatsConnection: Sendable {
     // The library locks it.
     nonisolated(unsafe) private let connection: OpaquePointer
@@ -24,7 +24,8 @@ final class NatsConnection: Sendable {
     static let pause: Duration = .milliseconds(100)
     /// Two unanswered pings end a connection.
     static let pingInterval: Duration = .seconds(2)
-    /// The most bytes of messages of a subscription that wait; beyond, they are dropped and read.
+    /// The most bytes of messages of a subscription that wait, beyond which they are dropped and
+    /// read; and of the answers to one question.
     static let waitingBytes = 64 << 20
 
     /// Dials the servers in a random order, each once.
@@ -52,16 +53,20 @@ final class NatsConnection: Sendable {
         natsOptions_SetErrorHandler(
             options.pointer,
             { connection, _, status, closure in
-                var words: UnsafePointer<CChar>?
-                let last = natsConnection_GetLastError(connection, &words)
-                let text = last == status ? words.map { String(cString: $0) } : nil
+                let last = NatsFailure.last(of: connection)
+                let text = last.status == status ? last.text : nil
                 Watch.of(closure)?.failed(status, text ?? NatsFailure.text(status))
             },
             closure.toOpaque())
-        // The last that is called.
         natsOptions_SetClosedCB(
             options.pointer,
-            { _, closure in closure.map { Unmanaged<Watch>.fromOpaque($0).release() } },
+            { connection, closure in
+                guard let closure else { return }
+                let last = NatsFailure.last(of: connection)
+                // The last that is called.
+                Unmanaged<Watch>.fromOpaque(closure).takeRetainedValue()
+                    .closed(last.text ?? NatsFailure.text(last.status))
+            },
             closure.toOpaque())
         var made: OpaquePointer?
         let status = natsConnection_Connect(&made, options.pointer)
@@ -74,6 +79,7 @@ final class NatsConnection: Sendable {
     }
 
     deinit {
+        watch.end()
         natsConnection_Destroy(connection)
     }
 
@@ -194,7 +200,7 @@ final class NatsConnection: Sendable {
             }
             try NatsFailure.check(
                 Self.publish(connection, body, to: subject, answer: inbox), subject)
-            var answers: [NatsMessage] = []
+            var (answers, bytes): ([NatsMessage], Int) = ([], 0)
             while true {
                 let message = try Self.next(subscription, within, isCancelled, subject)
                 guard let message else { throw NatsFailure.noAnswer(subject) }
@@ -203,6 +209,9 @@ final class NatsConnection: Sendable {
                 guard answer.status != 503 else { throw NatsFailure.nobodyAsked(subject) }
                 answers.append(answer)
                 if isLast(answer) { return answers }
+                bytes += answer.bytes.count + MemoryLayout<NatsMessage>.size
+                // No server sends as much: somebody else answers.
+                guard bytes <= Self.waitingBytes else { throw NatsFailure.noAnswer(subject) }
             }
         }
     }
@@ -254,6 +263,9 @@ final class NatsConnection: Sendable {
         watch.keep(subscription)
     }
 
+    /// Calls `body` once the library has given the connection up; not after ``close()``.
+    func onLoss(_ body: @escaping @Sendable () -> Void) { watch.onLoss(body) }
+
     /// Returns when a server has taken what was published before, or does not within a second.
     func flush() async {
         _ = try? await sending.result { [self] in
@@ -281,6 +293,8 @@ private final class Watch: Sendable {
     private struct State {
         var isConnected = false
         var isEnding = false
+        var isLost = false
+        var onLoss: (@Sendable () -> Void)?
         /// The rights that were told to be missing.
         var missing: Set<String> = []
         /// By address: a pointer may not be shared.
@@ -320,6 +334,27 @@ private final class Watch: Sendable {
         logger.error(
             "NATS does not permit what a gateway needs: docs/cluster.md has the list",
             metadata: ["error": "\(reason)"])
+    }
+
+    /// No server is dialled any more.
+    func closed(_ reason: String) {
+        let (isLost, body) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            state.isLost = !state.isEnding
+            return (state.isLost, state.isLost ? state.onLoss.take() : nil)
+        }
+        guard isLost else { return }
+        logger.error(
+            "NATS has ended the connection, and it is not dialled again",
+            metadata: ["error": "\(reason.limited(to: 200))"])
+        body?()
+    }
+
+    func onLoss(_ body: @escaping @Sendable () -> Void) {
+        let isLost = state.withLock { state in
+            if !state.isLost { state.onLoss = body }
+            return state.isLost
+        }
+        if isLost { body() }
     }
 
     func keep(_ subscription: OpaquePointer) {

@@ -6,6 +6,14 @@ enum NatsFailure {
     /// What the library calls a status.
     static func text(_ status: natsStatus) -> String { String(cString: natsStatus_GetText(status)) }
 
+    /// The last failure of a connection, in the words of the library or of the server.
+    static func last(of connection: OpaquePointer?) -> (status: natsStatus, text: String?) {
+        var words: UnsafePointer<CChar>?
+        let status = natsConnection_GetLastError(connection, &words)
+        let text = words.map { String(cString: $0) } ?? ""
+        return (status, text.isEmpty ? nil : text)
+    }
+
     /// Nobody has answered a question in time.
     static func noAnswer(_ subject: String) -> RepriseError {
         RepriseError(

@@ -215,7 +215,7 @@ package final class NatsJournal: ClusterJournal {
     package var serverCount: Int { connection.serverCount }
 
     package func close() async {
-        state.withLock { $0.heard.take() }?(nil)
+        leave()
         let hearers = state.withLock { state in
             defer { state.hearers = [:] }
             return state.hearers.values
@@ -223,6 +223,9 @@ package final class NatsJournal: ClusterJournal {
         for hearer in hearers { hearer.finish() }
         await connection.close()
     }
+
+    /// Who follows it ends.
+    private func leave() { state.withLock { $0.heard.take() }?(nil) }
 
     // MARK: The stream
 
@@ -259,7 +262,10 @@ package final class NatsJournal: ClusterJournal {
     ) async throws -> JournalStream.Answer? {
         let answer = try decode(
             try await connection.ask(stream.infoSubject, [String: String]()))
-        guard let error = answer.error else { return answer }
+        guard let error = answer.error else {
+            guard answer.state?.isSound ?? true else { throw unreadable() }
+            return answer
+        }
         if error.number == JournalStream.Failure.noSuchStream { return nil }
         if error.number == JournalStream.Failure.noLeader { throw NatsFailure.noLeader }
         throw RepriseError(
@@ -272,8 +278,12 @@ package final class NatsJournal: ClusterJournal {
             return try JSONDecoder().decode(
                 JournalStream.Answer.self, from: Data(message.bytes))
         } catch {
-            throw RepriseError(.unavailable, "JetStream's answer cannot be read.", cause: error)
+            throw unreadable(error)
         }
+    }
+
+    private static func unreadable(_ cause: (any Error)? = nil) -> RepriseError {
+        RepriseError(.unavailable, "JetStream's answer cannot be read.", cause: cause)
     }
 
     // MARK: ClusterJournal
@@ -323,6 +333,7 @@ package final class NatsJournal: ClusterJournal {
 
     package func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
         state.withLock { $0.heard = heard }
+        connection.onLoss { [weak self] in self?.leave() }
         do {
             try connection.subscribe(to: stream.live) { message, _ in
                 if let entry = message.entry { heard(entry) }
@@ -357,7 +368,9 @@ package final class NatsJournal: ClusterJournal {
         guard let last, last > sequence else { return ([], last ?? 0) }
         let answer = try await connection.ask(
             "$JS.API.STREAM.MSG.GET.\(stream.name)", ["seq": sequence + 1])
-        guard let entry = try Self.stored(answer) else { return (entries, last) }
+        guard let entry = try Self.stored(answer), entry.sequence == sequence + 1 else {
+            return (entries, last)
+        }
         return ([entry], last)
     }
 
@@ -369,8 +382,7 @@ package final class NatsJournal: ClusterJournal {
         }
         if let agreement = stream.agreement(answer.config) {
             guard agreement.epoch == epoch else {
-                // Who follows it ends.
-                self.state.withLock { $0.heard.take() }?(nil)
+                leave()
                 throw RepriseError(
                     .corrupt, "The journal was restored: it has another epoch.",
                     remedy: "Start this gateway again, with its view removed.")
@@ -379,8 +391,9 @@ package final class NatsJournal: ClusterJournal {
         }
         let bound = answer.config?.maxBytes ?? -1
         var status = JournalStatus(
-            bytes: state.bytes, maxBytes: bound > 0 ? bound : nil, first: state.firstSequence,
-            last: state.lastSequence)
+            bytes: state.bytes,
+            maxBytes: bound > 0 && JournalStream.amounts.contains(bound) ? bound : nil,
+            first: state.firstSequence, last: state.lastSequence)
         status.isSealed = answer.config?.sealed ?? false
         status.difference = settings.flatMap { settings in
             stream.agreement(answer.config)?.difference(from: settings, in: stream)?.message
@@ -545,7 +558,7 @@ extension NatsJournal {
             "$JS.API.STREAM.INFO.\(stream.name)", [String: String]())
         let found = try? JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [String: Any]
         guard var config = found?["config"] as? [String: Any] else {
-            throw RepriseError(.unavailable, "JetStream's answer cannot be read.")
+            throw Self.unreadable()
         }
         change(&config)
         let bytes = Array(try JSONSerialization.data(withJSONObject: config))

@@ -30,9 +30,13 @@ struct NatsMessage: Sendable {
             return String(cString: value)
         }
         status = header("Status").flatMap { Int($0) }
-        sequence = header("Nats-Sequence").flatMap { Int64($0) }
-        pending = header("Nats-Num-Pending").flatMap { Int64($0) }
+        sequence = header("Nats-Sequence").flatMap { Self.number($0) }
+        pending = header("Nats-Num-Pending").flatMap { Self.number($0) }
         stamp = header("Nats-Time-Stamp").flatMap { Self.time($0) }
+    }
+
+    private static func number(_ text: String) -> Int64? {
+        Int64(text).flatMap { JournalStream.amounts.contains($0) ? $0 : nil }
     }
 
     /// RFC 3339 with up to nine digits of a second, as NATS writes it; cut to milliseconds.

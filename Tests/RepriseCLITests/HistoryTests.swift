@@ -20,6 +20,17 @@ struct HistoryTests {
         #expect(answer.error.hasSuffix("It is not there. \(words)\n"), "\(answer.error)")
     }
 
+    @Test("A head at the bounds of numbers is none")
+    func bounds() async throws {
+        let body = #"{"channelId":"a","head":-9223372036854775808,"messages":[]}"#
+        let server = try OtherServer(
+            answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        let answer = try await Tool.run("history", "a", "--server", server.url)
+        #expect(answer.status == 0, "\(answer)")
+        #expect(answer.error == "reprise: Nothing was published to a yet.\n")
+    }
+
     @Test("prints the newest 20, the newest so many, or so many behind a sequence")
     func prints() async throws {
         try await withServer { server, folder in

@@ -35,9 +35,14 @@ package struct HTTPMembers: Sendable {
 
     package func text(_ key: String) -> String? { members[key]?.text }
 
+    /// Nil also for a number beyond those that a server sends: sums of these do not overflow.
     package func integer(_ key: String) -> Int64? {
-        guard let member = members[key], member.kind == .number else { return nil }
-        return Int64(String(decoding: member.raw, as: UTF8.self))
+        let most = WireLimits.greatestSequence
+        guard let member = members[key], member.kind == .number,
+            let number = Int64(String(decoding: member.raw, as: UTF8.self)),
+            (-most...most).contains(number)
+        else { return nil }
+        return number
     }
 
     package func bool(_ key: String) -> Bool {

@@ -28,7 +28,8 @@ final class ApplyingNote: Sendable {
         var found = State()
         if count == 24, let note = try? Self.read(bytes), note.suspect == applied + 1 {
             found = note
-            found.deaths += 1
+            // Whatever a damaged file says, it is tried again.
+            found.deaths = (0...1_000).contains(note.deaths) ? note.deaths + 1 : 1
         }
         state = Mutex(found)
     }

@@ -54,14 +54,21 @@ package final class ClusterLog: MessageLog {
             }
         }
         let commands = Self.commands(for: batch)
-        return try zip(commands, await submit(commands, taken)).flatMap { command, outcome in
+        let outcomes = try await submit(commands, taken)
+        let results: [AppendResult] = try zip(commands, outcomes).flatMap { command, outcome in
             // An operator has them skipped: sent again, they would stop the cluster again.
             if case .publish(let run) = command, case .refused(let error) = outcome {
                 return run.messages.map { _ in AppendResult.refused(.forbidden, error.message) }
             }
             return try Self.results(of: [outcome])
         }
+        // Somebody else may have written an entry in this gateway's turn.
+        guard results.count == batch.count else { throw Self.isOther }
+        return results
     }
+
+    private static let isOther = RepriseError(
+        .internal, "Messages have another outcome than their own.")
 
     private static let skippedBefore = AppendResult.refused(
         .forbidden, SkippedCommands.refusal.message)
@@ -89,9 +96,7 @@ package final class ClusterLog: MessageLog {
     /// What became of the messages.
     package static func results(of outcomes: [CommandOutcome]) throws -> [AppendResult] {
         try outcomes.flatMap { outcome in
-            guard case .published(let results) = outcome else {
-                throw RepriseError(.internal, "Messages have another outcome than their own.")
-            }
+            guard case .published(let results) = outcome else { throw isOther }
             return results
         }
     }

@@ -118,6 +118,8 @@ final class ConnectionRequests {
 
     /// Nothing of the channel is sent until the user's current grant is known.
     private func lookAgain(at subscription: HubSubscription) {
+        // The request that waits is answered with the newest grant.
+        guard !subscription.machine.isHeld else { return }
         subscription.machine.accessBecameUncertain()
         request(.lookAgain, in: subscription.channel)
     }
@@ -273,9 +275,19 @@ final class ConnectionRequests {
         connection.answered(1)
     }
 
-    func moveFailed(_ receipt: ClientFrame.Receipt) {
+    /// It is tried again; after a refusal only where a fresh look at the user's grant allows it.
+    func moveFailed(_ receipt: ClientFrame.Receipt, isRefused: Bool) {
         connection.answered(1)
-        connection.later { $0.requests.move(receipt) }
+        connection.later { connection in
+            let requests = connection.requests
+            if isRefused { requests.askAgain(receipt) } else { requests.move(receipt) }
+        }
+    }
+
+    private func askAgain(_ refused: ClientFrame.Receipt) {
+        cache.changed(refused.channel)
+        request(.receipt(receipts.refused(refused)), in: refused.channel)
+        askForAccess()
     }
 
     // MARK: Typing

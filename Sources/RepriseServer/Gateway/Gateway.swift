@@ -286,7 +286,7 @@ package final class Gateway: Sendable {
         _ receipt: ClientFrame.Receipt, of user: UserID, isAdmin: Bool, on device: EntryID?,
         by id: UInt64, through shard: Shard
     ) {
-        guard let accounts else { return shard.post(.moveFailed(id, receipt)) }
+        guard let accounts else { return shard.post(.moveFailed(id, receipt, isRefused: true)) }
         Task {
             do {
                 let position = try await accounts.move(
@@ -295,13 +295,14 @@ package final class Gateway: Sendable {
                         read: receipt.read, delivered: receipt.delivered))
                 try await tell(.init(channel: receipt.channel, position: position), by: id)
             } catch {
-                logger.warning(
-                    "a receipt could not be stored",
+                let isRefused = (error as? RepriseError)?.code == .refused
+                logger.log(
+                    level: isRefused ? .debug : .warning, "a receipt could not be stored",
                     metadata: [
                         "connection": "\(id)", "channel": "\(receipt.channel)",
                         "error": "\(error)",
                     ])
-                shard.post(.moveFailed(id, receipt))
+                shard.post(.moveFailed(id, receipt, isRefused: isRefused))
             }
         }
     }

@@ -37,6 +37,14 @@ package struct ReceiptCoalescer: Sendable {
         return next
     }
 
+    /// A move of the channel was refused: its right is to be looked up again.
+    ///
+    /// - Returns: what it was to make durable, and the receipts since; they count as not arrived.
+    package mutating func refused(_ receipt: ClientFrame.Receipt) -> ClientFrame.Receipt {
+        let next = waiting.removeValue(forKey: receipt.channel) ?? nil
+        return next?.merged(with: receipt) ?? receipt
+    }
+
     /// The user may no longer read the channel; the pending receipt is dropped.
     package mutating func ended(in channel: ChannelName) {
         if waiting[channel] != nil { waiting[channel] = .some(nil) }

@@ -108,7 +108,8 @@ final class EventLoopHub {
                 telling.position = told.newest(telling.position, in: telling.channel)
                 connections[id]?.requests.moved(telling)
                 if let telling = news.moved(telling) { tell(telling) }
-            case .moveFailed(let id, let receipt): connections[id]?.requests.moveFailed(receipt)
+            case .moveFailed(let id, let receipt, let isRefused):
+                connections[id]?.requests.moveFailed(receipt, isRefused: isRefused)
             case .typing(let told): tell(told)
             case .presence(let id, let frame): connections[id]?.requests.told(frame)
             case .identified(let id, let answer): connections[id]?.identified(answer)

@@ -18,7 +18,7 @@ final class Shard: Sendable {
         /// The grants of a user, or for nil of all users, in a channel have changed.
         case accessChanged(ChannelName, UserID?)
         case moved(by: UInt64, PositionUpdates.Telling)
-        case moveFailed(UInt64, ClientFrame.Receipt)
+        case moveFailed(UInt64, ClientFrame.Receipt, isRefused: Bool)
         case typing(TypingBoard.Told)
         /// Encoded; lost where the connection has too much unsent.
         case presence(to: UInt64, ByteBuffer)

@@ -361,6 +361,20 @@ struct ClusterOperationTests {
         await view.close()
     }
 
+    @Test("A damaged note of the entry that was being applied stops no gateway")
+    func damagedNote() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        var note = BinaryWriter()
+        for number: Int64 in [1, 1, .max] { note.write(number) }
+        try Data(note.bytes).write(to: folder.url.appending(path: "view.applying"))
+        let view = try ClusterView.open(at: folder.path, epoch: Epoch("e"))
+        let stamp = WallTime(milliseconds: 1_800_000_000_000)
+        let entry = StoredEntry(sequence: 1, stamp: stamp, bytes: [1])
+        #expect(try view.apply([entry]).map(\.sequence) == [1])
+        await view.close()
+    }
+
     // MARK: Results
 
     @Test(

@@ -483,6 +483,21 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("Where more channels have progressed than a note holds, the furthest are noted first")
+    func progressOrder() async throws {
+        try await Self.run { store in
+            let (one, two) = (try ChannelName("one"), try ChannelName("two"))
+            let accounts = store.gateways[0].accounts
+            let owner = Principal(user: try UserID("ada"))
+            for channel in [one, two] {
+                try await accounts.perform(SetChannel(channel, ChannelSettings(), by: owner))
+            }
+            try await accounts.pushQueue.scans.begin(.apns) { $0 == one ? 1 : 2 }
+            let done = try await accounts.pushQueue.done(.apns, limit: 1)
+            #expect(done == [.init(channel: two, through: 2)])
+        }
+    }
+
     @Test("A change of accounts at one gateway is reported at the other, in order")
     func effects() async throws {
         try await Self.run { store in
@@ -670,6 +685,17 @@ struct ClusterReplicaTests {
         _ = try await first.value
         journal.hears(false)
         return Deaf(clock: clock, journal: journal, view: view, log: log, running: running)
+    }
+
+    @Test("An entry that somebody else wrote in a gateway's turn is no answer to its messages")
+    func otherTurn() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let view = try ClusterView.open(
+            at: folder.path, epoch: Epoch("e"), ClusterStore.configuration)
+        let log = ClusterLog(view) { _ in [.published([])] }
+        await expectError(.internal) { _ = try await log.append([message(channel())]) }
+        await view.close()
     }
 
     @Test(

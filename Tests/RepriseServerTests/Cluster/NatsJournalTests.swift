@@ -6,6 +6,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// The journal in a real nats-server.
@@ -465,6 +466,63 @@ struct NatsJournalTests {
         }
     }
 
+    private static let most = "9223372036854775807"
+
+    @Test(
+        "A number at its bound in somebody else's answer to a reading ends nothing",
+        arguments: ["1", NatsJournalTests.most])
+    func forgedEntries(sequence: String) async throws {
+        let mapping = #"mappings { "$JS.API.DIRECT.GET.RP_tests_JOURNAL": "forged" }"#
+        try await withServer(mapping) { server, _ in
+            let journal = try await open(NatsConfiguration(server.url))
+            async let answered: Void = NatsPeer.answer(
+                server, "forged",
+                [
+                    (
+                        "NATS/1.0\nNats-Sequence: \(sequence)\n"
+                            + "Nats-Time-Stamp: 2026-11-28T12:00:00Z", "x"
+                    ),
+                    ("NATS/1.0 204 EOB\nNats-Num-Pending: \(Self.most)", ""),
+                ])
+            // Before somebody listens, nobody answers.
+            try await eventually("it is answered") {
+                guard let found = try? await journal.read(after: 0) else { return false }
+                return found.last <= 1
+            }
+            try await answered
+            await journal.close()
+        }
+    }
+
+    @Test("A status with numbers at their bounds is no answer")
+    func forgedStatus() async throws {
+        try await withServer { server, _ in
+            let journal = try await open(NatsConfiguration(server.url))
+            server.kill()
+            try await eventually("it is gone") { !journal.isConnected }
+            try server.restart(
+                #"mappings { "$JS.API.STREAM.INFO.RP_tests_JOURNAL": "forged" }"#)
+            try await eventually("it is there again") { journal.isConnected }
+            let state = #"{"bytes": \#(Self.most), "first_seq": 1, "last_seq": 1}"#
+            async let answered: Void = NatsPeer.answer(
+                server, "forged",
+                [("NATS/1.0\nA: b", #"{"config": {"name": "RP"}, "state": \#(state)}"#)])
+            var failure: RepriseError?
+            try await eventually("it is answered") {
+                do {
+                    _ = try await journal.status()
+                    return true
+                } catch {
+                    failure = error as? RepriseError
+                    return failure?.message.hasSuffix("cannot be read.") == true
+                }
+            }
+            #expect(failure?.message == "JetStream's answer cannot be read.")
+            try await answered
+            await journal.close()
+        }
+    }
+
     @Test("A NATS server with too small a message limit is refused at the start")
     func smallMessages() async throws {
         try await withServer("max_payload: 64KB") { server, _ in
@@ -494,6 +552,34 @@ struct NatsJournalTests {
             let inURL = try NatsConfiguration("nats://anna:secret@127.0.0.1:\(server.port)")
             #expect(await error { try await open(inURL) } == nil)
             #expect(!inURL.description.contains("secret"))
+        }
+    }
+
+    @Test("A gateway whose credentials NATS refuses while it runs leaves the journal, and says so")
+    func refusedLater() async throws {
+        func users(_ password: String) -> String {
+            #"authorization { user: "anna", password: "\#(password)" }"#
+        }
+        try await withServer(users("secret")) { server, folder in
+            var configuration = try NatsConfiguration(server.url)
+            configuration.credentials = .password(user: "anna", password: "secret")
+            let member = try await ClusterMember.join(
+                try await open(configuration), at: folder.path("view"), implicitChannels: true,
+                logger: Self.logger)
+            let hasEnded = Atomic(false)
+            let running = Task {
+                defer { hasEnded.store(true, ordering: .relaxed) }
+                try await member.replica.run()
+            }
+            server.kill()
+            try server.restart(users("another"))
+            // The library gives up at the second refusal of a server, and dials no more.
+            try await eventually("the gateway ends, to be started again") {
+                hasEnded.load(ordering: .relaxed)
+            }
+            running.cancel()
+            _ = await running.result
+            await member.close()
         }
     }
 
@@ -618,6 +704,41 @@ enum NatsPeer {
                     pass
                 """, "\(server.port)", subject, body,
             ] + headers)
+        #expect(result.status == 0, "\(result.words)")
+    }
+
+    /// Answers the first question on a subject, with messages of these heads and bodies.
+    static func answer(
+        _ server: NatsServer, _ subject: String, _ answers: [(head: String, body: String)]
+    ) async throws {
+        let result = try await Command.run(
+            Command.python.path,
+            [
+                "-c",
+                """
+                import socket, sys
+                port, subject, *answers = sys.argv[1:]
+                link = socket.create_connection(("127.0.0.1", int(port)), timeout=20)
+                file = link.makefile("rb")
+                file.readline()
+                link.sendall(b'CONNECT {"verbose":false,"headers":true}\\r\\n'
+                             + f"SUB {subject} 1\\r\\n".encode())
+                while True:
+                    words = file.readline().decode().split()
+                    if words[:1] == ["PING"]:
+                        link.sendall(b"PONG\\r\\n")
+                    elif words[:1] in (["MSG"], ["HMSG"]):
+                        break
+                    elif not words:
+                        sys.exit("closed")
+                for head, body in zip(answers[::2], answers[1::2]):
+                    head = head.replace("\\n", "\\r\\n") + "\\r\\n\\r\\n"
+                    link.sendall(f"HPUB {words[3]} {len(head)} {len(head + body)}\\r\\n"
+                                 f"{head}{body}\\r\\n".encode())
+                link.sendall(b"PING\\r\\n")
+                file.read(1)
+                """, "\(server.port)", subject,
+            ] + answers.flatMap { [$0.head, $0.body] })
         #expect(result.status == 0, "\(result.words)")
     }
 

@@ -218,6 +218,27 @@ struct AccessTests {
         }
     }
 
+    @Test("rights that change while they are looked up again are one request, not many")
+    func changesOften() async throws {
+        var limits = ServerLimits()
+        limits.publishesInFlight = 2
+        try await RunningServer.withUsers(limits) { server, accounts in
+            let client = try await server.client(as: "ada")
+            try await client.subscribe(general)
+            accounts.change { $0.holdsAnswers = true }
+            for _ in 0..<3 {
+                accounts.set(Grant(mayRead: true, mayPublish: true), of: user("ada"), in: general)
+            }
+            // With two requests that wait, the connection is read once more at most.
+            for _ in 0..<3 { #expect(try await client.everythingSoFar().isEmpty) }
+            accounts.change { $0.holdsAnswers = false }
+            try await server.fill(general, messages: 1)
+            var received = ReceivedFrame()
+            while received.events.isEmpty { received.take(try await client.nextFrame()) }
+            #expect(received.events.map(\.seq) == [1])
+        }
+    }
+
     @Test("a removal in the middle of a catch-up stops it")
     func removedInCatchUp() async throws {
         var limits = ServerLimits()

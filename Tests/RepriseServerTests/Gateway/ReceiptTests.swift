@@ -70,6 +70,26 @@ struct ReceiptTests {
         }
     }
 
+    @Test("a receipt that is refused when it is stored is answered, and not tried again for ever")
+    func refusedWhenStored() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            try await server.fill(general, messages: 1)
+            let ada = try await server.client(as: "ada")
+            try await ada.subscribe(general)
+            // The membership has ended, and this connection has not heard of it.
+            let place = ScriptedAccounts.Place(channel: general, user: user("ada"))
+            accounts.change { $0.grants[place] = Grant.nothing }
+            try await ada.send(.receipt(.init(channel: general, read: 1)))
+            let refusal = try #require(AccessTests.refusal(try await ada.nextFrame()))
+            #expect(refusal == ("general", nil, .forbidden))
+            accounts.set(Grant(mayRead: true, mayPublish: true), of: user("ada"), in: general)
+            try await ada.subscribe(general, coverage: Coverage(through: 1))
+            try await ada.send(.receipt(.init(channel: general, read: 1)))
+            #expect(Self.position(try await ada.nextFrame())?.read == 1)
+            #expect(accounts.state.withLock { $0.moves } == 1, "the refused one is not pending")
+        }
+    }
+
     @Test(
         "the users' positions follow right behind subscribed, the own user first",
         arguments: PeoplePlace.allCases)

@@ -74,8 +74,11 @@ final class ScriptedAccounts: ChannelAccounts {
                 state.moveFailures -= 1
                 throw RepriseError(.diskFailed, "The disk failed, as the test wants.")
             }
-            state.moves += 1
             let place = Place(channel: move.channel, user: move.user)
+            guard state.grants[place]?.mayRead ?? true else {
+                throw RepriseError(.refused, "This user may not read this channel.")
+            }
+            state.moves += 1
             var position =
                 state.positions[place] ?? .init(user: move.user, read: 0, delivered: 0)
             position.read = max(position.read, min(move.read ?? 0, state.head))

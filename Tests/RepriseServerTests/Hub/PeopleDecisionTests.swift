@@ -115,6 +115,11 @@ struct PeopleDecisionTests {
         _ = desk.arrived(.init(channel: room, read: 11))
         desk.ended(in: room)
         #expect(desk.moved(in: room) == nil, "the user may not read it any more")
+        _ = desk.arrived(.init(channel: room, read: 12))
+        _ = desk.arrived(.init(channel: room, delivered: 11))
+        let refused = desk.refused(.init(channel: room, read: 12))
+        #expect(refused == .init(channel: room, read: 12, delivered: 11))
+        #expect(desk.arrived(refused) == refused, "none is under way")
     }
 
     @Test(

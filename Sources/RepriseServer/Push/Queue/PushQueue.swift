@@ -94,23 +94,25 @@ package final class PushQueue: Sendable {
         }
     }
 
-    /// Up to where nothing waits any more, of channels in which that has changed.
-    package func done(_ service: PushService) async throws -> [PushProgress.Done] {
+    /// Up to where nothing waits any more, of channels in which that has changed; first of those in
+    /// which the most has.
+    package func done(
+        _ service: PushService, limit: Int = ClusterLimits.pushNotes
+    ) async throws -> [PushProgress.Done] {
         try await database.read { db in
             try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT w.channel AS channel, min(w.through, coalesce(q.first - 1, w.through)) AS through
+                    SELECT w.channel AS channel, min(w.through, coalesce(q.first - 1, w.through)) AS done
                     FROM push_walks w
                     LEFT JOIN (SELECT channel, min(seq) AS first FROM push_queue
                       WHERE service = ?1 AND kind = 'alert' GROUP BY channel) q
                     ON q.channel = w.channel
                     LEFT JOIN pushed_channels p ON p.service = ?1 AND p.channel = w.channel
-                    WHERE w.service = ?1
-                    AND min(w.through, coalesce(q.first - 1, w.through)) > coalesce(p.through, 0)
-                    ORDER BY w.channel LIMIT ?2
-                    """, arguments: [service.rawValue, ClusterLimits.pushNotes]
-            ).map { .init(channel: try ChannelName($0["channel"]), through: $0["through"]) }
+                    WHERE w.service = ?1 AND done > coalesce(p.through, 0)
+                    ORDER BY done - coalesce(p.through, 0) DESC, w.channel LIMIT ?2
+                    """, arguments: [service.rawValue, limit]
+            ).map { .init(channel: try ChannelName($0["channel"]), through: $0["done"]) }
         }
     }
 
