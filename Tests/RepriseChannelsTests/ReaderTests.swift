@@ -117,11 +117,8 @@ struct ReaderTests {
         let bench = try await Self.stocked(3)
         let observer = Observer()
         try await bench.general.read("inbox") { observer.see($0) }
-        try await bench.general.read("totals", inTransaction: { db, messages in
-            for message in messages {
-                try db.execute(sql: "INSERT INTO sink VALUES (?)", arguments: [message.seq])
-            }
-        })
+        try await bench.general.read(
+            "totals", inTransaction: TransactionalReaderTests.insert)
         try await bench.general.caughtUp()
         bench.stop()
         try await bench.outcome?.get()
