@@ -131,6 +131,7 @@ actor ClientAccounts {
 
     private func tell(_ accounts: DeviceAccounts) async {
         let user = await accounts.user
+        guard !isClosed else { return }
         states.announce(.open(user))
         configuration.logger.info(
             "The journal is open.", metadata: ["user": "\(user?.text ?? "nobody")"])
