@@ -535,6 +535,22 @@ struct RepriseClientTests {
         }
     }
 
+    @Test("Subscriptions to one channel that are asked for at once do not refuse one another")
+    func subscribedAtOnce() async throws {
+        let client = RepriseClient(configuration())
+        let channel = client.channel("general", of: Note.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    try await channel.subscribe()
+                    try await channel.onSnapshot { _ in }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await client.close()
+    }
+
     @Test("A feature that is not configured says so, and a second run is refused")
     func refused() async throws {
         let client = RepriseClient(configuration())

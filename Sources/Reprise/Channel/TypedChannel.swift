@@ -154,9 +154,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ) async throws {
         // Said at once, also before the journal is open.
         _ = try ChannelName(name)
-        let registrations = client.accounts.registrations
-        if replaces { await registrations.remove(key) }
-        try await registrations.add(key) { [name] account in
+        try await client.accounts.registrations.add(key, replaces: replaces) { [name] account in
             try await apply(try account.channel(name))
         }
     }

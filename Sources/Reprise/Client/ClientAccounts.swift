@@ -340,22 +340,29 @@ enum ActiveAccount: Equatable, Sendable {
 actor Registrations {
     typealias Registration = @Sendable (AccountClient) async throws -> Void
 
-    private var all: [(name: String, apply: Registration)] = []
+    private var all: [(name: String, number: Int, apply: Registration)] = []
+    private var count = 0
     private var readiness: [Readiness: Bool] = [:]
     /// The newest account.
     private var client: AccountClient?
 
     /// Applies a registration to the current account, and to each later one.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, and its
-    ///   own error: then it is forgotten.
-    func add(_ name: String, _ apply: @escaping Registration) async throws {
+    /// - Parameter replaces: the last of that name counts.
+    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, unless it
+    ///   `replaces`, and its own error: then it is forgotten.
+    func add(
+        _ name: String, replaces: Bool = false, _ apply: @escaping Registration
+    ) async throws {
+        if replaces { remove(name) }
         guard !all.contains(where: { $0.name == name }) else {
             throw RepriseError(
                 .duplicateReader, "\(name.prefix(200)) is registered already.",
                 remedy: "Give each reader of a channel a name of its own.")
         }
-        all.append((name, apply))
+        count += 1
+        let number = count
+        all.append((name, number, apply))
         var applied: AccountClient?
         while let client, client !== applied {
             applied = client
@@ -365,7 +372,7 @@ actor Registrations {
                 // The account has ended meanwhile: the next one gets it.
                 continue
             } catch {
-                all.removeAll { $0.name == name }
+                all.removeAll { $0.number == number }
                 throw error
             }
         }

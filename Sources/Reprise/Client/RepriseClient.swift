@@ -195,9 +195,7 @@ public final class RepriseClient: Sendable {
     ///   `.tooLarge`, and the journal's errors.
     public func registered(pushToken: [UInt8]) async throws {
         _ = try configuration.expect(configuration.notices, "notices")
-        let registrations = accounts.registrations
-        await registrations.remove(Self.pushToken)
-        try await registrations.add(Self.pushToken) { account in
+        try await accounts.registrations.add(Self.pushToken, replaces: true) { account in
             try await account.notices?.registered(pushToken: pushToken)
         }
     }
