@@ -188,7 +188,12 @@ public final class Channels: AppLifeFollower, Sendable {
     package var isAwake: Bool { get async { await driver.machine.isAwake } }
 
     /// Whether the app's background time is over: the client does not dial.
-    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
+    package var isAsleep: Bool {
+        get async {
+            await driver.follow()
+            return await driver.machine.isAsleep
+        }
+    }
 
     /// The connection's state: the current one, then each change.
     ///
