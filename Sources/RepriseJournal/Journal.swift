@@ -1,6 +1,7 @@
 public import Foundation
 public import GRDB
 public import RepriseCore
+import Synchronization
 
 /// The durable record of one account on a device: accepted entries survive a kill at any
 /// instruction, and power loss.
@@ -33,6 +34,7 @@ public final class Journal: Sendable {
     private let ending = StateBroadcaster<RepriseError?>(nil)
     /// Merges the spool again after a disk failure left entries there.
     private let refill = SpoolRefill()
+    private let closing = Mutex<Task<Void, Never>?>(nil)
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
         let driver = DispatchDriver(store: opened.store)
@@ -551,8 +553,17 @@ public final class Journal: Sendable {
 
     /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels the rest.
     ///
-    /// Entries still in flight return to pending. A second call does nothing.
+    /// Entries still in flight return to pending. A second call waits for the first.
     public func close() async {
+        let task = closing.withLock { closing in
+            let task = closing ?? Task { await closeOnce() }
+            closing = task
+            return task
+        }
+        await task.value
+    }
+
+    private func closeOnce() async {
         refill.stop()
         end(because: RepriseError(.closed, "The journal is closed."))
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
