@@ -567,12 +567,15 @@ public final class Journal: Sendable {
         refill.stop()
         end(because: RepriseError(.closed, "The journal is closed."))
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
-        let work = DispatchBatchWork(
-            turn: DispatchBatch(acknowledgements: unwritten.acknowledgements),
-            gate: { GateMachine(kinds: []) },
-            transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
         let isOurs = await withCheckedContinuation { continuation in
             writer.enqueue(last: true) { [store] db in
+                // A batch that was on its way to the disk has written its own meanwhile.
+                let left = try unwritten.acknowledgements.filter {
+                    try store.isInFlight($0.seq, in: db)
+                }
+                let work = DispatchBatchWork(
+                    turn: DispatchBatch(acknowledgements: left), gate: { GateMachine(kinds: []) },
+                    transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
                 _ = try work.perform(in: db)
                 try store.putBackInterrupted(db)
                 try store.writeClockReading(db)
