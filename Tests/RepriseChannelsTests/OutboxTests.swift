@@ -76,6 +76,19 @@ struct OutboxTests {
         try await bench.finish()
     }
 
+    @Test("a recorded change of conversations is no error, even if its task is cancelled")
+    func cancelledChange() async throws {
+        let bench = try await Bench()
+        let recording = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await bench.channels.record(
+                ConversationChange(.make, try ChannelName("general")))
+        }
+        let id = try await recording.value
+        #expect(try await bench.journal.entry(id)?.state == .pending)
+        try await bench.finish()
+    }
+
     @Test(
         "an attempted message older than the server's memory of ids is a dead letter, never sent again"
     )
