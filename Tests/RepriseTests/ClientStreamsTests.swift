@@ -44,6 +44,32 @@ struct ClientStreamsTests {
                 date: WallTime(milliseconds: 1_000), isRemote: true))
     }
 
+    @Test("In a stream over every account no value of a former account comes after the next one's")
+    func formerAccount() async throws {
+        let client = RepriseClient(configuration())
+        let (streams, held) = (Seen<Int>(), Seen<CheckedContinuation<Void, Never>>())
+        let values = client.follow { _ -> AsyncStream<String> in
+            streams.add(streams.count)
+            guard streams.count == 1 else { return AsyncStream { _ = $0.yield("next") } }
+            return AsyncStream<String> {
+                await withCheckedContinuation { held.add($0) }
+                return "former"
+            }
+        }
+        let seen = Seen<String>()
+        let loop = Task { for await value in values { seen.add(value) } }
+        _ = try await client.journal
+        try await eventually("the first account has something to say") { held.count == 1 }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        try await Task.sleep(for: .milliseconds(50))
+        held.all[0].resume()
+        try await eventually("the next account is there") { seen.all.contains("next") }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(seen.all.last == "next")
+        await client.close()
+        await loop.value
+    }
+
     @Test("One loop takes the taps of one account after the other, and `ui` stays set")
     func taps() async throws {
         let client = RepriseClient(withNotices())
