@@ -138,6 +138,50 @@ struct ClientStreamsTests {
         await listing.value
     }
 
+    @Test(
+        "After a failed sign-out nobody is signed in, and a use or a run opens the next account",
+        arguments: [false, true])
+    func failedSignOut(isRunning: Bool) async throws {
+        let configuration = configuration()
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada", tokens: nil)
+        let running = isRunning ? Task { try await client.run() } : nil
+        // Ada's journal is removed; the next one's place is taken.
+        let place = try #require(configuration.folder).appendingPathComponent("anonymous")
+        try Data().write(to: place)
+        await #expect(throws: (any Error).self) { try await client.signOut() }
+        #expect(client.user == nil)
+        try FileManager.default.removeItem(at: place)
+        if !isRunning {
+            try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
+        }
+        try await eventually("the next account is open") { client.state == .open(nil) }
+        running?.cancel()
+        _ = try await running?.value
+        await client.close()
+    }
+
+    @Test("An account that is opened again after a failed change is in the states")
+    func reopened() async throws {
+        let configuration = configuration()
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada", tokens: nil)
+        let states = Seen<ClientState>()
+        let watch = Task { for await state in client.states { states.add(state) } }
+        let isOpen = ClientState.open(try UserID("ada"))
+        try await eventually("ada is signed in") { states.all == [isOpen] }
+        // What bob would adopt cannot be opened.
+        let place = try #require(configuration.folder).appendingPathComponent("adopting-mjxwe")
+        try Data().write(to: place)
+        await #expect(throws: (any Error).self) { try await client.signIn("bob", tokens: nil) }
+        try await eventually("ada's journal is open again") {
+            states.all == [isOpen, .opening, isOpen]
+        }
+        try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
+        await client.close()
+        await watch.value
+    }
+
     @Test("Bodies as JSON text arrive byte for byte, and nothing is unreadable")
     func rawJSON() async throws {
         let client = RepriseClient(configuration())

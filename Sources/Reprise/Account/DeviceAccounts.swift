@@ -260,6 +260,15 @@ package actor DeviceAccounts {
         try await inTurn { try await resume() }
     }
 
+    /// Opens the account that a failed change has left closed.
+    ///
+    /// - Returns: whether it has; false while a change is under way.
+    func reopen() async throws -> Bool {
+        guard client == nil, !isChanging, !isClosed else { return false }
+        try await begin()
+        return true
+    }
+
     /// Opens the account in `account.json`.
     private func resume() async throws {
         let state = try folders.state()
