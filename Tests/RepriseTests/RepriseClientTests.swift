@@ -289,6 +289,21 @@ struct RepriseClientTests {
         await client.close()
     }
 
+    @Test("A tap and an event that meet a journal which is being closed are in the next one")
+    func closedMeanwhile() async throws {
+        let configuration = withForms()
+        let client = RepriseClient(configuration)
+        try await client.journal.close()
+        try await client.received(tap("a"))
+        let event = try await client.recordEvent("checkout")
+        await client.close()
+        let next = RepriseClient(configuration)
+        let journal = try await next.journal
+        #expect(try await journal.entry(tap("a").tapID) != nil)
+        #expect(try await journal.entry(event) != nil)
+        await next.close()
+    }
+
     @Test(
         "A process that is killed while it records taps and opens its journal has all of them later",
         arguments: 0..<5)
