@@ -230,6 +230,17 @@ extension Channels {
     func states(of name: ChannelName) -> AsyncStream<ChannelState> { broadcaster(of: name).watch() }
 
     func caughtUp(_ name: ChannelName) async throws {
+        // The states of a channel go on when the journal is closed.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.waitUntilCaughtUp(name) }
+            group.addTask { [journal] in try await journal.ended() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        try Task.checkCancellation()
+    }
+
+    private func waitUntilCaughtUp(_ name: ChannelName) async throws {
         for await state in states(of: name) {
             if case .refused(let code, let message) = state {
                 throw RepriseError(.refused, "The server refuses \(name) (\(code)): \(message)")
@@ -240,7 +251,6 @@ extension Channels {
             let newest = try await line.store.newest()
             for await through in line.through.watch() where through >= newest { break }
         }
-        try Task.checkCancellation()
     }
 
     func failures(of reader: String, in name: ChannelName, limit: Int) async throws

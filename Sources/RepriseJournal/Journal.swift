@@ -525,7 +525,7 @@ public final class Journal: Sendable {
     /// Waits until the end of this opening is known.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
-    func ended() async throws {
+    package func ended() async throws {
         for await reason in ending.watch() { if let reason { throw reason } }
         throw CancellationError()
     }

@@ -198,7 +198,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// Waits until the device has everything and the readers of this run have handled it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription;
-    ///   `CancellationError`.
+    ///   `.closed` if the account ends; `CancellationError`.
     public func caughtUp() async throws { try await channel().caughtUp() }
 
     /// What the device has of the channel.
