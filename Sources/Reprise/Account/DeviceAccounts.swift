@@ -211,8 +211,8 @@ package actor DeviceAccounts {
     ///
     /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, `.closed` after
-    ///   ``close()``, and the journal's errors; a retry is safe.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, `.closed`
+    ///   after ``close()``, and the journal's errors; a retry is safe.
     @discardableResult
     package func signOut() async throws -> LedgerSum {
         try await inTurn {

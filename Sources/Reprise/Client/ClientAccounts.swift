@@ -399,8 +399,8 @@ actor Registrations {
     /// Applies a registration to the current account, and to each later one.
     ///
     /// - Parameter replaces: the last of that name counts.
-    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, unless it
-    ///   `replaces`, and its own error: then it is forgotten.
+    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, unless
+    ///   it `replaces`, and its own error: then it is forgotten.
     func add(
         _ name: String, replaces: Bool = false, _ apply: @escaping Registration
     ) async throws {

@@ -211,7 +211,7 @@ struct NoticesMomentTests {
         return NotificationContent(title: "general", body: "a secret", info: info)
     }
 
-    @Test("A reply to a message to the former user is not this one's, and a tap on it leads nowhere")
+    @Test("A reply to a message to the former user is not sent, and a tap on it leads nowhere")
     func foreignResponses() async throws {
         let device = try await stage.open(system: system)
         let (seq, id) = try stage.publish()
