@@ -146,12 +146,14 @@ struct ClientStreamsTests {
         let client = RepriseClient(configuration)
         try await client.signIn("ada", tokens: nil)
         let running = isRunning ? Task { try await client.run() } : nil
-        // Ada's journal is removed; the next one's place is taken.
+        // Ada's journal is removed; the next one is another process's.
         let place = try #require(configuration.folder).appendingPathComponent("anonymous")
-        try Data().write(to: place)
-        await #expect(throws: (any Error).self) { try await client.signOut() }
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+        let owner = try OwnerLock(
+            at: place.appendingPathComponent("owner.lock").path, takeOver: false)
+        await expectError(.journalOwned) { try await client.signOut() }
         #expect(client.user == nil)
-        try FileManager.default.removeItem(at: place)
+        owner.release()
         if !isRunning {
             try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
         }
