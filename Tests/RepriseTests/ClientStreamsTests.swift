@@ -181,6 +181,7 @@ struct ClientStreamsTests {
         }
         try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
         await client.close()
+        watch.cancel()
         await watch.value
     }
 
