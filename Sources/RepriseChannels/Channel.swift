@@ -192,7 +192,7 @@ public struct Channel: Sendable {
     /// reader.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription;
-    ///   `CancellationError`.
+    ///   `.closed`, `.ownershipLost`; `CancellationError`.
     public func caughtUp() async throws { try await channels.caughtUp(name) }
 
     /// The messages that a reader could not handle: waiting for another attempt, dead, or

@@ -188,7 +188,12 @@ public final class Channels: AppLifeFollower, Sendable {
     package var isAwake: Bool { get async { await driver.machine.isAwake } }
 
     /// Whether the app's background time is over: the client does not dial.
-    package var isAsleep: Bool { get async { await driver.machine.isAsleep } }
+    package var isAsleep: Bool {
+        get async {
+            await driver.follow()
+            return await driver.machine.isAsleep
+        }
+    }
 
     /// The connection's state: the current one, then each change.
     ///
@@ -225,6 +230,17 @@ extension Channels {
     func states(of name: ChannelName) -> AsyncStream<ChannelState> { broadcaster(of: name).watch() }
 
     func caughtUp(_ name: ChannelName) async throws {
+        // The states of a channel go on when the journal is closed.
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.waitUntilCaughtUp(name) }
+            group.addTask { [journal] in try await journal.ended() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        try Task.checkCancellation()
+    }
+
+    private func waitUntilCaughtUp(_ name: ChannelName) async throws {
         for await state in states(of: name) {
             if case .refused(let code, let message) = state {
                 throw RepriseError(.refused, "The server refuses \(name) (\(code)): \(message)")
@@ -235,7 +251,6 @@ extension Channels {
             let newest = try await line.store.newest()
             for await through in line.through.watch() where through >= newest { break }
         }
-        try Task.checkCancellation()
     }
 
     func failures(of reader: String, in name: ChannelName, limit: Int) async throws

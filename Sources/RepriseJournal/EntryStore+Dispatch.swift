@@ -56,6 +56,12 @@ extension EntryStore {
         ).execute(arguments: [incarnation, seq])
     }
 
+    func isInFlight(_ seq: Int64, in db: Database) throws -> Bool {
+        try Row.fetchOne(
+            db.cachedStatement(sql: "SELECT 1 FROM entry WHERE seq = ? AND state = 3"),
+            arguments: [seq]) != nil
+    }
+
     func countAttempt(_ seq: Int64, in db: Database) throws {
         try db.cachedStatement(sql: "UPDATE entry SET attempt = attempt + 1 WHERE seq = ?")
             .execute(arguments: [seq])

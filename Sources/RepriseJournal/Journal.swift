@@ -1,6 +1,7 @@
 public import Foundation
 public import GRDB
 public import RepriseCore
+import Synchronization
 
 /// The durable record of one account on a device: accepted entries survive a kill at any
 /// instruction, and power loss.
@@ -33,6 +34,7 @@ public final class Journal: Sendable {
     private let ending = StateBroadcaster<RepriseError?>(nil)
     /// Merges the spool again after a disk failure left entries there.
     private let refill = SpoolRefill()
+    private let closing = Mutex<Task<Void, Never>?>(nil)
 
     private init(_ opened: JournalOpening.Opened, folder: JournalFolder) {
         let driver = DispatchDriver(store: opened.store)
@@ -523,7 +525,7 @@ public final class Journal: Sendable {
     /// Waits until the end of this opening is known.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.
-    func ended() async throws {
+    package func ended() async throws {
         for await reason in ending.watch() { if let reason { throw reason } }
         throw CancellationError()
     }
@@ -551,17 +553,29 @@ public final class Journal: Sendable {
 
     /// Ends the ownership: takes nothing more, waits shortly for handlers, cancels the rest.
     ///
-    /// Entries still in flight return to pending. A second call does nothing.
+    /// Entries still in flight return to pending. A second call waits for the first.
     public func close() async {
+        let task = closing.withLock { closing in
+            let task = closing ?? Task { await closeOnce() }
+            closing = task
+            return task
+        }
+        await task.value
+    }
+
+    private func closeOnce() async {
         refill.stop()
         end(because: RepriseError(.closed, "The journal is closed."))
         let unwritten = await driver.close(grace: store.configuration.closeGrace)
-        let work = DispatchBatchWork(
-            turn: DispatchBatch(acknowledgements: unwritten.acknowledgements),
-            gate: { GateMachine(kinds: []) },
-            transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
         let isOurs = await withCheckedContinuation { continuation in
             writer.enqueue(last: true) { [store] db in
+                // A batch that was on its way to the disk has written its own meanwhile.
+                let left = try unwritten.acknowledgements.filter {
+                    try store.isInFlight($0.seq, in: db)
+                }
+                let work = DispatchBatchWork(
+                    turn: DispatchBatch(acknowledgements: left), gate: { GateMachine(kinds: []) },
+                    transactions: [:], asking: [], alongside: unwritten.alongside, store: store)
                 _ = try work.perform(in: db)
                 try store.putBackInterrupted(db)
                 try store.writeClockReading(db)

@@ -105,6 +105,35 @@ struct AtLeastOnceReaderMachineTests {
         #expect(run.steps.suffix(2) == ["await", "finish"])
     }
 
+    @Test("goes on when it runs again, first with the write that the former run did not finish")
+    func runsAgain() throws {
+        var run = Run(window: 8)
+        run.begin(try Self.messages(1...2))
+        _ = run.next()
+        run.machine.written()
+        _ = run.next()
+        run.handled()
+        run.machine.stopRequested()
+        _ = run.next()
+        let unfinished = run.machine.started()
+        #expect(unfinished?.cursor == 1 && run.steps.suffix(2) == ["hand 1", "write 1-1"])
+        run.machine.written()
+        for _ in 1...2 {  // the second look, because a message was handled
+            _ = run.next()
+            run.machine.dueLoaded([], next: nil, at: Self.wall)
+        }
+        _ = run.next()
+        #expect(run.steps.suffix(3) == ["due", "due", "page 1"])
+        run.machine.pageLoaded([])
+        run.machine.stopRequested()
+        _ = run.next()
+        #expect(run.steps.last == "finish")
+        let nothing = run.machine.started()
+        #expect(nothing == nil)
+        _ = run.next()
+        #expect(run.steps.last == "due")
+    }
+
     @Test("dispatches retried messages one at a time, each marked before and settled after")
     func exceptions() throws {
         var run = Run(window: 8)

@@ -18,13 +18,17 @@ private struct Bed {
         _ = bed.machine.started(as: try EntryID("device"), at: bed.now)
         _ = bed.machine.dialSucceeded(at: bed.now)
         _ = bed.machine.subscribed(bed.general, stored: nil, at: bed.now)
-        _ = bed.receive([
+        bed.welcomed()
+        return bed
+    }
+
+    mutating func welcomed() {
+        _ = receive([
             .welcome(
                 .init(
                     version: 1, time: WallTime(milliseconds: 0), heartbeat: .seconds(25),
                     server: "s"))
         ])
-        return bed
     }
 
     mutating func receive(_ frames: [ServerFrame]) -> [ChannelsMachine.Action] {
@@ -167,6 +171,40 @@ struct ChannelsMachineTests {
         #expect(waited.reloads == [[bed.general]] && waited.dials == 0)
         let reloaded = bed.machine.reloaded([bed.general: nil], at: bed.now, jitter: 0)
         #expect(reloaded.dials == 1 && !bed.machine.isStale)
+    }
+
+    @Test("the end of the pause after a failed commit does not read again what a dial has read")
+    func dialInPause() throws {
+        var bed = try Bed.ready()
+        _ = bed.machine.snapshotsWanted(bed.general)
+        let lost = try #require(SequenceRange(after: 0, through: 3))
+        _ = bed.receive([
+            try bed.subscribed(head: 5),
+            .gone(channel: bed.general, Gone(range: lost, reason: .retention)),
+        ])
+        let snapshots: [SubscriptionMachine.Snapshot] = bed.committed().compactMap {
+            if case .requestSnapshot(_, let snapshot) = $0 { snapshot } else { nil }
+        }
+        let snapshot = try #require(snapshots.first)
+        _ = bed.machine.disconnected(closeCode: nil, error: nil, at: bed.now, jitter: 1)
+        // It is loaded while there is no connection, and the disk is full.
+        let taken = bed.machine.snapshotTaken(snapshot, of: bed.general, at: bed.now)
+        #expect(taken.commits.count == 1)
+        let full = RepriseError(.diskFull, "Full.")
+        _ = bed.machine.commitFailed(full, at: bed.now, jitter: 1)
+        let dialled = bed.machine.dialRequested(at: bed.now)
+        #expect(dialled.reloads == [[bed.general]])
+        let reloaded = bed.machine.reloaded([bed.general: nil], at: bed.now, jitter: 0)
+        #expect(reloaded.dials == 1)
+        _ = bed.machine.dialSucceeded(at: bed.now)
+        bed.welcomed()
+        let written = bed.receive([try bed.subscribed(head: 5), try bed.event(1)])
+        #expect(written.commits.count == 1)
+        // It would take the place of the write, whose end is no answer to it: a trap.
+        let woken = bed.machine.woke(at: bed.now + .milliseconds(100), jitter: 0)
+        try #require(woken.reloads.isEmpty)
+        _ = bed.committed()
+        #expect(bed.machine.mayRead)
     }
 
     @Test("writes the frames read before a connection ended, and then makes the next one")

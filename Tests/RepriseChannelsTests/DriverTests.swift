@@ -91,6 +91,16 @@ struct DriverTests {
         try await bench.finish()
     }
 
+    @Test("who waits until a channel is caught up hears of the end of its journal")
+    func closedBeforeCaughtUp() async throws {
+        let bench = try await Bench()
+        try await bench.general.subscribe()
+        let waiting = Task { try await bench.general.caughtUp() }
+        await bench.journal.close()
+        let ending = try await result(of: waiting, "caughtUp()")
+        await expectError(.closed) { try ending.get() }
+    }
+
     @Test("Guarantee 5: duplicates are counted beside the sum, whatever their order")
     func duplicates() async throws {
         let bench = try await Bench()

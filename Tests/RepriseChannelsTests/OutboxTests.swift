@@ -76,6 +76,50 @@ struct OutboxTests {
         try await bench.finish()
     }
 
+    @Test("a message refused before its channel was made is sent again, however late that is read")
+    func beforeItsChannel() async throws {
+        let bench = try await Bench()
+        let general = try ChannelName("general")
+        _ = try await bench.channels.record(ConversationChange(.make, general))
+        let id = try await bench.general.publish("1")
+        bench.start()
+        let server = try await bench.accept()
+        #expect(try await server.publish().id == id)
+        // The channel is made; the next change says so to the outbox.
+        try await bench.journal.write { db in
+            try db.execute(sql: "UPDATE channelsConversation SET pending = 0")
+        }
+        _ = try await bench.channels.record(ConversationChange(.archive, general))
+        server.push([
+            .refused(
+                .init(channel: "general", id: id.text, code: .forbidden, message: "Not yours."))
+        ])
+        try await eventually("it waits to be sent again") {
+            bench.time.advance(by: .milliseconds(100))
+            return try await bench.journal.entry(id)?.attempt == 2
+        }
+        let again = try await server.publish()
+        #expect(again.id == id)
+        server.push([Self.published(again, seq: 1)])
+        try await eventually("it is applied") {
+            try await bench.journal.entry(id)?.state == .finished(.applied)
+        }
+        try await bench.finish()
+    }
+
+    @Test("a recorded change of conversations is no error, even if its task is cancelled")
+    func cancelledChange() async throws {
+        let bench = try await Bench()
+        let recording = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await bench.channels.record(
+                ConversationChange(.make, try ChannelName("general")))
+        }
+        let id = try await recording.value
+        #expect(try await bench.journal.entry(id)?.state == .pending)
+        try await bench.finish()
+    }
+
     @Test(
         "an attempted message older than the server's memory of ids is a dead letter, never sent again"
     )

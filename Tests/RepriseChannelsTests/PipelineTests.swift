@@ -256,6 +256,26 @@ struct PipelineTests {
         try await bench.finish()
     }
 
+    @Test("the edits of a message that was never sent are withdrawn with it")
+    func withdrawEdited() async throws {
+        let bench = try await Bench()
+        let (first, second) = (
+            try await bench.general.publish("1"), try await bench.general.publish("2")
+        )
+        try await bench.general.edit(first, "3")
+        try await bench.general.edit(second, "4")
+        try await bench.general.delete(first)
+        #expect(try await bench.journal.ledger().outcomes[.superseded] == 2)
+        bench.start()
+        let server = StoringServer()
+        let serving = Task { try await server.serve(bench) }
+        try await settled(bench)
+        #expect(server.bodies == ["2", "4"])
+        #expect(try await bench.journal.deadLetters().isEmpty)
+        serving.cancel()
+        try await bench.finish()
+    }
+
     @Test("edits and deletions go behind what they change")
     func changes() async throws {
         let bench = try await Bench()

@@ -112,6 +112,25 @@ struct ReaderTests {
         try await bench.finish()
     }
 
+    @Test("a run after one that was cancelled goes on to deliver, to both kinds of readers")
+    func runsAgain() async throws {
+        let bench = try await Self.stocked(3)
+        let observer = Observer()
+        try await bench.general.read("inbox") { observer.see($0) }
+        try await bench.general.read(
+            "totals", inTransaction: TransactionalReaderTests.insert)
+        try await bench.general.caughtUp()
+        bench.stop()
+        try await bench.outcome?.get()
+        bench.start()
+        let server = try await bench.accept()
+        try server.catchUp(try await server.request(), head: 5)
+        try await becomes("everything is delivered", [1, 2, 3, 4, 5]) { observer.sequences }
+        try await bench.general.caughtUp()
+        #expect(try await bench.sunk() == [1, 2, 3, 4, 5])
+        try await bench.finish()
+    }
+
     @Test("a message that waits is tried again when it is due, not before")
     func due() async throws {
         let bench = try await Self.stocked(1)

@@ -42,6 +42,32 @@ struct DeliveryQueueTests {
         await journal.close()
     }
 
+    @Test("What a batch is writing while the journal is closed is not written once more")
+    func closedMeanwhile() async throws {
+        let fixture = try JournalFixture()
+        let journal = try await fixture.open([EntryKind("kind")])
+        let (deliveries, writes) = (Seen<EntryDelivery>(), Seen<Int>())
+        journal.handleBatches(of: "kind") { batch in
+            for delivery in batch { deliveries.add(delivery) }
+        }
+        try await journal.record(entry("a"))
+        try await eventually("it is dispatched") { deliveries.count == 1 }
+        let (reached, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        deliveries.all[0].end(alongside: { _ in
+            writes.add(writes.count)
+            guard writes.count == 1 else { return }
+            reached.signal()
+            _ = goOn.wait(timeout: .now() + 20)
+        })
+        try await eventually("the turn is under way") { reached.wait(timeout: .now()) == .success }
+        let closing = Task { await journal.close() }
+        // Its two waits are over at once: it has given up waiting for the turn.
+        try await Task.sleep(for: .milliseconds(50))
+        goOn.signal()
+        await closing.value
+        #expect(writes.count == 1)
+    }
+
     @Test("An entry that goes back because its gate closes comes before entries taken just then")
     func order() async throws {
         let fixture = try JournalFixture()

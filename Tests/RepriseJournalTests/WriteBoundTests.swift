@@ -36,6 +36,36 @@ struct WriteBoundTests {
         #expect(sizes == Array(repeating: 1_024, count: 64))
     }
 
+    @Test("Closings at once all wait for a handler, and all return")
+    func closings() async throws {
+        let fixture = try JournalFixture()
+        var configuration = fixture.configuration
+        configuration.closeGrace = Journal.Configuration().closeGrace
+        let journal = try await Journal.open(
+            at: fixture.folder.url, kinds: [EntryKind("kind")], configuration: configuration)
+        let (begun, end, closed) = (Signal(), Signal(), Seen<Int>())
+        await journal.handle("kind") { _ in
+            begun.raise()
+            await end.wait()
+        }
+        try await journal.record(entry("a"))
+        await begun.wait()
+        for number in 0..<4 {
+            Task {
+                await journal.close()
+                closed.add(number)
+            }
+        }
+        try await eventually("they wait") {
+            fixture.time.sleepers.contains(fixture.time.uptime() + configuration.closeGrace)
+        }
+        // For the others to come to the same wait.
+        try await Task.sleep(for: .milliseconds(20))
+        #expect(closed.count == 0)
+        end.raise()
+        try await eventually("all return") { closed.count == 4 }
+    }
+
     @Test(
         "Guarantee 6: closing waits two seconds for a handler, stops it, and waits two more",
         .limit("journal.close"))

@@ -248,6 +248,20 @@ struct AccountsTests {
         await expectError(.corrupt) { try await Self.open(folder) }
     }
 
+    @Test("a change after the close opens no journal")
+    func changesAfterClose() async throws {
+        let folder = try TemporaryFolder()
+        let home = try await Self.open(folder)
+        try await home.signIn(as: Self.ada)
+        await home.close()
+        await expectError(.closed) { try await home.signIn(as: Self.bob) }
+        await expectError(.closed) { try await home.signOut() }
+        let next = try await Self.open(folder)
+        #expect(await next.user == Self.ada)
+        #expect(try await next.users() == [Self.ada])
+        await next.close()
+    }
+
     @Test("changes that are asked for at once are made one after the other")
     func atOnce() async throws {
         let folder = try TemporaryFolder()

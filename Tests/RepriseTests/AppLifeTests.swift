@@ -74,6 +74,29 @@ struct AppLifeTests {
         }
     }
 
+    @Test("A work that ends does not close the connection of another that the app was woken for")
+    func worksAtOnce() async throws {
+        let folder = try TemporaryFolder()
+        let reprise = try await AccountClient.open(
+            at: folder.appending("account"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
+            configuration: Self.allFeatures)
+        await reprise.background(granted: .zero)
+        let (begins, ends) = (Signal(), Signal())
+        let first = Task {
+            await reprise.whileAwake {
+                begins.raise()
+                await ends.wait()
+            }
+        }
+        await begins.wait()
+        await reprise.whileAwake {}
+        #expect(await !reprise.channels.isAsleep)
+        ends.raise()
+        await first.value
+        #expect(await reprise.channels.isAsleep)
+        await reprise.close()
+    }
+
     @Test("An account that begins while the app comes and goes is told what was said last")
     @MainActor
     func accounts() async throws {

@@ -44,6 +44,32 @@ struct ClientStreamsTests {
                 date: WallTime(milliseconds: 1_000), isRemote: true))
     }
 
+    @Test("In a stream over every account no value of a former account comes after the next one's")
+    func formerAccount() async throws {
+        let client = RepriseClient(configuration())
+        let (streams, held) = (Seen<Int>(), Seen<CheckedContinuation<Void, Never>>())
+        let values = client.follow { _ -> AsyncStream<String> in
+            streams.add(streams.count)
+            guard streams.count == 1 else { return AsyncStream { _ = $0.yield("next") } }
+            return AsyncStream<String> {
+                await withCheckedContinuation { held.add($0) }
+                return "former"
+            }
+        }
+        let seen = Seen<String>()
+        let loop = Task { for await value in values { seen.add(value) } }
+        _ = try await client.journal
+        try await eventually("the first account has something to say") { held.count == 1 }
+        try await client.signIn("ada") { "ada.Yg.1" }
+        try await Task.sleep(for: .milliseconds(50))
+        held.all[0].resume()
+        try await eventually("the next account is there") { seen.all.contains("next") }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(seen.all.last == "next")
+        await client.close()
+        await loop.value
+    }
+
     @Test("One loop takes the taps of one account after the other, and `ui` stays set")
     func taps() async throws {
         let client = RepriseClient(withNotices())
@@ -110,6 +136,53 @@ struct ClientStreamsTests {
         await client.close()
         try await loop.value
         await listing.value
+    }
+
+    @Test(
+        "After a failed sign-out nobody is signed in, and a use or a run opens the next account",
+        arguments: [false, true])
+    func failedSignOut(isRunning: Bool) async throws {
+        let configuration = configuration()
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada", tokens: nil)
+        let running = isRunning ? Task { try await client.run() } : nil
+        // Ada's journal is removed; the next one is another process's.
+        let place = try #require(configuration.folder).appendingPathComponent("anonymous")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
+        let owner = try OwnerLock(
+            at: place.appendingPathComponent("owner.lock").path, takeOver: false)
+        await expectError(.journalOwned) { try await client.signOut() }
+        #expect(client.user == nil)
+        owner.release()
+        if !isRunning {
+            try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
+        }
+        try await eventually("the next account is open") { client.state == .open(nil) }
+        running?.cancel()
+        _ = try await running?.value
+        await client.close()
+    }
+
+    @Test("An account that is opened again after a failed change is in the states")
+    func reopened() async throws {
+        let configuration = configuration()
+        let client = RepriseClient(configuration)
+        try await client.signIn("ada", tokens: nil)
+        let states = Seen<ClientState>()
+        let watch = Task { for await state in client.states { states.add(state) } }
+        let isOpen = ClientState.open(try UserID("ada"))
+        try await eventually("ada is signed in") { states.all == [isOpen] }
+        // What bob would adopt cannot be opened.
+        let place = try #require(configuration.folder).appendingPathComponent("adopting-mjxwe")
+        try Data().write(to: place)
+        await #expect(throws: (any Error).self) { try await client.signIn("bob", tokens: nil) }
+        try await eventually("ada's journal is open again") {
+            states.all == [isOpen, .opening, isOpen]
+        }
+        try await client.channel("general", of: Note.self).publish(Note(text: "hello"))
+        await client.close()
+        watch.cancel()
+        await watch.value
     }
 
     @Test("Bodies as JSON text arrive byte for byte, and nothing is unreadable")

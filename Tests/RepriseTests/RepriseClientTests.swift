@@ -289,6 +289,21 @@ struct RepriseClientTests {
         await client.close()
     }
 
+    @Test("A tap and an event that meet a journal which is being closed are in the next one")
+    func closedMeanwhile() async throws {
+        let configuration = withForms()
+        let client = RepriseClient(configuration)
+        try await client.journal.close()
+        try await client.received(tap("a"))
+        let event = try await client.recordEvent("checkout")
+        await client.close()
+        let next = RepriseClient(configuration)
+        let journal = try await next.journal
+        #expect(try await journal.entry(tap("a").tapID) != nil)
+        #expect(try await journal.entry(event) != nil)
+        await next.close()
+    }
+
     @Test(
         "A process that is killed while it records taps and opens its journal has all of them later",
         arguments: 0..<5)
@@ -533,6 +548,22 @@ struct RepriseClientTests {
         await #expect(throws: error) {
             try await client.channel("a", of: Note.self).publish(Note(text: ""))
         }
+    }
+
+    @Test("Subscriptions to one channel that are asked for at once do not refuse one another")
+    func subscribedAtOnce() async throws {
+        let client = RepriseClient(configuration())
+        let channel = client.channel("general", of: Note.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<64 {
+                group.addTask {
+                    try await channel.subscribe()
+                    try await channel.onSnapshot { _ in }
+                }
+            }
+            try await group.waitForAll()
+        }
+        await client.close()
     }
 
     @Test("A feature that is not configured says so, and a second run is refused")

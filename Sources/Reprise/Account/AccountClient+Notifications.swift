@@ -80,18 +80,23 @@ extension AccountClient: NotificationHandler {
     }
 
     /// Keeps the connection open during work that the system has woken the app for, and closes it
-    /// again.
-    private func whileAwake(_ body: () async -> Void) async {
-        guard await channels.isAsleep else {
+    /// again once nothing of that is left: a reply may be sent while a push is fetched.
+    package func whileAwake(_ body: () async -> Void) async {
+        life.withLock { $0.works += 1 }
+        if await channels.isAsleep {
+            life.withLock { $0.isWoken = true }
+            await channels.connectInBackground()
+        } else {
             await channels.reconnect()
-            return await body()
         }
-        await channels.connectInBackground()
         await body()
-        // Not if the person has opened the app meanwhile.
-        let rest = life.withLock { _ in
-            notices?.isForeground == false
-                ? channels.enter(.background(granted: .zero)) : nil
+        let rest: (@Sendable () async -> Void)? = life.withLock { life in
+            life.works -= 1
+            guard life.works == 0, life.isWoken else { return nil }
+            life.isWoken = false
+            // Not if the person has opened the app meanwhile.
+            guard notices?.isForeground == false else { return nil }
+            return channels.enter(.background(granted: .zero))
         }
         await rest?()
     }

@@ -90,9 +90,16 @@ package final class AccountClient: Sendable {
     private let noticeServer: NoticeServer?
     /// Counts what this device does not follow; nil: nothing can be asked.
     private let unfollowed: UnfollowedCounts?
+    struct Life {
+        /// How many works that the system has woken the app for are going on.
+        var works = 0
+        /// The connection was opened for one of them, and is closed after the last.
+        var isWoken = false
+    }
+
     /// Held while the features are told of the app's phase, so that all see its changes in one
     /// order.
-    let life = Mutex(())
+    let life = Mutex(Life())
 
     private init(
         journal: Journal, channels: Channels, forms: Forms?, reminders: Reminders?, chains: Chains?,

@@ -137,14 +137,17 @@ package actor DeviceAccounts {
 
     /// The client of the signed-in user, or the anonymous one.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, and after a failed
-    ///   change: repeat the change.
+    /// - Throws: ``RepriseCore/RepriseError`` `.closed` after ``close()``, during a change, and
+    ///   after a failed one: repeat that.
     package var current: AccountClient {
         get throws {
+            try expectOpen()
             guard let client else {
                 throw RepriseError(
                     .closed, "No account is open.",
-                    remedy: "Sign in again: the last change of accounts was not finished.")
+                    remedy: isChanging
+                        ? "Call again after the sign-in or sign-out that is under way."
+                        : "Sign in again: the last change of accounts was not finished.")
             }
             return client
         }
@@ -168,10 +171,11 @@ package actor DeviceAccounts {
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
     /// - Throws: the journals' errors; then the previous user is still signed in, unless ``user``
-    ///   says otherwise. A retry is safe.
+    ///   says otherwise. A retry is safe. `.closed` after ``close()``.
     @discardableResult
     package func signIn(as user: UserID) async throws -> AccountClient {
         try await inTurn {
+            try expectOpen()
             if self.user == user, let client {
                 refused = nil
                 isSignedInAgain = true
@@ -207,11 +211,12 @@ package actor DeviceAccounts {
     ///
     /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
-    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and the
-    ///   journal's errors; a retry is safe.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, `.closed`
+    ///   after ``close()``, and the journal's errors; a retry is safe.
     @discardableResult
     package func signOut() async throws -> LedgerSum {
         try await inTurn {
+            try expectOpen()
             guard let user = try user?.text ?? folders.state().leaving else {
                 throw RepriseError(.unauthorized, "Nobody is signed in.")
             }
@@ -223,6 +228,11 @@ package actor DeviceAccounts {
                 return sum
             }
         }
+    }
+
+    /// What waited behind a close would open a journal that nobody closes.
+    private func expectOpen() throws {
+        guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
     }
 
     /// Stops the client, makes the change, and starts the account that is then current, also after
@@ -248,6 +258,15 @@ package actor DeviceAccounts {
 
     private func begin() async throws {
         try await inTurn { try await resume() }
+    }
+
+    /// Opens the account that a failed change has left closed.
+    ///
+    /// - Returns: whether it has; false while a change is under way.
+    func reopen() async throws -> Bool {
+        guard client == nil, !isChanging, !isClosed else { return false }
+        try await begin()
+        return true
     }
 
     /// Opens the account in `account.json`.

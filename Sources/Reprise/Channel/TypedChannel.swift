@@ -154,9 +154,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     ) async throws {
         // Said at once, also before the journal is open.
         _ = try ChannelName(name)
-        let registrations = client.accounts.registrations
-        if replaces { await registrations.remove(key) }
-        try await registrations.add(key) { [name] account in
+        try await client.accounts.registrations.add(key, replaces: replaces) { [name] account in
             try await apply(try account.channel(name))
         }
     }
@@ -200,7 +198,7 @@ public struct TypedChannel<Body: Sendable>: Sendable {
     /// Waits until the device has everything and the readers of this run have handled it.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.refused` if the server refuses the subscription;
-    ///   `CancellationError`.
+    ///   `.closed` if the account ends; `CancellationError`.
     public func caughtUp() async throws { try await channel().caughtUp() }
 
     /// What the device has of the channel.

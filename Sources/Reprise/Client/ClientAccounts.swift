@@ -31,6 +31,7 @@ actor ClientAccounts {
     /// Raised where another try to open may succeed.
     private nonisolated let retry = Signal()
     private var opening: Task<DeviceAccounts, any Error>?
+    private var reopening: Task<Void, any Error>?
     private var draining: Task<Void, Never>?
     private var isClosed = false
 
@@ -58,10 +59,11 @@ actor ClientAccounts {
 
     /// Opens them, or waits for whoever does.
     ///
+    /// - Parameter reopens: whether an account that a failed change has left closed is opened.
     /// - Returns: the accounts, with everything in the journal that had come early.
     /// - Throws: ``RepriseCore/RepriseError`` as `Accounts.open`, `.closed`.
     @discardableResult
-    func opened() async throws -> DeviceAccounts {
+    func opened(reopens: Bool = true) async throws -> DeviceAccounts {
         if let fault { throw fault }
         guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
         let accounts: DeviceAccounts
@@ -72,8 +74,22 @@ actor ClientAccounts {
             opening = task
             accounts = try await task.value
         }
+        if reopens, accounts.active == nil {
+            let task = reopening ?? Task { try await reopen(accounts) }
+            reopening = task
+            try await task.value
+        }
         await drain()
         return accounts
+    }
+
+    private func reopen(_ accounts: DeviceAccounts) async throws {
+        defer { reopening = nil }
+        do {
+            if try await accounts.reopen() { await tell(accounts) }
+        } catch {
+            throw cannotOpen(error)
+        }
     }
 
     /// The client of the current account, with everything in it that had come early.
@@ -118,19 +134,24 @@ actor ClientAccounts {
             await tell(accounts)
             return accounts
         } catch {
-            let error = error as? RepriseError ?? RepriseError(.internal, "\(error)", cause: error)
-            let state = error.isPermanent ? ClientState.failed(error) : .waiting(error)
-            if !isClosed, states.value != state {
-                states.announce(state)
-                configuration.logger.error(
-                    "The journal cannot be opened.", metadata: ["error": "\(error)"])
-            }
-            throw error
+            throw cannotOpen(error)
         }
+    }
+
+    private func cannotOpen(_ error: any Error) -> RepriseError {
+        let error = error as? RepriseError ?? RepriseError(.internal, "\(error)", cause: error)
+        let state = error.isPermanent ? ClientState.failed(error) : .waiting(error)
+        if !isClosed, states.value != state {
+            states.announce(state)
+            configuration.logger.error(
+                "The journal cannot be opened.", metadata: ["error": "\(error)"])
+        }
+        return error
     }
 
     private func tell(_ accounts: DeviceAccounts) async {
         let user = await accounts.user
+        guard !isClosed else { return }
         states.announce(.open(user))
         configuration.logger.info(
             "The journal is open.", metadata: ["user": "\(user?.text ?? "nobody")"])
@@ -210,7 +231,16 @@ actor ClientAccounts {
         expectRun(true)
         defer { expectRun(false) }
         try await keepOpening()
+        let mending = Task { await keepReopening() }
+        defer { mending.cancel() }
         try await opened().run()
+    }
+
+    /// Tries again whenever a failed change has left no account open.
+    private func keepReopening() async {
+        for await state in states.watch() {
+            if case .waiting = state { try? await keepOpening() }
+        }
     }
 
     private nonisolated func expectRun(_ isExpected: Bool) {
@@ -230,24 +260,45 @@ actor ClientAccounts {
     // MARK: Accounts
 
     func signIn(_ user: UserID, tokens: TokenProvider?) async throws {
-        let accounts = try await opened()
-        if let tokens { life.withLock { $0.sources[user] = tokens } }
-        defer { open() }
-        do {
+        try await change { accounts in
+            if let tokens { life.withLock { $0.sources[user] = tokens } }
             try await accounts.signIn(as: user)
-        } catch {
-            await tell(accounts)
-            throw error
         }
-        await tell(accounts)
     }
 
     func signOut() async throws -> LedgerSum {
-        let accounts = try await opened()
+        try await change { accounts in try await accounts.signOut() }
+    }
+
+    private func change<T: Sendable>(
+        _ body: (DeviceAccounts) async throws -> T
+    ) async throws -> T {
+        let accounts = try await opened(reopens: false)
+        let former = accounts.active
         defer { open() }
-        let sum = try await accounts.signOut()
-        await tell(accounts)
-        return sum
+        do {
+            let result = try await body(accounts)
+            await tell(accounts)
+            return result
+        } catch {
+            await tell(accounts, after: error, former: former)
+            throw error
+        }
+    }
+
+    /// A change has failed: the former account may be open, a new opening of it, or none.
+    private func tell(
+        _ accounts: DeviceAccounts, after error: any Error, former: AccountClient?
+    ) async {
+        let current = accounts.active
+        guard !isClosed, current == nil || current !== former else { return }
+        // What follows the states begins anew with another opening, also of the same user.
+        states.announce(.opening)
+        if current != nil {
+            await tell(accounts)
+        } else if !(error is CancellationError) {
+            _ = cannotOpen(error)
+        }
     }
 
     nonisolated func token(_ request: TokenRequest) async throws -> AccessToken {
@@ -339,22 +390,29 @@ enum ActiveAccount: Equatable, Sendable {
 actor Registrations {
     typealias Registration = @Sendable (AccountClient) async throws -> Void
 
-    private var all: [(name: String, apply: Registration)] = []
+    private var all: [(name: String, number: Int, apply: Registration)] = []
+    private var count = 0
     private var readiness: [Readiness: Bool] = [:]
     /// The newest account.
     private var client: AccountClient?
 
     /// Applies a registration to the current account, and to each later one.
     ///
-    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, and its
-    ///   own error: then it is forgotten.
-    func add(_ name: String, _ apply: @escaping Registration) async throws {
+    /// - Parameter replaces: the last of that name counts.
+    /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, unless
+    ///   it `replaces`, and its own error: then it is forgotten.
+    func add(
+        _ name: String, replaces: Bool = false, _ apply: @escaping Registration
+    ) async throws {
+        if replaces { remove(name) }
         guard !all.contains(where: { $0.name == name }) else {
             throw RepriseError(
                 .duplicateReader, "\(name.prefix(200)) is registered already.",
                 remedy: "Give each reader of a channel a name of its own.")
         }
-        all.append((name, apply))
+        count += 1
+        let number = count
+        all.append((name, number, apply))
         var applied: AccountClient?
         while let client, client !== applied {
             applied = client
@@ -364,7 +422,7 @@ actor Registrations {
                 // The account has ended meanwhile: the next one gets it.
                 continue
             } catch {
-                all.removeAll { $0.name == name }
+                all.removeAll { $0.number == number }
                 throw error
             }
         }

@@ -63,7 +63,7 @@ extension RepriseClient {
     }
 
     /// A stream of each account, one after the other; it ends with ``close()``.
-    func follow<Value: Sendable>(
+    package func follow<Value: Sendable>(
         _ stream: @escaping @Sendable (AccountClient) throws -> AsyncStream<Value>
     ) -> AsyncStream<Value> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
@@ -71,6 +71,8 @@ extension RepriseClient {
                 var current: Task<Void, Never>?
                 for await active in accounts.active.watch() {
                     current?.cancel()
+                    // It may have values in its buffer: none comes after the next account's.
+                    await current?.value
                     if active == .closed { break }
                     guard case .account(let account) = active, let values = try? stream(account)
                     else { continue }

@@ -176,14 +176,27 @@ public final class RepriseClient: Sendable {
     ) async throws -> EntryID {
         _ = try configuration.expect(configuration.forms, "forms")
         let entry = try Forms.entry(name, properties: json, id: id)
-        if accounts.current != nil {
+        let isTaken = try await byCurrent { _ in
             // Behind what came early.
             try await accounts.opened().current.journal.record(entry)
-        } else {
+        }
+        if !isTaken {
             try early.add(.event(name: name, properties: json, id: id.text))
             accounts.open()
         }
         return id
+    }
+
+    /// - Returns: whether the current account has taken something: one is open, and has not been
+    ///   closed meanwhile for the next one.
+    private func byCurrent(_ take: (AccountClient) async throws -> Void) async throws -> Bool {
+        guard let account = accounts.current else { return false }
+        do {
+            try await take(account)
+            return true
+        } catch let error as RepriseError where error.code == .closed {
+            return false
+        }
     }
 
     // MARK: Notifications
@@ -195,9 +208,7 @@ public final class RepriseClient: Sendable {
     ///   `.tooLarge`, and the journal's errors.
     public func registered(pushToken: [UInt8]) async throws {
         _ = try configuration.expect(configuration.notices, "notices")
-        let registrations = accounts.registrations
-        await registrations.remove(Self.pushToken)
-        try await registrations.add(Self.pushToken) { account in
+        try await accounts.registrations.add(Self.pushToken, replaces: true) { account in
             try await account.notices?.registered(pushToken: pushToken)
         }
     }
@@ -235,7 +246,7 @@ extension RepriseClient: NotificationHandler {
     ///
     /// - Throws: ``RepriseCore/RepriseError`` if neither can be written: then it is not recorded.
     public func received(_ response: NotificationResponse) async throws {
-        if let client = accounts.current { return try await client.received(response) }
+        if try await byCurrent({ try await $0.received(response) }) { return }
         do {
             try record(response)
         } catch {

@@ -95,6 +95,7 @@ actor ChannelsDriver {
         }
         let network = Task { await watchNetwork() }
         defer { network.cancel() }
+        step = nil  // of a former run
         await perform(machine.started(as: device, at: now))
         expectRun(false)
         while !Task.isCancelled {

@@ -506,6 +506,8 @@ package struct ChannelsMachine: Sendable {
 
     /// Reads the positions again.
     private mutating func reload() {
+        // A dial reads within the pause: its end must not read again, beside a write.
+        output.cancel(.reload)
         disk.reloads()
         output.emit(.reload(channels.channels))
     }

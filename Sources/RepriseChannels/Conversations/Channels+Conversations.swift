@@ -101,7 +101,9 @@ extension Channels {
     package func record(_ change: ConversationChange) async throws -> EntryID {
         let channel = try ChannelName(change.channel)
         let now = configuration.timekeeper.wall()
-        let id = try await journal.write { [journal] db in
+        // All in one: a cancelled task's read would throw, and the change is recorded.
+        let (id, pending) = try await journal.write {
+            [journal] db -> (EntryID, Set<ChannelName>) in
             var change = change
             switch change.verb {
             case .make, .direct:
@@ -127,9 +129,8 @@ extension Channels {
                 kind: Self.conversationKind.name, payload: try ForeignJSON.encode(change),
                 partitionKey: channel.text)
             try journal.record(entry, in: db)
-            return entry.id
+            return (entry.id, try ConversationRows.pending(db))
         }
-        let pending = try await journal.read { try ConversationRows.pending($0) }
         driver.outbox.awaits(pending)
         follower.listChanged()
         return id

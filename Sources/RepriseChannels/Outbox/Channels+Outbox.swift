@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Logging
 import RepriseCore
@@ -56,15 +57,35 @@ extension Channels {
             let wasRefused = try Row.fetchOne(
                 db, sql: "DELETE FROM channelsRefused WHERE id = ? RETURNING id",
                 arguments: [entry.id.text])
-            if wasRefused != nil || entry.attempt == 0 { return }
+            if wasRefused != nil || entry.attempt == 0 {
+                return try endEdits(of: entry.id, in: name, db)
+            }
         case .pending:
             _ = try journal.end(
                 entry.id, as: .superseded, reason: "It was withdrawn.", in: db)
-            if entry.attempt == 0 { return }
+            if entry.attempt == 0 { return try endEdits(of: entry.id, in: name, db) }
         case .dispatched, .finished(.applied): break
         case .finished: return
         }
         try record(.deletion(of: entry.id), id: .random(), to: name, db)
+    }
+
+    /// The server never gets their message, and would refuse them.
+    private func endEdits(of target: EntryID, in name: ChannelName, _ db: Database) throws {
+        let line = Data((target.text + "\n").utf8)
+        let edits = try String.fetchAll(
+            db,
+            sql: """
+                SELECT id FROM entry WHERE lane = ? AND lane IS NOT NULL AND state < 10
+                AND kind = ? AND source = ? AND substr(payload, 1, ?) = ?
+                """,
+            arguments: [
+                name.text, OutboxMachine.kind.name, OutboxContent.edit, line.count, line,
+            ])
+        for edit in edits {
+            _ = try journal.end(
+                EntryID(edit), as: .superseded, reason: "Its message was withdrawn.", in: db)
+        }
     }
 
     /// Lists read the journal again once this transaction is durable.

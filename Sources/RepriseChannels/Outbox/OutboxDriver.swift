@@ -16,6 +16,8 @@ final class OutboxDriver: Sendable {
         var machine: OutboxMachine
         var frameSender: FrameSender?
         var delivery: [EntryID: EntryDelivery] = [:]
+        /// Those that were sent while their channel was being made.
+        var early: Set<EntryID> = []
     }
 
     /// How an entry ended.
@@ -81,6 +83,7 @@ final class OutboxDriver: Sendable {
         let endings = state.withLock { state in
             body(&state).compactMap { id -> Ending? in
                 guard let delivery = state.delivery.removeValue(forKey: id) else { return nil }
+                let wasEarly = state.early.remove(id) != nil
                 let refusal = state.machine.refusal(of: id)
                 do {
                     let seq = try state.machine.ended(delivery.entry, jitter: jitter())
@@ -91,7 +94,10 @@ final class OutboxDriver: Sendable {
                         changeNotifier.notify(delivery.entry, after: db)
                     }
                 } catch {
-                    if let refusal, refusal.code == .forbidden, isAwaited(delivery.entry) {
+                    // Its refusal may be read after the channel was made.
+                    if let refusal, refusal.code == .forbidden,
+                        wasEarly || isAwaited(delivery.entry)
+                    {
                         let wait = ConversationLimits.beingMade.delay(
                             failures: delivery.entry.attempt, jitter: jitter())
                         let failure = DispatchFailure.retry(
@@ -130,10 +136,9 @@ final class OutboxDriver: Sendable {
     }
 
     private func isAwaited(_ entry: Entry) -> Bool {
-        guard let channel = entry.partitionKey.flatMap({ try? ChannelName($0) }) else {
-            return false
-        }
-        return awaited.withLock { $0.contains(channel) }
+        let awaited = awaited.withLock { $0 }
+        guard !awaited.isEmpty, let channel = entry.partitionKey else { return false }
+        return (try? ChannelName(channel)).map(awaited.contains) ?? false
     }
 
     // MARK: From the journal
@@ -150,6 +155,7 @@ final class OutboxDriver: Sendable {
                     frames.append(
                         try state.machine.dispatched(delivery.entry, wall: wall, at: now))
                     state.delivery[delivery.entry.id] = delivery
+                    if isAwaited(delivery.entry) { state.early.insert(delivery.entry.id) }
                 } catch {
                     failed.append(Ending(delivery: delivery, error: error))
                 }

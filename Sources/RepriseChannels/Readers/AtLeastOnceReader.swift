@@ -26,6 +26,9 @@ actor AtLeastOnceReader: Reader {
 
     func run() async throws {
         let (line, rows) = (line, line.store.rows)
+        // A former run may have left a write: it ends by itself, or is begun again.
+        try? await finishWriting()
+        if let unfinished = machine.started() { begin(unfinished) }
         while true {
             if Task.isCancelled { machine.stopRequested() }
             switch machine.next(at: line.timekeeper.uptime(), wall: line.timekeeper.wall()) {

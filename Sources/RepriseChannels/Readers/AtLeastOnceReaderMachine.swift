@@ -158,6 +158,19 @@ package struct AtLeastOnceReaderMachine: Sendable {
 
     package mutating func woke() { phase = .looking }
 
+    /// It runs: for the first time, or again after a run that has ended.
+    ///
+    /// - Returns: a write that the former run began and could not finish: begin it again.
+    package mutating func started() -> ReaderWrite? {
+        isStopping = false
+        switch phase {
+        // What came in between raised no signal for this run.
+        case .looking, .working, .resting: phase = .looking
+        case .marking, .marked, .retrying, .settling: break
+        }
+        return writing
+    }
+
     /// Starts the end: nothing more is delivered, and finished work is stored.
     package mutating func stopRequested() { isStopping = true }
 

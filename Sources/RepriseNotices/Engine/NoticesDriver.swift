@@ -33,6 +33,8 @@ actor NoticesDriver {
     /// Until when uncertain notifications of a dead process wait for the server's read positions.
     private var placesUntil: Duration?
     private var recoversAgain = false
+    /// The account is left: nothing of it is shown any more.
+    private var isLeft = false
 
     var configuration: Notices.Configuration { noticeStore.configuration }
     /// The mirror for the extension.
@@ -127,7 +129,7 @@ actor NoticesDriver {
     // MARK: A round
 
     private func round(_ work: NoticeWork) async throws {
-        guard let system else { return }
+        guard let system, !isLeft else { return }
         var channels = work.channels
         if work.isUrgent {
             // The app may be suspended after this round.
@@ -305,6 +307,9 @@ actor NoticesDriver {
     /// Takes away all that a person was shown, as when an account is left.
     func leave() async {
         guard let system else { return }
+        // Messages come until the connection is closed; the round under way may show one.
+        isLeft = true
+        _ = await inbox.settled(within: NoticeLimits.settledTimeout, by: clock)
         let standing = (try? await system.delivered()).map(DeliveredNotice.all(in:)) ?? []
         try? await remove(standing.map(\.request), system)
         try? await system.setBadge(0)

@@ -12,6 +12,8 @@ struct NoticeArrival: Hashable, Sendable, Codable {
     var channel: String?
     var message: String?
     var seq: Int64?
+    /// The user whom the message was for.
+    var to: String?
     /// The banner's title, for a screen of a missing target.
     var title: String?
     /// The app's own button: not `open` or `dismiss` of the system.
@@ -39,9 +41,16 @@ struct NoticeArrival: Hashable, Sendable, Codable {
         channel = hint.channel.text
         message = hint.id?.text
         seq = hint.seq
+        to = hint.to?.text
     }
 
     var channelName: ChannelName? { channel.flatMap { try? ChannelName($0) } }
+
+    /// Whether it is of a message to another user than this one; false where one is not known.
+    func isForeign(to user: UserID?) -> Bool {
+        guard let to, let user else { return false }
+        return to != user.text
+    }
 
     var messageID: EntryID? { message.flatMap { try? EntryID($0) } }
 

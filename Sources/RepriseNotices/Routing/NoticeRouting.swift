@@ -90,6 +90,9 @@ final class NoticeRouting: Sendable {
         await journal.handle(NoticeKinds.action) { db, entry in
             let arrival = try Self.read(entry)
             guard let channel = arrival.channelName else { return }
+            if arrival.isButton, try arrival.isForeign(to: messages.user(db)) {
+                throw DispatchFailure.permanent(Self.foreign)
+            }
             if arrival.isButton, arrival.action == configuration.replyAction {
                 try Self.publish(arrival, entry.id, to: channel, messages, configuration, db)
             }
@@ -129,6 +132,8 @@ final class NoticeRouting: Sendable {
         }
     }
 
+    private static let foreign = "It is of a message to another user."
+
     // MARK: Dispatch
 
     private static func make(
@@ -159,9 +164,14 @@ final class NoticeRouting: Sendable {
             arrival: arrival, route: nil, resolution: .malformed(.noRoute),
             reason: "It does not say of which message it is.")
         guard let channel = arrival.channelName else { return routed }
+        let user = try messages.user(db)
+        guard !arrival.isForeign(to: user) else {
+            (routed.resolution, routed.reason) = (.malformed(.anotherUser), foreign)
+            return routed
+        }
         routed.route = Route(
             sort: NoticeTaps.sort, id: channel.text, part: arrival.messageID?.text,
-            owner: try messages.user(db)?.text)
+            owner: user?.text)
         guard let log = try messages.standing(of: channel, db) else {
             routed.resolution = .missing(id: channel.text)
             routed.reason = "The journal has nothing of the channel."

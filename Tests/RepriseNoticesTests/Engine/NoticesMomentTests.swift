@@ -185,12 +185,7 @@ struct NoticesMomentTests {
         try stage.publish()
         try await device.live(through: 1)
         let id = EntryID.random()
-        var hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 9, head: 9)
-        hint.id = id
-        hint.to = try UserID("somebody")
-        hint.badge = .init(count: 7, asOf: WallTime(milliseconds: 9))
-        let info = Array(#"{"reprise":"#.utf8) + hint.json + Array("}".utf8)
-        let content = NotificationContent(title: "general", body: "a secret", info: info)
+        let content = try Self.secret(id, seq: 9)
         system.push(NotificationRequest(id: id.text, content: content))
         #expect(device.standing.contains(id.text))
         await device.notices.foreground()
@@ -201,8 +196,68 @@ struct NoticesMomentTests {
             request: NotificationRequest(id: id.text, content: content),
             date: WallTime(milliseconds: 1), isRemote: true)
         #expect(await device.notices.willPresent(arrived) == [])
-        try await device.notices.receivedPush(info)
+        try await device.notices.receivedPush(content.info)
         #expect(device.notices.badge.count == 1)
+        await device.close()
+    }
+
+    /// A push of a message to another user.
+    private static func secret(_ id: EntryID, seq: Int64) throws -> NotificationContent {
+        var hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: seq, head: seq)
+        hint.id = id
+        hint.to = try UserID("somebody")
+        hint.badge = .init(count: 7, asOf: WallTime(milliseconds: 9))
+        let info = Array(#"{"reprise":"#.utf8) + hint.json + Array("}".utf8)
+        return NotificationContent(title: "general", body: "a secret", info: info)
+    }
+
+    @Test("A reply to a message to the former user is not sent, and a tap on it leads nowhere")
+    func foreignResponses() async throws {
+        let device = try await stage.open(system: system)
+        let (seq, id) = try stage.publish()
+        try await device.live(through: seq)
+        try await eventually("the user is known") {
+            let user: String? = try await device.value("SELECT user FROM channelsDevice")
+            return user == "ada"
+        }
+        let push = DeliveredNotification(
+            request: NotificationRequest(id: id.text, content: try Self.secret(id, seq: seq)),
+            date: WallTime(milliseconds: 1), isRemote: true)
+        let actions: [NotificationResponse.Action] = [
+            .text("reply", answer: "mine"), .button("read"), .open,
+        ]
+        for action in actions {
+            try await device.notices.received(
+                NotificationResponse(notification: push, action: action))
+        }
+        try await becomes("reply and read are dead letters", 2) {
+            try await device.reprise.journal.deadLetters().count
+        }
+        #expect(stage.server.head(of: "general") == seq)
+        try await becomes("it is unread", 1) { device.notices.badge.count }
+        await device.reprise.setReady(.ui)
+        for await tap in device.notices.taps {
+            #expect(tap.route == nil && tap.resolution == .malformed(.anotherUser))
+            try await tap.declined(tap.reason)
+            break
+        }
+        await device.close()
+    }
+
+    @Test("Once an account is left nothing is shown any more, though messages still come")
+    func left() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (_, id) = try stage.publish()
+        try await eventually("it stands") { device.standing.contains(id.text) }
+        await device.notices.leave()
+        #expect(device.standing.isEmpty && system.badge == 0)
+        try stage.publish("after it")
+        for await unread in try device.reprise.channel("general").unread
+        where unread.count == 3 { break }
+        await device.quiet()
+        #expect(device.standing.isEmpty && system.badge == 0)
         await device.close()
     }
 }
