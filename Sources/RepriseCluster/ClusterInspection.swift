@@ -68,6 +68,11 @@ package struct ClusterInspection: Sendable {
     /// How many of the newest entries are looked at.
     private static let newest: Int64 = 4_096
 
+    /// The name of a cluster's stream.
+    package static func stream(of cluster: ClusterName) -> String {
+        JournalStream(cluster: cluster).name
+    }
+
     /// Looks.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.refused`, `.unavailable`;
