@@ -233,7 +233,7 @@ package struct ClusterInspection: Sendable {
                     .badConfiguration,
                     "The journal is on \(replicas == 1 ? "1 server" : "\(replicas) servers").",
                     remedy: "On fewer than three it is lost with a disk: "
-                        + "nats stream edit \(stream) --replicas 3"))
+                        + "`nats stream edit \(stream) --replicas 3`"))
         }
         if !status.isLed {
             problems.append(
@@ -296,9 +296,9 @@ package struct ClusterInspection: Sendable {
                     .internal,
                     "\(report.name) stands before entry \(report.sequence): "
                         + report.reason,
-                    remedy: "If no gateway can apply it: reprise cluster skip "
-                        + "\(report.sequence). If others have, upgrade this one to their version, or "
-                        + "else remove its view."))
+                    remedy: "If no gateway can apply it: `reprise cluster skip "
+                        + "\(report.sequence)`. If others have, upgrade this one to their version, "
+                        + "or else remove its view."))
         }
         return problems
     }

@@ -363,17 +363,20 @@ struct ClusterToolTests {
             """)
         defer { alone.kill() }
         let check = [
-            "cluster", "check", "--log", alone.url, "--monitor", "\(alone.monitor),\(gone.monitor)",
+            "cluster", "check", "--log", alone.url, "--monitor",
+            "\(alone.monitor),\(gone.monitor)",
         ]
         let found = try await Tool.run(check)
         #expect(found.status == 69 && found.error.contains("majority"), "\(found)")
         for line in found.lines { #expect(line.count <= 80, "\(line)") }
         let (here, there) = (
-            alone.monitor.replacing("http://", with: ""), gone.monitor.replacing("http://", with: "")
+            alone.monitor.replacing("http://", with: ""),
+            gone.monitor.replacing("http://", with: "")
         )
         let text = found.output.replacing("\n          ", with: " ")
         for words in [
-            "server    alone at \(here): cluster of ", ", no leader; no copy of RP_reprise_JOURNAL\n",
+            "server    alone at \(here): cluster of ",
+            ", no leader; no copy of RP_reprise_JOURNAL\n",
             "server    \(there) does not answer\n", "PROBLEM   \(there) does not answer as",
         ] { #expect(text.contains(words), "\(words): \(text)") }
         let told = try await Tool.run(check + ["--json"])

@@ -140,14 +140,15 @@ import RepriseWire
             return problems.isEmpty ? lines + ["Nothing is wrong."] : lines
         }
 
-        /// Labels, and what is behind them, in 80 columns.
+        /// Labels, and what is behind them, in 80 columns; what is in backquotes stays on a line.
         static func lines(_ parts: [(String, String)], _ problems: [Problem]) -> [String] {
             let troubles = problems.flatMap { problem -> [(String, String)] in
                 [("PROBLEM", problem.message)] + (problem.remedy.map { [("", $0)] } ?? [])
             }
-            return (parts + troubles).flatMap { label, text in
-                text.wrapped(70).enumerated().map { index, line in
-                    (index == 0 ? label : "").left(10) + line
+            return (parts + troubles).flatMap { label, text -> [String] in
+                let whole = text.replacing(/`[^`]+`/) { $0.output.replacing(" ", with: "\u{a0}") }
+                return whole.wrapped(70).enumerated().map { index, line in
+                    (index == 0 ? label : "").left(10) + line.replacing("\u{a0}", with: " ")
                 }
             }
         }
