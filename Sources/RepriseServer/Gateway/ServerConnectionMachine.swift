@@ -67,6 +67,15 @@ package struct ServerConnectionMachine: Sendable {
             self.draining = draining
             self.publishesInFlight = publishesInFlight
         }
+
+        /// Those of a server.
+        package init(_ limits: ServerLimits) {
+            self.init(
+                handshake: limits.handshake, heartbeat: limits.heartbeat,
+                pingAfter: limits.pingAfter, idle: limits.idle, notReading: limits.notReading,
+                closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
+                publishesInFlight: limits.publishesInFlight)
+        }
     }
 
     private enum Phase: Equatable, Sendable {
