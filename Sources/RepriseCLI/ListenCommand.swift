@@ -80,34 +80,27 @@ struct ListenCommand: AsyncParsableCommand {
         } catch let error as RepriseError where debug && error.code == .journalOwned {
             return try await watch(.journal(folder))
         }
-        do { try await JournalUser.expect(identity?.user, in: reprise, at: journal) } catch {
-            await reprise.close()
-            throw error
-        }
-        if let place = reprise.journal.opening.setAside {
-            Terminal.error.writeLine(
-                "reprise: What was in the journal is no sound database; it is kept at "
-                    + "\(place.path), and a new journal was begun.")
-        }
-        guard !debug else {
-            do { try await watch(.client(reprise)) } catch {
-                await reprise.close()
-                throw error
-            }
-            return await reprise.close()
-        }
-        let listener = Listener(
-            reprise: reprise, channels: Array(Set(channel)).sorted(),
-            printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
-            untilComplete: untilComplete, waitsForServer: wait)
-        let isComplete: Bool
         do {
-            isComplete = try await Interruption.cancelling { try await listener.run() }.value
+            try await JournalUser.expect(identity?.user, in: reprise, at: journal)
+            if let place = reprise.journal.opening.setAside {
+                Terminal.error.writeLine(
+                    "reprise: What was in the journal is no sound database; it is kept at "
+                        + "\(place.path), and a new journal was begun.")
+            }
+            if debug { try await watch(.client(reprise)) } else { try await listen(with: reprise) }
         } catch {
             await reprise.close()
             throw error
         }
         await reprise.close()
+    }
+
+    private func listen(with reprise: AccountClient) async throws {
+        let listener = Listener(
+            reprise: reprise, channels: Array(Set(channel)).sorted(),
+            printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
+            untilComplete: untilComplete, waitsForServer: wait)
+        let isComplete = try await Interruption.cancelling { try await listener.run() }.value
         guard isComplete || !untilComplete else {
             throw CommandFailure(
                 .incomplete, "Ended before everything was printed; start it again to go on.")

@@ -68,6 +68,11 @@ package struct ClusterInspection: Sendable {
     /// How many of the newest entries are looked at.
     private static let newest: Int64 = 4_096
 
+    /// The name of a cluster's stream.
+    package static func stream(of cluster: ClusterName) -> String {
+        JournalStream(cluster: cluster).name
+    }
+
     /// Looks.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.unreachable`, `.refused`, `.unavailable`;
@@ -228,7 +233,7 @@ package struct ClusterInspection: Sendable {
                     .badConfiguration,
                     "The journal is on \(replicas == 1 ? "1 server" : "\(replicas) servers").",
                     remedy: "On fewer than three it is lost with a disk: "
-                        + "nats stream edit \(stream) --replicas 3"))
+                        + "`nats stream edit \(stream) --replicas 3`"))
         }
         if !status.isLed {
             problems.append(
@@ -291,9 +296,9 @@ package struct ClusterInspection: Sendable {
                     .internal,
                     "\(report.name) stands before entry \(report.sequence): "
                         + report.reason,
-                    remedy: "If no gateway can apply it: reprise cluster skip "
-                        + "\(report.sequence). If others have, upgrade this one to their version, or "
-                        + "else remove its view."))
+                    remedy: "If no gateway can apply it: `reprise cluster skip "
+                        + "\(report.sequence)`. If others have, upgrade this one to their version, "
+                        + "or else remove its view."))
         }
         return problems
     }

@@ -107,19 +107,7 @@ package final class NatsJournal: ClusterJournal {
             let end = clock.uptime() + openTimeout
             while true {
                 do {
-                    let found = try await find(stream, settings, connection, logger)
-                    let agreement = try stream.check(found)
-                    if let error = agreement.difference(from: settings, in: stream) { throw error }
-                    agreement.warn(logger, settings, in: stream)
-                    let replicas = found.replicas ?? 1
-                    if replicas < 3 {
-                        logger.warning(
-                            "the journal has fewer than three replicas: a lost disk can lose it",
-                            metadata: ["servers": "\(replicas)"])
-                    }
-                    return try NatsJournal(
-                        connection, stream, agreement, replicas: replicas,
-                        version: stream.version(found), settings: settings, logger)
+                    return try await agree(on: stream, settings, connection, logger)
                 } catch let error as RepriseError
                     where error.code == .unavailable && clock.uptime() < end
                 {
@@ -133,6 +121,26 @@ package final class NatsJournal: ClusterJournal {
             await connection.close()
             throw explained
         }
+    }
+
+    /// Finds the stream, or makes it, and takes it if it has these settings.
+    private static func agree(
+        on stream: JournalStream, _ settings: Settings, _ connection: NatsConnection,
+        _ logger: Logger
+    ) async throws -> NatsJournal {
+        let found = try await find(stream, settings, connection, logger)
+        let agreement = try stream.check(found)
+        if let error = agreement.difference(from: settings, in: stream) { throw error }
+        agreement.warn(logger, settings, in: stream)
+        let replicas = found.replicas ?? 1
+        if replicas < 3 {
+            logger.warning(
+                "the journal has fewer than three replicas: a lost disk can lose it",
+                metadata: ["servers": "\(replicas)"])
+        }
+        return try NatsJournal(
+            connection, stream, agreement, replicas: replicas, version: stream.version(found),
+            settings: settings, logger)
     }
 
     /// Dials for a while where no server is there: all may have been started at once.
@@ -399,21 +407,7 @@ package final class NatsJournal: ClusterJournal {
             stream.agreement(answer.config)?.difference(from: settings, in: stream)?.message
         }
         status.time = answer.ts.flatMap { NatsMessage.time($0) }
-        guard let peers = answer.cluster else { return status }
-        if let name = peers.leader, !name.isEmpty {
-            var leader = JournalStatus.Server(name: name.limited(to: 64))
-            leader.isLeader = true
-            status.servers.append(leader)
-        }
-        for peer in (peers.replicas ?? []).prefix(16) {
-            var server = JournalStatus.Server(name: peer.name.limited(to: 64))
-            server.isCurrent = peer.current ?? false
-            server.isOffline = peer.offline ?? false
-            server.lag = peer.lag ?? 0
-            server.unheard = .nanoseconds(peer.active ?? 0)
-            status.servers.append(server)
-        }
-        status.servers.sort { $0.name < $1.name }
+        status.servers = answer.cluster?.servers ?? []
         return status
     }
 
@@ -663,15 +657,7 @@ extension NatsJournal {
             .init(
                 epoch: seed.epoch, implicitChannels: settings.implicitChannels,
                 access: settings.access?.rawValue, seed: view.fingerprint))
-        // First: when the journal is there, no kill may leave a folder that a server would take.
-        let wasMoved = try await seed.setMoved(true)
-        let answer = try decode(
-            try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
-        if let error = answer.error {
-            if !wasMoved { _ = try await seed.setMoved(false) }
-            if error.number == JournalStream.Failure.exists { throw isThere(stream) }
-            throw stream.notMade(wanted, error)
-        }
+        try await make(stream, wanted, of: seed, connection)
         guard try await bases.newest() == manifest else {
             throw RepriseError(
                 .corrupt, "Somebody else has moved data into \(stream.name) at the same time.",
@@ -679,6 +665,20 @@ extension NatsJournal {
                     + "again.")
         }
         return false
+    }
+
+    private static func make(
+        _ stream: JournalStream, _ wanted: JournalStream.Settings, of seed: ClusterSeed,
+        _ connection: NatsConnection
+    ) async throws {
+        // First: when the journal is there, no kill may leave a folder that a server would take.
+        let wasMoved = try await seed.setMoved(true)
+        let answer = try decode(
+            try await connection.ask("$JS.API.STREAM.CREATE.\(stream.name)", wanted))
+        guard let error = answer.error else { return }
+        if !wasMoved { _ = try await seed.setMoved(false) }
+        if error.number == JournalStream.Failure.exists { throw isThere(stream) }
+        throw stream.notMade(wanted, error)
     }
 
     private static func isThere(_ stream: JournalStream) -> RepriseError {
@@ -696,5 +696,29 @@ extension NatsJournal {
             "\(stream.name) began with this data as it was before: it has changed since.",
             remedy: "What came since is in the data folder alone. Remove the streams "
                 + "\(stream.name) and \(stream.baseName), with what they hold, to begin again.")
+    }
+}
+
+extension JournalStream.Peers {
+    /// By their names.
+    fileprivate var servers: [JournalStatus.Server] {
+        let first = leader.flatMap { $0.isEmpty ? nil : JournalStatus.Server(leader: $0) }
+        let others = (replicas ?? []).prefix(16).map(JournalStatus.Server.init(peer:))
+        return ([first].compactMap(\.self) + others).sorted { $0.name < $1.name }
+    }
+}
+
+extension JournalStatus.Server {
+    fileprivate init(leader name: String) {
+        self.init(name: name.limited(to: 64))
+        isLeader = true
+    }
+
+    fileprivate init(peer: JournalStream.Peers.Peer) {
+        self.init(name: peer.name.limited(to: 64))
+        isCurrent = peer.current ?? false
+        isOffline = peer.offline ?? false
+        lag = peer.lag ?? 0
+        unheard = .nanoseconds(peer.active ?? 0)
     }
 }

@@ -31,11 +31,9 @@ package enum ProcessSpawn {
         isIsolated: Bool = false, resetsSignals: Bool = false
     ) throws(Failure) -> pid_t {
         #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
+            var (actions, attributes): (FileActions, Attributes) = (nil, nil)
         #else
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
+            var (actions, attributes) = (FileActions(), Attributes())
         #endif
         posix_spawn_file_actions_init(&actions)
         posix_spawnattr_init(&attributes)
@@ -43,41 +41,11 @@ package enum ProcessSpawn {
             posix_spawn_file_actions_destroy(&actions)
             posix_spawnattr_destroy(&attributes)
         }
-        let streams: [(Int32, Stream)] = [(0, input), (1, output), (2, errors)]
-        for (number, stream) in streams {
-            switch stream {
-            case .inherited: break
-            case .null:
-                posix_spawn_file_actions_addopen(
-                    &actions, number, "/dev/null", number == 0 ? O_RDONLY : O_WRONLY, 0)
-            case .file(let file): posix_spawn_file_actions_adddup2(&actions, file, number)
-            }
+        for (number, stream) in [input, output, errors].enumerated() {
+            lead(Int32(number), to: stream, &actions)
         }
-        var flags = POSIX_SPAWN_SETSIGMASK
-        // A thread of Swift's pool blocks all signals. A child that inherited that would ignore
-        // SIGTERM, and a shell without SIGCHLD would wait for ever.
-        var (all, none) = (sigset_t(), sigset_t())
-        sigfillset(&all)
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        if resetsSignals {
-            flags |= POSIX_SPAWN_SETSIGDEF
-            posix_spawnattr_setsigdefault(&attributes, &all)
-        }
-        if isIsolated {
-            flags |= POSIX_SPAWN_SETPGROUP
-            posix_spawnattr_setpgroup(&attributes, 0)
-            // The peer of an inherited socket would never see our end.
-            #if canImport(Darwin)
-                flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
-            #else
-                let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-                // One that is closed by then is no error.
-                for file in (open ?? []).compactMap({ Int32($0) }) where file > 2 {
-                    posix_spawn_file_actions_addclose(&actions, file)
-                }
-            #endif
-        }
+        var flags = unblockSignals(&attributes, resets: resetsSignals)
+        if isIsolated { flags |= isolate(&actions, &attributes) }
         posix_spawnattr_setflags(&attributes, Int16(flags))
         let words = copies(of: command)
         let variables = copies(of: environment.map { "\($0.key)=\($0.value)" }.sorted())
@@ -86,6 +54,57 @@ package enum ProcessSpawn {
         let code = posix_spawn(&id, command[0], &actions, &attributes, words, variables)
         guard code == 0 else { throw Failure(description: String(cString: strerror(code))) }
         return id
+    }
+
+    #if canImport(Darwin)
+        private typealias FileActions = posix_spawn_file_actions_t?
+        private typealias Attributes = posix_spawnattr_t?
+    #else
+        private typealias FileActions = posix_spawn_file_actions_t
+        private typealias Attributes = posix_spawnattr_t
+    #endif
+
+    private static func lead(_ number: Int32, to stream: Stream, _ actions: inout FileActions) {
+        switch stream {
+        case .inherited: break
+        case .null:
+            posix_spawn_file_actions_addopen(
+                &actions, number, "/dev/null", number == 0 ? O_RDONLY : O_WRONLY, 0)
+        case .file(let file): posix_spawn_file_actions_adddup2(&actions, file, number)
+        }
+    }
+
+    /// A thread of Swift's pool blocks all signals. A child that inherited that would ignore
+    /// SIGTERM, and a shell without SIGCHLD would wait for ever.
+    ///
+    /// - Returns: the flags that are needed for it.
+    private static func unblockSignals(_ attributes: inout Attributes, resets: Bool) -> Int32 {
+        var (all, none) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        guard resets else { return Int32(POSIX_SPAWN_SETSIGMASK) }
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        return Int32(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)
+    }
+
+    /// The peer of an inherited socket would never see our end.
+    ///
+    /// - Returns: the flags that are needed for it.
+    private static func isolate(
+        _ actions: inout FileActions, _ attributes: inout Attributes
+    ) -> Int32 {
+        posix_spawnattr_setpgroup(&attributes, 0)
+        #if canImport(Darwin)
+            return Int32(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_CLOEXEC_DEFAULT)
+        #else
+            let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            // One that is closed by then is no error.
+            for file in (open ?? []).compactMap({ Int32($0) }) where file > 2 {
+                posix_spawn_file_actions_addclose(&actions, file)
+            }
+            return Int32(POSIX_SPAWN_SETPGROUP)
+        #endif
     }
 
     private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {

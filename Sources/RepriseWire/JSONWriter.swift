@@ -35,6 +35,15 @@ package struct JSONWriter {
         needsComma = false
     }
 
+    /// A member of an object, where there is a value.
+    package mutating func member<Value>(
+        _ name: StaticString, _ value: Value?, _ write: (inout JSONWriter, Value) -> Void
+    ) {
+        guard let value else { return }
+        key(name)
+        write(&self, value)
+    }
+
     /// A string without characters to escape: a name, an id, an epoch.
     package mutating func plain(_ text: String) {
         comma()

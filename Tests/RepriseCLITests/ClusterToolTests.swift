@@ -344,6 +344,50 @@ struct ClusterToolTests {
         }
     }
 
+    @Test("Without a majority check shows what the monitoring ports say, and then the error")
+    func noMajority() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let gone = try await NatsServer.start(in: folder.url.appending(path: "gone"))
+        gone.kill()
+        // Of three servers that its settings name, it alone is there.
+        let alone = try await NatsServer.start(
+            in: folder.url.appending(path: "alone"),
+            """
+            server_name: alone
+            cluster {
+                name: tests
+                listen: "127.0.0.1:-1"
+                routes: ["nats://127.0.0.1:1", "nats://127.0.0.1:2", "nats://127.0.0.1:3"]
+            }
+            """)
+        defer { alone.kill() }
+        let check = [
+            "cluster", "check", "--log", alone.url, "--monitor",
+            "\(alone.monitor),\(gone.monitor)",
+        ]
+        let found = try await Tool.run(check)
+        #expect(found.status == 69 && found.error.contains("majority"), "\(found)")
+        for line in found.lines { #expect(line.count <= 80, "\(line)") }
+        let (here, there) = (
+            alone.monitor.replacing("http://", with: ""),
+            gone.monitor.replacing("http://", with: "")
+        )
+        let text = found.output.replacing("\n          ", with: " ")
+        for words in [
+            "server    alone at \(here): cluster of ",
+            ", no leader; no copy of RP_reprise_JOURNAL\n",
+            "server    \(there) does not answer\n", "PROBLEM   \(there) does not answer as",
+        ] { #expect(text.contains(words), "\(words): \(text)") }
+        let told = try await Tool.run(check + ["--json"])
+        #expect(told.status == 69 && told.error.contains("majority"), "\(told)")
+        for words in [#""name":"alone""#, #""answers":false"#, #""code":"unreachable""#] {
+            #expect(told.output.contains(words), "\(told)")
+        }
+        let blind = try await Tool.run(Array(check.dropLast(2)))
+        #expect(blind.status == 69 && blind.output.isEmpty, "\(blind)")
+    }
+
     @Test(
         "Every command explains itself in 80 columns, and says what is missing",
         arguments: ["check", "seed", "export", "skip", "restored", "upgrade"])

@@ -64,6 +64,16 @@ struct HistoryTests {
         #expect(made.error == "reprise: Nothing was published to general yet.\n")
         let unknown = try await history("nowhere", "--as", "root")
         #expect(unknown.status == 65 && unknown.error.contains("to nowhere"), "\(unknown)")
+        // Others have made it, and it is for everybody.
+        let hall = try await Tool.run(
+            "channels", "hall", "--visibility", "public", "--as", "root", "--server",
+            scene.server.url)
+        #expect(hall.status == 0, "\(hall.error)")
+        for user in ["root", "eve"] {
+            let shared = try await history("hall", "--as", user)
+            #expect(shared.status == 0)
+            #expect(shared.error == "reprise: Nothing was published to hall yet.\n")
+        }
         let other = try await history("general", "--as", "eve")
         #expect(other.status == 76)
         #expect(other.error == "reprise: Not for this user, or there is no such channel.\n")

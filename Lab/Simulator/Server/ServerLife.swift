@@ -58,11 +58,7 @@ final class ServerLife {
     init(_ server: SimulatedServer) {
         self.server = server
         let limits = server.settings.limits
-        connectionLimits = ServerConnectionMachine.Limits(
-            handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
-            idle: limits.idle, notReading: limits.notReading,
-            closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
-            publishesInFlight: limits.publishesInFlight)
+        connectionLimits = ServerConnectionMachine.Limits(limits)
         queue = Queue(limits: server.settings.commits)
         box = ShardQueue(waitingBytes: server.settings.waitingBytes)
         heartbeats = Heartbeats(

@@ -175,6 +175,9 @@ package final class AccountClient: Sendable {
                 try channels.channel(forms.answers).publish(json, id: id, in: db)
             }
         }
+        let noticeServer = { [identity = settings.identity] (transport: any HTTPTransport) in
+            NoticeServer(server, transport, journal: journal, identity: identity)
+        }
         let client = AccountClient(
             journal: journal, channels: channels, forms: forms,
             reminders: configuration.reminders.map {
@@ -186,15 +189,11 @@ package final class AccountClient: Sendable {
                     journal: journal, messages: ChannelNotices(channels: channels),
                     configuration: $0)
             },
-            noticeServer: configuration.notices?.transport.map {
-                NoticeServer(server, $0, journal: journal, identity: settings.identity)
-            },
+            noticeServer: configuration.notices?.transport.map(noticeServer),
             unfollowed: settings.dials
                 ? configuration.transport.map {
                     UnfollowedCounts(
-                        server: NoticeServer(
-                            server, $0, journal: journal, identity: settings.identity),
-                        channels: channels, clock: settings.timekeeper)
+                        server: noticeServer($0), channels: channels, clock: settings.timekeeper)
                 } : nil)
         if let transport = configuration.transport {
             await client.handleConversations(at: server, by: transport)

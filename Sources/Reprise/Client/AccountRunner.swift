@@ -16,47 +16,47 @@ package struct AccountRunner: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`, and what only a changed
     ///   app can mend.
     func run(_ client: AccountClient) async throws {
+        let features = features(of: client)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            if let forms = client.forms, let webViews = configuration.webViews,
-                let catalogue = catalogue
-            {
-                group.addTask {
-                    try await keep("forms") {
-                        try await forms.run(webViews: webViews, catalogue: catalogue)
-                    }
-                }
-            }
-            if let notifications = configuration.notifications {
-                if let reminders = client.reminders, let store = configuration.reminders?.store {
-                    group.addTask {
-                        try await keep("reminders") {
-                            try await reminders.run(
-                                store: store, notifications: notifications,
-                                scheduler: configuration.scheduler)
-                        }
-                    }
-                }
-                if let notices = client.notices {
-                    group.addTask {
-                        try await keep("notices") {
-                            try await notices.run(notifications: notifications)
-                        }
-                    }
-                }
-            }
-            if let chains = client.chains {
-                group.addTask {
-                    try await keep("chains") {
-                        try await chains.run(
-                            conditions: configuration.deviceStatus,
-                            scheduler: configuration.scheduler,
-                            notifications: configuration.notifications)
-                    }
-                }
-            }
+            for (name, run) in features { group.addTask { try await keep(name, run) } }
             defer { group.cancelAll() }
             try await group.waitForAll()
         }
+    }
+
+    private typealias Feature = (name: String, run: @Sendable () async throws -> Void)
+
+    /// Those that the client and the platform have.
+    private func features(of client: AccountClient) -> [Feature] {
+        let (notifications, scheduler) = (configuration.notifications, configuration.scheduler)
+        var features: [Feature] = []
+        func add(_ name: String, _ run: @escaping @Sendable () async throws -> Void) {
+            features.append((name, run))
+        }
+        if let forms = client.forms, let webViews = configuration.webViews,
+            let catalogue = catalogue
+        {
+            add("forms") { try await forms.run(webViews: webViews, catalogue: catalogue) }
+        }
+        if let reminders = client.reminders, let store = configuration.reminders?.store,
+            let notifications
+        {
+            add("reminders") {
+                try await reminders.run(
+                    store: store, notifications: notifications, scheduler: scheduler)
+            }
+        }
+        if let notices = client.notices, let notifications {
+            add("notices") { try await notices.run(notifications: notifications) }
+        }
+        if let chains = client.chains {
+            add("chains") {
+                try await chains.run(
+                    conditions: configuration.deviceStatus, scheduler: scheduler,
+                    notifications: notifications)
+            }
+        }
+        return features
     }
 
     private var catalogue: CatalogueSource? {

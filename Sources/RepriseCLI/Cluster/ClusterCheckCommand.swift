@@ -30,7 +30,9 @@ struct ClusterCheckCommand: AsyncParsableCommand {
 
             Whether each server of NATS syncs each entry to its disk, and its version,
             is known to its monitoring port alone: give --monitor. One that does not
-            answer within 5 s is a problem, and all else is shown.
+            answer within 5 s is a problem, and all else is shown. Where the journal
+            cannot be read, as without a majority of its servers, it shows what these
+            ports say: which servers answer, and who leads; then the error.
 
             EXAMPLES
               reprise cluster check --log nats://n1:4222,n2:4222,n3:4222
@@ -57,19 +59,31 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                 try MonitoringPort(String($0))
             }
             let (nats, cluster) = try ClusterSettings.place(place.flags, place.log ?? "")
-            var report = ClusterReport(
-                try await ClusterInspection.look(
-                    nats, cluster: cluster, logger: .quiet),
-                cluster: cluster.text, servers: nats.description)
-            for port in ports { report.add(await MonitoredNode(at: port), at: port) }
-            if json {
-                try StandardOutput.write(json: report)
-            } else {
-                for line in report.lines { try StandardOutput.write(line) }
+            let found: ClusterInspection
+            do {
+                found = try await ClusterInspection.look(nats, cluster: cluster, logger: .quiet)
+            } catch {
+                if !ports.isEmpty {
+                    let outage = await ClusterOutage(
+                        cluster: cluster.text, servers: nats.description,
+                        stream: ClusterInspection.stream(of: cluster), at: ports)
+                    try write(outage, outage.lines)
+                }
+                throw error
             }
+            var report = ClusterReport(
+                found, cluster: cluster.text, servers: nats.description)
+            for port in ports { report.add(await MonitoredNode(at: port), at: port) }
+            try write(report, report.lines)
             if !report.problems.isEmpty { throw ExitCode(1) }
         #else
             throw ClusterToolCommand.isMissing
         #endif
+    }
+
+    /// Prints a report: as JSON, or these lines of it.
+    private func write(_ report: some Encodable, _ lines: [String]) throws {
+        if json { return try StandardOutput.write(json: report) }
+        for line in lines { try StandardOutput.write(line) }
     }
 }

@@ -50,6 +50,10 @@ import RepriseWire
             let code: String
             let message: String
             let remedy: String?
+
+            init(_ error: RepriseError) {
+                (code, message, remedy) = ("\(error.code)", error.message, error.remedy)
+            }
         }
 
         let cluster: String
@@ -107,9 +111,7 @@ import RepriseWire
             strangers = found.strangers
             skipped = found.skipped
             compared = found.results.values.count { $0.count > 1 }
-            problems = found.problems.map {
-                Problem(code: "\($0.code)", message: $0.message, remedy: $0.remedy)
-            }
+            problems = found.problems.map(Problem.init)
         }
 
         private static func age(of time: WallTime, _ found: ClusterInspection) -> Double {
@@ -127,49 +129,28 @@ import RepriseWire
 
         /// What a node says at its monitoring port; nil if it did not answer.
         mutating func add(_ node: MonitoredNode?, at port: MonitoringPort) {
-            guard let node else {
-                silentMonitors.append(port.name)
-                return add(
-                    .unreachable, "\(port.name) does not answer as the monitoring port of NATS.",
-                    remedy: "If nats-server is down there, start it. If it runs, its port may be "
-                        + "for its own machine alone: log in there, and run this check with "
-                        + "--monitor http://127.0.0.1:\(port.number). If that fails too, set "
-                        + "`http: 127.0.0.1:\(port.number)` in its nats.conf, and restart it.")
-            }
-            if ClusterInspection.isTooOld(node.version) {
-                add(
-                    .badConfiguration, "\(port.name) is nats-server \(node.version): too old.",
-                    remedy: "Upgrade it: while it leads the journal, no gateway starts.")
-            }
-            guard let syncsAlways = node.syncsAlways else {
-                return add(
-                    .unavailable, "JetStream is off at \(port.name).",
-                    remedy: "Its log says why: a full or failing disk switches it off. Mend that, "
-                        + "and restart it.")
-            }
-            self.syncsAlways[port.name] = syncsAlways
-            guard !syncsAlways else { return }
-            add(
-                .badConfiguration,
-                "\(port.name) syncs every \(node.seconds) s: what is acknowledged may be lost "
-                    + "with the power of a majority.",
-                remedy: "Set `sync_interval: always` in its jetstream block.")
-        }
-
-        private mutating func add(
-            _ code: RepriseError.Code, _ message: String, remedy: String
-        ) {
-            problems.append(Problem(code: "\(code)", message: message, remedy: remedy))
+            problems += port.problems(of: node).map(Problem.init)
+            guard let node else { return silentMonitors.append(port.name) }
+            if let syncsAlways = node.syncsAlways { self.syncsAlways[port.name] = syncsAlways }
         }
 
         /// What is printed, in 80 columns.
         var lines: [String] {
-            let lines = parts.flatMap { label, text in
-                text.wrapped(70).enumerated().map { index, line in
-                    (index == 0 ? label : "").left(10) + line
+            let lines = Self.lines(parts, problems)
+            return problems.isEmpty ? lines + ["Nothing is wrong."] : lines
+        }
+
+        /// Labels, and what is behind them, in 80 columns; what is in backquotes stays on a line.
+        static func lines(_ parts: [(String, String)], _ problems: [Problem]) -> [String] {
+            let troubles = problems.flatMap { problem -> [(String, String)] in
+                [("PROBLEM", problem.message)] + (problem.remedy.map { [("", $0)] } ?? [])
+            }
+            return (parts + troubles).flatMap { label, text -> [String] in
+                let whole = text.replacing(/`[^`]+`/) { $0.output.replacing(" ", with: "\u{a0}") }
+                return whole.wrapped(70).enumerated().map { index, line in
+                    (index == 0 ? label : "").left(10) + line.replacing("\u{a0}", with: " ")
                 }
             }
-            return problems.isEmpty ? lines + ["Nothing is wrong."] : lines
         }
 
         /// Labels, and what is behind them.
@@ -206,10 +187,6 @@ import RepriseWire
                     ? "1 message that is no entry"
                     : "\(strangers) messages that are no entries"
                 parts.append(("strangers", messages))
-            }
-            for problem in problems {
-                parts.append(("PROBLEM", problem.message))
-                if let remedy = problem.remedy { parts.append(("", remedy)) }
             }
             return parts
         }

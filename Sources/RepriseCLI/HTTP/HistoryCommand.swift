@@ -20,8 +20,7 @@ struct HistoryCommand: AsyncParsableCommand {
             {"after":…,"through":…,"reason":…}.
 
             Says so on standard error where there is nothing to print, with 65 if the
-            server tells you of no such channel: on one that takes any name, a public
-            channel counts once a message was published, or you are its member.
+            server tells you of no such channel: nobody has made it, or published to it.
 
             EXAMPLES
               reprise history general
@@ -101,12 +100,9 @@ struct HistoryCommand: AsyncParsableCommand {
             return Terminal.error.writeLine(
                 "reprise: \(channel) has nothing behind \(after); its newest is \(head).")
         }
-        // Of a public channel that nobody made it tells the same as of one that has just been made.
+        // A server that takes any name tells of a public channel that nobody made, but not when.
         let known = try await api.send("GET", ["v1", "channels", channel])
-        guard let known,
-            known.text("visibility") != "public" || known.text("role") != nil
-                || known.text("title") != nil || known.raw("retention") != nil
-        else {
+        guard let known, known.text("visibility") != "public" || known.raw("made") != nil else {
             throw CommandFailure(
                 .badInput,
                 "No message was published to \(channel), and the server tells of no such channel. Check the name; `reprise channels` lists yours."

@@ -286,7 +286,21 @@ actor ChainsEngine {
             key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
             deadline: payload.isCompensation ? nil : deadline, saved: found.checkpoint,
             hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
-        let work = Task.detached { [inbox, files] in
+        let work = work(worker, on: input, context, as: key)
+        running.add(.init(delivery, work, since: clock.wall(), attempts: attempts), as: key)
+        if payload.isCompensation {
+            alarm(.late(key), after: configuration.compensationDeadline, for: key)
+        } else if let deadline = row.deadline {
+            alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
+        }
+    }
+
+    /// Runs a worker, whose end comes as an event.
+    private func work(
+        _ worker: @escaping WorkerRegistry.Run, on input: [UInt8], _ context: WorkContext,
+        as key: TaskKey
+    ) -> Task<Void, Never> {
+        Task.detached { [inbox, files] in
             do {
                 let bytes = try await worker(input, context)
                 let done = WorkDone(bytes: bytes, output: try files.store(bytes))
@@ -294,12 +308,6 @@ actor ChainsEngine {
             } catch {
                 inbox.put(.finished(key, .failure(error)))
             }
-        }
-        running.add(.init(delivery, work, since: clock.wall(), attempts: attempts), as: key)
-        if payload.isCompensation {
-            alarm(.late(key), after: configuration.compensationDeadline, for: key)
-        } else if let deadline = row.deadline {
-            alarm(.late(key), after: clock.wall().duration(to: deadline), for: key)
         }
     }
 

@@ -85,25 +85,39 @@ struct MessageInsertion {
         sqlite3_bind_int64(row, 3, event.seq)
         if event.prev != event.seq - 1 { sqlite3_bind_int64(row, 4, event.prev) }
         sqlite3_bind_int64(row, 6, event.time.milliseconds)
-        switch event.change {
-        case .edits(let target):
-            sqlite3_bind_int64(row, 9, 1)
+        // Null where there is none, as the bindings were cleared.
+        if let (kind, target) = Self.change(event) {
+            sqlite3_bind_int64(row, 9, kind)
             sqlite3_bind_int64(row, 10, target)
-        case .deletes(let target):
-            sqlite3_bind_int64(row, 9, 2)
-            sqlite3_bind_int64(row, 10, target)
-        case nil: break  // null, as the bindings were cleared
         }
         sqlite3_bind_int64(row, 11, isDeleted ? 1 : 0)
         let body = isDeleted ? Self.blank : event.body
         let isMention = event.change == nil && !isDeleted
-        var mentions =
+        let mentions =
             isMention ? Mentions(in: body).users.map(\.text).joined(separator: " ") : ""
-        var id = event.id.text
-        var sender = event.from?.text ?? ""
+        let code = step(row, event.id.text, body, event.from?.text ?? "", mentions)
+        guard code == SQLITE_DONE else {
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
+        }
+    }
+
+    private static func change(_ event: ServerFrame.Event) -> (kind: Int64, target: Int64)? {
+        switch event.change {
+        case .edits(let target): (1, target)
+        case .deletes(let target): (2, target)
+        case nil: nil
+        }
+    }
+
+    /// Binds the texts, and runs the statement.
+    private func step(
+        _ row: SQLiteStatement, _ id: String, _ body: [UInt8], _ sender: String, _ mentions: String
+    ) -> CInt {
+        var (id, sender, mentions) = (id, sender, mentions)
         // The bytes are read within the closures only (SQLITE_STATIC): the statement is reset
         // before they are freed.
-        let code = id.withUTF8 { id in
+        return id.withUTF8 { id in
             body.withUnsafeBytes { body in
                 sender.withUTF8 { sender in
                     sqlite3_bind_text(row, 5, id.baseAddress, Int32(id.count), nil)
@@ -123,10 +137,6 @@ struct MessageInsertion {
                     }
                 }
             }
-        }
-        guard code == SQLITE_DONE else {
-            throw DatabaseError(
-                resultCode: ResultCode(rawValue: code), message: db.lastErrorMessage)
         }
     }
 }

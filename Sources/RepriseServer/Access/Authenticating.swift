@@ -1,3 +1,4 @@
+import RepriseCore
 package import RepriseWire
 
 /// Authenticates callers.
@@ -14,4 +15,13 @@ package protocol Authenticating: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` without a valid token;
     ///   `.tokenExpired` if it was valid; `.unavailable` without keys to verify it.
     func principal(of token: AccessToken?) async throws -> Principal
+}
+
+extension RepriseError {
+    /// A token that this server never accepts.
+    static func refusedToken(
+        _ message: String, remedy: String = "Correct what issues the tokens."
+    ) -> RepriseError {
+        RepriseError(.unauthorized, message, remedy: remedy)
+    }
 }

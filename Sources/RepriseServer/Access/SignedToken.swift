@@ -20,7 +20,10 @@ package struct SignedToken: Sendable {
         guard parts.count == 3, let header = Base64URL.decoded(parts[0]),
             let claims = Base64URL.decoded(parts[1]),
             let signature = Base64URL.decoded(parts[2])
-        else { throw RepriseError(.unauthorized, "The token is not base64url.") }
+        else {
+            throw RepriseError.refusedToken(
+                "The token is not base64url.", remedy: "Send it as it was issued.")
+        }
         self.header = try TokenHeader(header)
         self.claims = claims
         self.signature = signature
@@ -43,28 +46,27 @@ package struct TokenHeader: Hashable, Sendable {
                 try TokenHeader(Envelope(bytes, fieldLimit: AccessLimits.fields))
             }
         } catch let error as RepriseError where error.code == .malformed {
-            throw RepriseError(
-                .unauthorized, "The token's header cannot be read. \(error.message)")
+            throw RepriseError.refusedToken("The token's header cannot be read. \(error.message)")
         }
     }
 
     private init(_ fields: Envelope) throws {
         // RFC 7515 §4.1.11: unknown critical extensions must be refused; none is known here.
         guard (try? fields.value("crit")) == nil else {
-            throw RepriseError(.unauthorized, "The token asks for an extension (crit).")
+            throw RepriseError.refusedToken("The token asks for an extension (crit).")
         }
         guard let algorithm = TokenAlgorithm(rawValue: try fields.string("alg")) else {
-            throw RepriseError(.unauthorized, "A token is signed with ES256 or HS256 (alg).")
+            throw RepriseError.refusedToken("A token is signed with ES256 or HS256 (alg).")
         }
         self.algorithm = algorithm
         key = try fields.optional("kid").map { _ in try fields.string("kid") }
         guard key.map({ $0.utf8.count <= AccessLimits.keyNameBytes }) ?? true else {
-            throw RepriseError(.unauthorized, "The name of the token's key is too long (kid).")
+            throw RepriseError.refusedToken("The name of the token's key is too long (kid).")
         }
         // RFC 8725 §3.11: refuses tokens that the same keys have signed for another purpose.
         let type = try fields.optional("typ").map { _ in try fields.string("typ") } ?? "JWT"
         guard ["jwt", "at+jwt", "application/at+jwt"].contains(type.lowercased()) else {
-            throw RepriseError(.unauthorized, "This kind of token is not for access (typ).")
+            throw RepriseError.refusedToken("This kind of token is not for access (typ).")
         }
     }
 }

@@ -33,8 +33,7 @@ package struct TokenClaims: Hashable, Sendable {
                 try TokenClaims(Envelope(bytes, fieldLimit: AccessLimits.fields))
             }
         } catch let error as RepriseError where error.code == .malformed {
-            throw RepriseError(
-                .unauthorized, "The token's claims cannot be used. \(error.message)")
+            throw RepriseError.refusedToken("The token's claims cannot be used. \(error.message)")
         }
     }
 
@@ -65,8 +64,8 @@ package struct TokenClaims: Hashable, Sendable {
         var names: [String] = []
         try fields.elements("aud") { name in
             guard names.count < AccessLimits.audiences else {
-                throw RepriseError(
-                    .unauthorized, "A token has at most \(AccessLimits.audiences) audiences.")
+                throw RepriseError.refusedToken(
+                    "A token has at most \(AccessLimits.audiences) audiences.")
             }
             names.append(try fields.scanner.string(name))
         }

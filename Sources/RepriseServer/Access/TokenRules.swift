@@ -22,7 +22,8 @@ package struct TokenRules: Hashable, Sendable {
     ///   errors.
     package func principal(of claims: TokenClaims, now: WallTime) throws -> Principal {
         guard claims.audiences.contains(audience) else {
-            throw RepriseError(.unauthorized, "The token is not for this server (aud).")
+            throw RepriseError.refusedToken(
+                "The token is not for this server (aud).", remedy: "Sign in again at this server.")
         }
         let earliest = now.advanced(by: leeway)
         if let issued = claims.issued, issued > earliest {
@@ -42,8 +43,7 @@ package struct TokenRules: Hashable, Sendable {
     }
 
     private static func early(_ what: String, _ then: WallTime, _ now: WallTime) -> RepriseError {
-        RepriseError(
-            .unauthorized,
+        .refusedToken(
             "The token \(what) \(distance(now, then)) from now, by this server's clock.",
             remedy: "Set the clocks of the server and of what issues tokens.")
     }

@@ -50,28 +50,7 @@ package struct ClusterMember: Sendable {
         do {
             var configuration = configuration
             configuration.implicitChannels = implicitChannels
-            var view = try ClusterView.open(
-                at: path, epoch: journal.epoch, of: journal.cluster, configuration)
-            let first: Int64
-            do {
-                first = try await beginning(of: journal, clock, logger)
-            } catch {
-                await view.close()
-                throw error
-            }
-            if first > view.position.sequence + 1 {
-                let stood = view.position.sequence
-                await view.close()
-                let base = try await journal.bases?.install(in: path, of: journal)
-                guard let base, base.sequence >= first - 1 else {
-                    throw BaseKeeper.isMissing(first)
-                }
-                logger.notice(
-                    "the view was made anew from the journal's base",
-                    metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
-                view = try ClusterView.open(
-                    at: path, epoch: journal.epoch, of: journal.cluster, configuration)
-            }
+            let view = try await openView(of: journal, at: path, configuration, clock, logger)
             logger.notice(
                 "the view is open",
                 metadata: [
@@ -84,7 +63,35 @@ package struct ClusterMember: Sendable {
         }
     }
 
-    /// The journal's first entry: a view that stands before it is made anew.
+    /// Opens the view; one that stands before the journal's first entry is made anew.
+    private static func openView(
+        of journal: any ClusterJournal, at path: String,
+        _ configuration: ClusterView.Configuration, _ clock: any Timekeeper, _ logger: Logger
+    ) async throws -> ClusterView {
+        let open = {
+            try ClusterView.open(
+                at: path, epoch: journal.epoch, of: journal.cluster, configuration)
+        }
+        let view = try open()
+        let first: Int64
+        do {
+            first = try await beginning(of: journal, clock, logger)
+        } catch {
+            await view.close()
+            throw error
+        }
+        let stood = view.position.sequence
+        guard first > stood + 1 else { return view }
+        await view.close()
+        let base = try await journal.bases?.install(in: path, of: journal)
+        guard let base, base.sequence >= first - 1 else { throw BaseKeeper.isMissing(first) }
+        logger.notice(
+            "the view was made anew from the journal's base",
+            metadata: ["before": "\(stood)", "now": "\(base.sequence)"])
+        return try open()
+    }
+
+    /// The journal's first entry.
     ///
     /// Without a leader nobody says; one may be there soon.
     private static func beginning(

@@ -222,25 +222,8 @@ package final class ClusterView: Sendable {
             do {
                 return try database.commit { memory, db in
                     do {
-                        let sessions = state.admission.sessions
-                        var applied: [AppliedEntry] = []
-                        for entry in entries {
-                            let isSkipped = skipped.contains { $0.isEntry(entry) }
-                            do {
-                                if !isSkipped { try configuration.onApply?(entry) }
-                                applied.append(
-                                    try state.apply(entry, isVerified, isSkipped, &memory, db))
-                            } catch is AdmissionMachine.Fault where !applied.isEmpty {
-                                break  // It has changed nothing, and is the next.
-                            } catch {
-                                guard let reason = Self.poison(error) else { throw error }
-                                throw AdmissionMachine.Fault.poisonous(
-                                    sequence: entry.sequence, reason)
-                            }
-                            if applied.last?.mark != nil { break }
-                        }
-                        try state.admission.save(since: sessions, db)
-                        return applied
+                        return try apply(
+                            entries, isVerified, skipped, to: &state, &memory, db)
                     } catch let error as AdmissionMachine.Fault {
                         fault = error
                         throw error
@@ -261,6 +244,30 @@ package final class ClusterView: Sendable {
             }
         }
         log.noteChanges(in: channels, hasDeleted: hasDeleted)
+        return applied
+    }
+
+    /// In a transaction, as far as the first mark or before a fault that is not the first's.
+    private func apply(
+        _ entries: [StoredEntry], _ isVerified: Bool, _ skipped: Set<SkippedEntry>,
+        to state: inout State, _ memory: inout LogMemory, _ db: Database
+    ) throws -> [AppliedEntry] {
+        let sessions = state.admission.sessions
+        var applied: [AppliedEntry] = []
+        for entry in entries {
+            let isSkipped = skipped.contains { $0.isEntry(entry) }
+            do {
+                if !isSkipped { try configuration.onApply?(entry) }
+                applied.append(try state.apply(entry, isVerified, isSkipped, &memory, db))
+            } catch is AdmissionMachine.Fault where !applied.isEmpty {
+                break  // It has changed nothing, and is the next.
+            } catch {
+                guard let reason = Self.poison(error) else { throw error }
+                throw AdmissionMachine.Fault.poisonous(sequence: entry.sequence, reason)
+            }
+            if applied.last?.mark != nil { break }
+        }
+        try state.admission.save(since: sessions, db)
         return applied
     }
 

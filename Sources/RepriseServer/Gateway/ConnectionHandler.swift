@@ -211,7 +211,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func arrived(_ answer: Result<Generation?, RepriseError>) {
         switch answer {
         case .failure(let error):
-            violated(error.code == .full ? .overloaded : .unavailable, error.message)
+            violated(error.code == .full ? .overloaded : .unavailable, error.messageAndRemedy)
         case .success(let generation):
             guard case .newest(let older) = admission.arrive(place, generation, at: gateway)
             else { return replaced() }

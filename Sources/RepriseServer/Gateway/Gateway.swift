@@ -94,11 +94,7 @@ package final class Gateway: Sendable {
                 burst: Double(limits.publishesAtOnce)))
         reader = LogReader(
             log: log, accounts: accounts, barrier: cluster?.barrier, limits: limits)
-        connectionLimits = ServerConnectionMachine.Limits(
-            handshake: limits.handshake, heartbeat: limits.heartbeat, pingAfter: limits.pingAfter,
-            idle: limits.idle,
-            notReading: limits.notReading, closeHandshake: limits.closeHandshake,
-            draining: limits.shutdown / 2, publishesInFlight: limits.publishesInFlight)
+        connectionLimits = ServerConnectionMachine.Limits(limits)
         watch()
         accounts?.onAccessChanged { channel, user in
             hub.accessChanged(channel, user)

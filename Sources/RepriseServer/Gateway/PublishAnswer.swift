@@ -16,7 +16,8 @@ package enum PublishAnswer {
 
     /// The answer to a message that the committer refused, or whose outcome is unknown.
     package static func frame(to message: NewMessage, _ error: RepriseError) -> ServerFrame {
-        refusal(of: message, error.code == .full ? .overloaded : .unavailable, error.message)
+        refusal(
+            of: message, error.code == .full ? .overloaded : .unavailable, error.messageAndRemedy)
     }
 
     /// The reason to refuse a message before it is submitted; nil if it may be.

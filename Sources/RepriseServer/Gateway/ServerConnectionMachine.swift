@@ -67,6 +67,15 @@ package struct ServerConnectionMachine: Sendable {
             self.draining = draining
             self.publishesInFlight = publishesInFlight
         }
+
+        /// Those of a server.
+        package init(_ limits: ServerLimits) {
+            self.init(
+                handshake: limits.handshake, heartbeat: limits.heartbeat,
+                pingAfter: limits.pingAfter, idle: limits.idle, notReading: limits.notReading,
+                closeHandshake: limits.closeHandshake, draining: limits.shutdown / 2,
+                publishesInFlight: limits.publishesInFlight)
+        }
     }
 
     private enum Phase: Equatable, Sendable {
@@ -170,7 +179,7 @@ package struct ServerConnectionMachine: Sendable {
                 return refuse(
                     .unsupportedVersion,
                     "This server speaks version \(ClientFrame.Hello.currentVersion), not "
-                        + "\(hello.version).", now)
+                        + "\(hello.version). Use a client that does.", now)
             }
             device = hello.device
             guard asksWho else {
@@ -180,10 +189,12 @@ package struct ServerConnectionMachine: Sendable {
             enter(.identifying, now)
             session.askingBegan()
             return .identify(hello.token)
-        case (.awaitingHello, _): return refuse(.outOfOrder, "The first frame is hello.", now)
+        case (.awaitingHello, _):
+            return refuse(.outOfOrder, "A frame came before hello. Send hello first.", now)
         case (.identifying, _), (.takingOver, _):
             preconditionFailure("driver bug: a frame that must wait was handed in")
-        case (.open, .hello): return refuse(.outOfOrder, "Hello was said before.", now)
+        case (.open, .hello):
+            return refuse(.outOfOrder, "Hello was said before. Send it once.", now)
         case (.open, .authenticate(let token)):
             guard asksWho else { return .ignore }
             session.askingBegan()
@@ -246,7 +257,7 @@ package struct ServerConnectionMachine: Sendable {
 
     /// The device has sent hello on a newer connection.
     package mutating func replaced(now: Duration) -> Action? {
-        violated(.replaced, "This device has connected again.", now: now)
+        violated(.replaced, "This device has connected again. Use that connection.", now: now)
     }
 
     /// The peer, or the server itself, has caused the connection's end.
@@ -322,7 +333,8 @@ package struct ServerConnectionMachine: Sendable {
         switch phase {
         case .awaitingHello:
             guard now - phaseBegan >= limits.handshake else { return nil }
-            return violated(.handshakeTimedOut, "No hello came in time.", now: now)
+            return violated(
+                .handshakeTimedOut, "No hello came in time. Send it at once.", now: now)
         case .identifying: return nil  // the authenticator's own bounds end it
         case .takingOver: return nil  // each loop has a turn soon, and the cluster's answer a bound
         case .open:
@@ -330,7 +342,7 @@ package struct ServerConnectionMachine: Sendable {
                 return violated(.tokenExpired, "The token has ended. Bring another.", now: now)
             }
             guard now - progressed < limits.notReading else {
-                return violated(.notReading, "Frames wait, and none is read.", now: now)
+                return violated(.notReading, "Frames wait, and none is read. Read them.", now: now)
             }
             if !isReading { heard = now }
             if now - sent >= limits.heartbeat {
@@ -387,7 +399,7 @@ package struct ServerConnectionMachine: Sendable {
         // time to answer.
         if let pinged {
             guard now - pinged >= limits.idle - limits.pingAfter else { return nil }
-            return violated(.idle, "Nothing came for too long.", now: now)
+            return violated(.idle, "Nothing came for too long. Answer pings.", now: now)
         }
         guard now - heard >= limits.pingAfter else { return nil }
         pinged = now

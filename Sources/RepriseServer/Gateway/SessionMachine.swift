@@ -8,6 +8,7 @@ package struct SessionMachine: Sendable {
         case begins
         /// The same user has a fresh token; nothing else changes.
         case goesOn
+        /// What the peer is told, with what to do about it.
         case refused(RepriseError.Code, String)
     }
 
@@ -35,10 +36,12 @@ package struct SessionMachine: Sendable {
         isAsking = false
         switch answer {
         case .failure(let error):
-            return .refused(error.code, error.message)
+            return .refused(error.code, error.messageAndRemedy)
         case .success(let next):
             if let principal, principal.user != next.user {
-                return .refused(.unauthorized, "The fresh token is another user's.")
+                return .refused(
+                    .unauthorized,
+                    "The fresh token is another user's. Connect again to change the user.")
             }
             let isKnown = principal != nil
             principal = next

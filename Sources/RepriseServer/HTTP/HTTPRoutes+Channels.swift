@@ -40,14 +40,17 @@ extension HTTPRoutes {
     private func channel(_ call: HTTPRouteCall) async throws -> Response {
         let name = try call.channel()
         _ = try await readingGrant(call, in: name)
+        if let record = try await services.accounts.channel(name) {
+            return try await response(record, to: call.who)
+        }
         // A channel that nobody made exists if it may be read: as a public one, or a directory.
-        let record =
-            try await services.accounts.channel(name)
-            ?? ChannelRecord(
-                name: name,
-                settings: ChannelSettings(visibility: name.isDirectory ? .private : .public),
-                maker: nil, made: WallTime(milliseconds: 0))
-        return try await response(record, to: call.who)
+        let record = ChannelRecord(
+            name: name,
+            settings: ChannelSettings(visibility: name.isDirectory ? .private : .public),
+            maker: nil, made: WallTime(milliseconds: 0))
+        var answer = try await answer(record, to: call.who)
+        answer.made = nil
+        return try Response(answer)
     }
 
     private func setChannel<Command: AccountCommand>(
@@ -134,6 +137,8 @@ private struct ChannelAnswer: Encodable {
     let epoch: String
     var head: Int64
     let floor: Int64
+    /// Nil: nobody has made it.
+    var made: Int64?
     var role: String?
     var joined: Int64?
     var read: Int64?
@@ -156,6 +161,7 @@ private struct ChannelAnswer: Encodable {
         epoch = state.epoch.text
         head = state.head
         floor = state.floor
+        made = record.made.milliseconds
     }
 }
 

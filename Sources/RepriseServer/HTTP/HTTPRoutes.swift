@@ -128,7 +128,8 @@ package struct HTTPRoutes: Sendable {
         do {
             return try AccessToken(String(parts[1]))
         } catch let error as RepriseError {
-            throw RepriseError(.unauthorized, "The token is malformed. \(error.message)")
+            throw RepriseError.refusedToken(
+                "The token is malformed. \(error.message)", remedy: "Send it as it was issued.")
         }
     }
 

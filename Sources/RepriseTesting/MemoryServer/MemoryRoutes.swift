@@ -165,6 +165,7 @@ enum MemoryRoutes {
         let mayMake = ["PUT", "PATCH"].contains(request.method) && condition == nil
         let isIn = members?.contains(user) ?? (mayMake && path.count == 3)
         guard isIn else { return .failure(403, "forbidden", MemoryServerState.forbidden) }
+        if path.count == 5 { return setMember(path[4], of: channel, request.method, &state) }
         switch (request.method, path.count) {
         case ("GET", 3):
             return MemorySettings.write(PrivateChannel(title: state.directory.titles[channel]))
@@ -183,13 +184,21 @@ enum MemoryRoutes {
             let title: String? = changes.title ?? state.directory.titles[channel]
             make(channel, title: title, by: user, &state)
             return MemorySettings.write(PrivateChannel(title: state.directory.titles[channel]))
-        case ("PUT", 5):
-            guard let other = try? UserID(path[4]) else { return .notFound }
-            state.setMembers((members ?? []).union([other]), of: channel)
-            return MemorySettings.write(["user": other.text, "role": "member"])
-        case ("DELETE", 5):
-            guard let other = try? UserID(path[4]) else { return .notFound }
-            state.setMembers((members ?? []).subtracting([other]), of: channel)
+        default: return .notFound
+        }
+    }
+
+    private static func setMember(
+        _ user: String, of channel: ChannelName, _ method: String, _ state: inout MemoryServerState
+    ) -> Answer {
+        guard let user = try? UserID(user) else { return .notFound }
+        let members = state.directory.members[channel] ?? []
+        switch method {
+        case "PUT":
+            state.setMembers(members.union([user]), of: channel)
+            return MemorySettings.write(["user": user.text, "role": "member"])
+        case "DELETE":
+            state.setMembers(members.subtracting([user]), of: channel)
             return Answer(status: 204)
         default: return .notFound
         }

@@ -146,48 +146,17 @@ public struct PushHint: Hashable, Sendable {
             hint.integer(seq)
             hint.key("head")
             hint.integer(head)
-            if let id {
-                hint.key("id")
-                hint.plain(id.text)
-            }
-            if let from {
-                hint.key("from")
-                hint.plain(from.text)
-            }
-            if let to {
-                hint.key("to")
-                hint.plain(to.text)
-            }
-            if let time {
-                hint.key("timestamp")
-                hint.integer(time.milliseconds)
-            }
-            if let badge {
-                hint.key("badge")
-                hint.integer(badge.count)
-                hint.key("asOf")
-                hint.integer(badge.asOf.milliseconds)
-            }
-            if let sender {
-                hint.key("sender")
-                hint.string(sender)
-            }
-            if let picture {
-                hint.key("picture")
-                hint.string(picture)
-            }
-            if let title {
-                hint.key("title")
-                hint.string(title)
-            }
-            if isMention {
-                hint.key("mention")
-                hint.bool(true)
-            }
-            if isCut {
-                hint.key("cut")
-                hint.bool(true)
-            }
+            hint.member("id", id) { $0.plain($1.text) }
+            hint.member("from", from) { $0.plain($1.text) }
+            hint.member("to", to) { $0.plain($1.text) }
+            hint.member("timestamp", time) { $0.integer($1.milliseconds) }
+            hint.member("badge", badge) { $0.integer($1.count) }
+            hint.member("asOf", badge) { $0.integer($1.asOf.milliseconds) }
+            hint.member("sender", sender) { $0.string($1) }
+            hint.member("picture", picture) { $0.string($1) }
+            hint.member("title", title) { $0.string($1) }
+            hint.member("mention", isMention ? true : nil) { $0.bool($1) }
+            hint.member("cut", isCut ? true : nil) { $0.bool($1) }
         }
     }
 }

@@ -60,7 +60,7 @@ struct SessionMachineTests {
     }
 
     @Test(
-        "a refused token ends the session with a close code that says what to do",
+        "a refused token ends the session with a close code and what to do",
         arguments: [
             (RepriseError.Code.unauthorized, CloseCode.unauthorized),
             (.tokenExpired, .tokenExpired), (.unavailable, .unavailable),
@@ -74,8 +74,9 @@ struct SessionMachineTests {
                 _ = machine.frameReceived(.authenticate(try token()), now: .zero)
             }
             let disposition = machine.identified(
-                .failure(RepriseError(code, "")), ends: nil, now: .zero)
-            #expect(ServerConnectionMachineTests.code(disposition) == close)
+                .failure(RepriseError(code, "It is bad.", remedy: "Get another.")), ends: nil,
+                now: .zero)
+            #expect(disposition == .close(close, "It is bad. Get another."))
             #expect(!machine.maySend)
             #expect(!machine.mustWait)
         }
@@ -106,7 +107,11 @@ struct SessionMachineTests {
         var machine = try known()
         _ = machine.frameReceived(.authenticate(try token()), now: .zero)
         let disposition = machine.identified(.success(eve), ends: nil, now: .zero)
-        #expect(ServerConnectionMachineTests.code(disposition) == .unauthorized)
+        guard case .close(.unauthorized, let told) = disposition else {
+            Issue.record("\(disposition)")
+            return
+        }
+        #expect(told.contains("Connect again"))
         #expect(machine.principal == ada)
     }
 

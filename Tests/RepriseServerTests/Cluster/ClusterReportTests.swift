@@ -126,7 +126,48 @@ struct ClusterReportTests {
         }
     }
 
-    @Test("No line is wider than 80 columns, and each node's state and silent monitor is told")
+    @Test("A monitoring port tells who leads a stream, or that it has none of that name")
+    func monitoredStream() async throws {
+        try await withPlace { place in
+            let port = try MonitoringPort(place.server.monitor)
+            let node = try #require(await MonitoredNode(at: port))
+            let stream = try await place.look().stream
+            let copy = try #require(await MonitoredStream(stream, of: node, at: port))
+            #expect(copy.leader == node.name && !node.name.isEmpty)
+            let other = await MonitoredStream(stream + "2", of: node, at: port)
+            #expect(other.map(\.leader) == nil)
+        }
+    }
+
+    @Test("Of a cluster without a journal each server's state is told, and who leads")
+    func outage() {
+        typealias Server = ClusterOutage.Server
+        let cases: [(server: Server, text: String)] = [
+            (Server(monitor: "n1:8222", answers: false), "n1:8222 does not answer"),
+            (Server(monitor: "n1:8222", name: "n1"), "n1 at n1:8222: JetStream is off"),
+            (
+                Server(monitor: "n1:8222", name: "n1", hasJetStream: true, clusterSize: 3),
+                "n1 at n1:8222: cluster of 3, no leader; no copy of S"
+            ),
+            (
+                Server(
+                    monitor: "n1:8222", name: "n1", hasJetStream: true, clusterSize: 3,
+                    clusterLeader: "n2", hasStream: true),
+                "n1 at n1:8222: cluster of 3, leader n2; S, no leader"
+            ),
+            (
+                Server(
+                    monitor: "n1:8222", name: "n1", hasJetStream: true, hasStream: true,
+                    streamLeader: "n1"),
+                "n1 at n1:8222: S, leader n1"
+            ),
+        ]
+        for (server, text) in cases { #expect(server.text("S") == text) }
+    }
+
+    @Test(
+        "No line is wider than 80 columns or breaks a command, and each node's state and silent monitor is told"
+    )
     func width() async throws {
         try await withPlace { place in
             var found = try await place.look()
@@ -142,7 +183,9 @@ struct ClusterReportTests {
             ]
             var report = report(found)
             report.add(nil, at: try MonitoringPort("http://n2.example.org:8222"))
-            for line in report.lines { #expect(line.count <= 80, "\(line)") }
+            for line in report.lines {
+                #expect(line.count <= 80 && line.count { $0 == "`" } % 2 == 0, "\(line)")
+            }
             let text = text(report)
             for words in [
                 "cluster   tests at nats://n1.example.org, nats://n2.example.org\nepoch     ",

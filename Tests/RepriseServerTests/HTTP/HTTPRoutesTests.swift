@@ -131,6 +131,21 @@ struct HTTPRoutesTests {
         }
     }
 
+    @Test("a channel that was made says when; one that nobody has made is there without it")
+    func made() async throws {
+        try await withAPI { api in
+            let put = try await api.send(
+                .put, "/v1/channels/room", Self.json, Array(#"{"visibility":"public"}"#.utf8))
+            let made = try #require(try await api.accounts.channel(try ChannelName("room"))?.made)
+            #expect(put.object?["made"] as? Int64 == made.milliseconds)
+            let found = try await api.get("/v1/channels/room")
+            #expect(found.object?["made"] as? Int64 == made.milliseconds)
+            let other = try await api.get("/v1/channels/other")
+            #expect(other.status == .ok && other.object?["visibility"] as? String == "public")
+            #expect(other.object?["made"] == nil)
+        }
+    }
+
     @Test("a malformed token is told apart from a malformed header, and not repeated")
     func malformedToken() async throws {
         try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
