@@ -102,7 +102,11 @@ struct HistoryCommand: AsyncParsableCommand {
         }
         // A server that takes any name tells of a public channel that nobody made, but not when.
         let known = try await api.send("GET", ["v1", "channels", channel])
-        guard let known, known.text("visibility") != "public" || known.raw("made") != nil else {
+        guard let known,
+            known.text("visibility") != "public" || known.raw("made") != nil
+                // An earlier server does not say when.
+                || known.text("role") != nil || known.text("title") != nil
+        else {
             throw CommandFailure(
                 .badInput,
                 "No message was published to \(channel), and the server tells of no such channel. Check the name; `reprise channels` lists yours."
