@@ -171,7 +171,7 @@ actor ChainsEngine {
         switch event {
         case .tasks(let batch): for delivery in batch { await begin(delivery) }
         case .commands(let batch): for delivery in batch { await perform(delivery) }
-        case .finished(let key, let result): await finished(key, result)
+        case .finished(let key, let number, let result): await finished(key, number, result)
         case .written(let seq): await written(seq)
         case .left(let seq): live.remove(seq)
         case .conditions(let conditions): await changed(conditions)
@@ -286,16 +286,18 @@ actor ChainsEngine {
             key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
             deadline: payload.isCompensation ? nil : deadline, saved: found.checkpoint,
             hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
+        let number = running.number()
         let work = Task.detached { [inbox, files] in
             do {
                 let bytes = try await worker(input, context)
                 let done = WorkDone(bytes: bytes, output: try files.store(bytes))
-                inbox.put(.finished(key, .success(done)))
+                inbox.put(.finished(key, number, .success(done)))
             } catch {
-                inbox.put(.finished(key, .failure(error)))
+                inbox.put(.finished(key, number, .failure(error)))
             }
         }
-        running.add(.init(delivery, work, since: clock.wall(), attempts: attempts), as: key)
+        running.add(
+            .init(number, delivery, work, since: clock.wall(), attempts: attempts), as: key)
         if payload.isCompensation {
             alarm(.late(key), after: configuration.compensationDeadline, for: key)
         } else if let deadline = row.deadline {
@@ -468,8 +470,10 @@ actor ChainsEngine {
             })
     }
 
-    private func finished(_ key: TaskKey, _ result: Result<WorkDone, any Error>) async {
-        guard let run = running.remove(key) else { return }
+    private func finished(
+        _ key: TaskKey, _ number: Int, _ result: Result<WorkDone, any Error>
+    ) async {
+        guard let run = running.remove(key, number) else { return }
         guard let chain = live[key.chain] else {
             return end(
                 run.delivery, as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))

@@ -21,6 +21,23 @@ struct Leaving: Worker {
     }
 }
 
+/// Does not listen when it is told to stop: each attempt ends when the test says so, the first one
+/// with an error.
+struct Obstinate: Worker {
+    static let identifier = "obstinate"
+    let checker: Seen<String>
+    let ends: [Signal]
+
+    func run(_ input: Int, _ work: WorkContext) async throws -> String {
+        checker.add("begins \(work.attempt)")
+        let end = ends[work.attempt - 1]
+        await Task { await end.wait() }.value
+        checker.add("ends \(work.attempt)")
+        if work.attempt == 1 { throw DispatchFailure.permanent("The first has failed.") }
+        return ""
+    }
+}
+
 /// Keeps two positions, and fills the disk between them.
 struct PositionsWorker: Worker {
     static let identifier = "positions"
@@ -143,6 +160,34 @@ struct EdgeTests {
         #expect(status.tasks[0].compensation == .failed)
         #expect(status.tasks[0].error?.contains("not taken back in time") == true)
         #expect(fixture.checker.all == ["a 1", "b 1", "undo 1", "undo 2"])
+        await fixture.close()
+    }
+
+    @Test("The end of an abandoned attempt at a compensation is not that of the next attempt")
+    func abandonedCompensation() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        let (checker, ends) = (fixture.checker, [Signal(), Signal()])
+        let chain = Chain<Int>("undone") { _ in
+            Work("a", Say.self) { _ in .init(line: "a") }
+                .retry(attempts: 2, Backoff(base: .milliseconds(1)))
+                .compensation(with: Obstinate.self) { _ in 1 }
+            Work("b", Say.self) { _ in .init(line: "b", isPermanent: true) }
+        }
+        let other = Chain<Int>("other") { _ in Work("c", Say.self) { _ in .init(line: "c") } }
+        let chains = try await fixture.open(
+            [chain, other],
+            workers: [Say(checker: checker), Obstinate(checker: checker, ends: ends)])
+        let id = try await chains.start(chain, input: 1)
+        try await time.advance(by: .seconds(30)) { checker.all.contains("begins 2") }
+        ends[0].raise()
+        try await eventually("the first ends") { checker.all.contains("ends 1") }
+        // What came before it is taken before it.
+        try await chains.wait(try await chains.start(other, input: 1), for: .succeeded)
+        #expect(try await chains.status(id)?.state == .failing)
+        ends[1].raise()
+        try await chains.wait(id, for: .failed)
+        #expect(try await chains.status(id)?.tasks[0].compensation == .compensated)
         await fixture.close()
     }
 
