@@ -81,6 +81,7 @@ package struct ChainDecision {
         do {
             try making?.supply(outputs, in: chain)
         } catch {
+            trouble = error
             cannotMake(input.place, isCompensation: input.isCompensation, error)
         }
     }
@@ -225,7 +226,6 @@ package struct ChainDecision {
             writes.changes.append((place, .compensated(.failed, error: "undo: \(error)")))
             return add(chain.machine.compensated(place, .failed))
         }
-        trouble = error
         let reason = "The input cannot be made: \(error)"
         end(place, .failed, error: reason)
         writes.reason = "\(chain.tasks[place].name): \(reason)"

@@ -484,7 +484,7 @@ actor ChainsEngine {
                 key.payload, of: chain, done.bytes, done.output, run.attempt, facts)
             await carryOut(decision, run.delivery)
         case .failure(let error):
-            if error.isEndOfJournal { return loop.fail(error) }
+            // Whatever it says: if the journal has ended, nothing of this is written.
             await carryOut(
                 .failed(key.payload, of: chain, error, run.attempt, facts), run.delivery)
         }

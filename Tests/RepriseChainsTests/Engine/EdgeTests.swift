@@ -38,6 +38,17 @@ struct Obstinate: Worker {
     }
 }
 
+/// Uses another client, which is closed at its first attempt.
+struct ClosedElsewhere: Worker {
+    static let identifier = "closed-elsewhere"
+    static let error = RepriseError(.closed, "Another client is closed.")
+
+    func run(_ input: Int, _ work: WorkContext) async throws -> Int {
+        if work.attempt == 1 { throw Self.error }
+        return work.attempt
+    }
+}
+
 /// Keeps two positions, and fills the disk between them.
 struct PositionsWorker: Worker {
     static let identifier = "positions"
@@ -209,6 +220,24 @@ struct EdgeTests {
         }
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
+        await fixture.close()
+    }
+
+    @Test("An app's error that says closed is one of its task, and chains go on")
+    func closedElsewhere() async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Bool>("elsewhere") { isOfInput in
+            Work("a", ClosedElsewhere.self) { _ in
+                guard !isOfInput else { throw ClosedElsewhere.error }
+                return 1
+            }.retry(attempts: 2, Backoff(base: .milliseconds(1)))
+        }
+        let chains = try await fixture.open([chain], workers: [ClosedElsewhere()])
+        let failed = try await chains.start(chain, input: true)
+        try await chains.wait(failed, for: .failed)
+        let done = try await chains.start(chain, input: false)
+        try await chains.wait(done, for: .succeeded)
+        #expect(try await chains.status(done)?.tasks[0].attempts == 2)
         await fixture.close()
     }
 
