@@ -435,9 +435,10 @@ actor ChainsEngine {
             if let recent = need.recent {
                 return .success([need.place: try files.read(recent)])
             }
-            let found = try await journal.read {
-                try ChainReading.outputs(need.chain, need.places, $0)
-            }
+            // Not cancelled with the run: the task whose input this is would fail for good.
+            let found = try await Task { [journal] in
+                try await journal.read { try ChainReading.outputs(need.chain, need.places, $0) }
+            }.value
             var outputs: [Int: [UInt8]] = [:]
             for (place, output) in found where place == need.place || output.file == nil {
                 outputs[place] = try files.read(output)

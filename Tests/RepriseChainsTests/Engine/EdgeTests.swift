@@ -241,6 +241,32 @@ struct EdgeTests {
         await fixture.close()
     }
 
+    @Test("A run that ends while it reads an output for an input fails no task")
+    func endedWhileReading() async throws {
+        let fixture = try EngineFixture()
+        let runs = Seen<Task<Void, any Error>>()
+        let chain = Chain<Int>("reading") { _ in
+            let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
+            big
+            Work("next", Say.self) { _ in .init(line: "next") }
+            Work("read", Say.self) { done in
+                runs.all.first?.cancel()
+                return .init(line: "\(try done[big].utf8.count)")
+            }
+        }
+        let chains = try await fixture.open([chain], runs: false)
+        let id = try await chains.start(chain, input: 1)
+        runs.add(Task { try await chains.run() })
+        _ = await runs.all.first?.result
+        #expect(try await chains.status(id)?.state != .failed)
+        runs.add(Task { try await chains.run() })
+        try await chains.wait(id, for: .succeeded)
+        #expect(fixture.checker.all.contains { $0.hasPrefix("20003 ") })
+        runs.all.last?.cancel()
+        _ = await runs.all.last?.result
+        await fixture.close()
+    }
+
     @Test("On a full disk a checkpoint throws at the worker, which goes on from the last one")
     func fullDisk() async throws {
         let fixture = try EngineFixture()
