@@ -364,4 +364,40 @@ struct EdgeTests {
         #expect(try await after.journal?.ledger().isBalanced == true)
         await after.close()
     }
+
+    @Test("Chains of a name that were started before sign-in run one after the other in the account")
+    func signInInOrder() async throws {
+        let (before, after) = (try EngineFixture(), try EngineFixture())
+        let go = Readiness("go")
+        let chain = Chain<String>("before") { line in
+            WaitFor(for: go)
+            Work("say", Say.self) { _ in .init(line: line) }
+        }
+        var chains = try await before.open([chain])
+        let first = try await chains.start(chain, input: "first", name: "n")
+        let second = try await chains.start(
+            chain, input: "second", name: "n", onConflict: .append)
+        try await eventually("the first waits") {
+            try await chains.status(first)?.tasks[0].hold == "readiness:go"
+        }
+        await before.close()
+
+        try await before.open([chain], runs: false)
+        try await after.open([chain], runs: false)
+        let (source, target) = (try #require(before.journal), try #require(after.journal))
+        // Killed in between, it is done again.
+        for _ in 0..<2 { _ = try await target.adopt(from: source) }
+        await before.close()
+        await after.close()
+        chains = try await after.open([chain])
+        try await eventually("the first waits there, too") {
+            try await chains.status(first)?.tasks[0].hold == "readiness:go"
+        }
+        #expect(try await chains.status(second)?.state == .queued)
+        #expect(try await chains.status(second)?.name == "n")
+        await after.journal?.setReady(go)
+        try await chains.wait(second, for: .succeeded)
+        #expect(after.checker.all == ["first 1", "second 1"])
+        await after.close()
+    }
 }
