@@ -141,10 +141,14 @@ package struct ChainDecision {
     private mutating func keepIntent(
         _ place: Int, _ input: [UInt8]?, isCompensation: Bool, isFirst: Bool
     ) {
+        // Its next wait sets another: else one would be left of each until the deadline.
+        if !isFirst, !isCompensation, chain.tasks[place].deadline != nil {
+            writes.withdrawn.append(chain.lateID(of: place))
+        }
         chain.tasks[place].round += 1
         chain.tasks[place].hold = nil
         if let input {
-            chain.inputs[place] = input
+            chain.inputs[place] = input.count <= ChainsLimits.inlineBytes ? input : nil
             chain.tasks[place].hasInput = true
         }
         writes.intents.append(

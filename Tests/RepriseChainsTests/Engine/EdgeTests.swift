@@ -125,6 +125,37 @@ struct EdgeTests {
         await fixture.close()
     }
 
+    @Test("However often conditions come and go, one command waits for a task's deadline")
+    func oneDeadline() async throws {
+        let fixture = try EngineFixture()
+        let device = FakeDevice(DeviceConditions(network: false))
+        let chain = Chain<Int>("online") { _ in
+            Work("a", Say.self) { _ in .init(line: "a", hangs: true) }.deadline(.seconds(3_600))
+        }
+        let chains = try await fixture.open([chain], conditions: device)
+        let id = try await chains.start(
+            chain, input: 1, constraints: ChainConstraints(network: true))
+        for number in 1...4 {
+            try await eventually("it waits") {
+                try await chains.status(id)?.tasks[0].hold == "conditions"
+            }
+            device.set(DeviceConditions())
+            try await eventually("it runs") { fixture.checker.count == number }
+            device.set(DeviceConditions(network: false))
+        }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
+        let journal = try #require(fixture.journal)
+        let waiting = try await journal.read { db in
+            try Int.fetchOne(
+                db,
+                sql: "SELECT COUNT(*) FROM entry WHERE kind = 'chains-command' AND state = 2")
+        }
+        #expect(waiting == 1)
+        await fixture.close()
+    }
+
     @Test("A calendar that is set forward makes no task late that waits with its chain in memory")
     func calendarSet() async throws {
         let fixture = try EngineFixture(manualTime: true)
