@@ -196,7 +196,7 @@ struct ChainBoundTests {
             isOpen: { _ in false }, hasWorker: { _ in true }, jitter: { 0 })
         var decision = ChainDecision.perform(
             ChainCommand(.begin, chain: row.id), live, facts)
-        let need = decision.next()
+        let need = decision.next()?.place
         #expect(need == nil)
         #expect(decision.writes.intents.count == 1)
         #expect((live.inputs[0] != nil) == isKept)
