@@ -517,7 +517,11 @@ actor ChainsEngine {
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
-                return fail(delivery, .permanent("No chain has this id."))
+                // What the engine has said to itself may come when the chain has left.
+                let isOurs = [.begin, .look, .release, .late].contains(command.command)
+                return isOurs
+                    ? end(delivery, as: .ended(.superseded, reason: "The chain is gone."))
+                    : fail(delivery, .permanent("No chain has this id."))
             }
             if let name = chain.nameWanted(for: command.command),
                 try await isTaken(name, chain)
