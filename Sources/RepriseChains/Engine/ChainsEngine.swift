@@ -517,9 +517,7 @@ actor ChainsEngine {
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
-                // What the engine has said to itself may come when the chain has left.
-                let isOurs = [.begin, .look, .release, .late].contains(command.command)
-                return isOurs
+                return command.isInternal
                     ? end(delivery, as: .ended(.superseded, reason: "The chain is gone."))
                     : fail(delivery, .permanent("No chain has this id."))
             }
