@@ -396,7 +396,9 @@ struct EdgeTests {
         await after.close()
     }
 
-    @Test("Chains of a name that were started before sign-in run one after the other in the account")
+    @Test(
+        "Chains of a name that were started before sign-in run one after the other in the account"
+    )
     func signInInOrder() async throws {
         let (before, after) = (try EngineFixture(), try EngineFixture())
         let go = Readiness("go")

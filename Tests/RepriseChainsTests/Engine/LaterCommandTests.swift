@@ -28,7 +28,9 @@ struct LaterCommandTests {
         await fixture.close()
     }
 
-    @Test("A chain that is cancelled before it begins leaves no command, and one that comes late ends")
+    @Test(
+        "A chain that is cancelled before it begins leaves no command, and one that comes late ends"
+    )
     func gone() async throws {
         let fixture = try EngineFixture()
         let chains = try await fixture.open([waiting])
