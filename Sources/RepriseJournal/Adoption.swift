@@ -15,15 +15,16 @@ struct WaitingEntry: Sendable {
     /// When its delay or its next attempt is due.
     let due: WallTime?
 
-    /// Unfinished entries that are not in flight, oldest first.
-    static func page(limit: Int, in db: Database) throws
+    /// Unfinished entries that are not in flight, oldest first; those up to `last` have ended.
+    static func page(after last: Int64, limit: Int, in db: Database) throws
         -> [Result<WaitingEntry, EntryRow.Broken>]
     {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT \(EntryRow.columns), due FROM entry WHERE state < 3 ORDER BY seq LIMIT ?
-                """, arguments: [limit])
+                SELECT \(EntryRow.columns), due FROM entry
+                WHERE state < 3 AND seq > ? ORDER BY seq LIMIT ?
+                """, arguments: [last, limit])
         return rows.map { row in
             let due: DatabaseValue = row["due"]
             return Result { () throws(EntryRow.Broken) in

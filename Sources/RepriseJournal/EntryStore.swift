@@ -202,13 +202,14 @@ final class EntryStore: Sendable {
         try db.cachedStatement(
             sql: """
                 INSERT INTO entry (id, kind, source, lane, recordedAt, state, due, bound, payload,
-                attempt, failures, interrupted, interruptions, reason)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                attempt, failures, interrupted, interruptions, released, reason)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
                 """
         ).execute(arguments: [
             new.id.text, new.kind, new.source, new.partitionKey, new.recordedAt.milliseconds,
             state.rawValue, due?.milliseconds, row.bound?.milliseconds, Data(new.payload),
-            new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, new.reason,
+            new.attempt, row.failures, row.interrupted, row.wasInterrupted ? 1 : 0, row.released,
+            new.reason,
         ])
         guard db.changesCount == 1 else { return }  // moved before, by a process that was killed
         writerState.withLock {

@@ -445,11 +445,16 @@ public final class Journal: Sendable {
     package func adopt(from source: Journal) async throws -> Adoption {
         var adoption = Adoption()
         for schema in store.schemas { try await schema.adopt(source, self) }
+        var last: Int64 = 0
         while true {
-            let page = try await source.read { db in
-                try WaitingEntry.page(limit: JournalLimits.adoptedAtOnce, in: db)
+            let page = try await source.read { [last] db in
+                try WaitingEntry.page(after: last, limit: JournalLimits.adoptedAtOnce, in: db)
             }
-            guard !page.isEmpty else { return adoption }
+            switch page.last {
+            case .success(let entry)?: last = entry.row.seq
+            case .failure(let broken)?: last = broken.seq
+            case nil: return adoption
+            }
             let (kept, ended) = source.sorted(page)
             try await writer.write { [store] db in
                 for entry in kept { try store.adopt(entry, in: db) }

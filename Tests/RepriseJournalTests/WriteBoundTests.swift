@@ -127,6 +127,28 @@ struct WriteBoundTests {
         await target.close()
     }
 
+    @Test("An entry that its bound has released behind a closed gate stays so at sign-in")
+    func adoptionOfReleased() async throws {
+        let (anonymous, account) = (try JournalFixture(), try JournalFixture())
+        let kind = EntryKind(
+            "draft", requires: [.ui],
+            bound: EntryKind.Bound(after: .seconds(60), then: .deliver))
+        let (source, target) = (try await anonymous.open([kind]), try await account.open([kind]))
+        try await source.record(entry("a", "draft"))
+        anonymous.time.advance(by: .seconds(61))
+        try await eventually("its bound is over") {
+            try await source.read { db in
+                try Int.fetchOne(db, sql: "SELECT released FROM entry") == 1
+            }
+        }
+        #expect(try await target.adopt(from: source).adopted == 1)
+        let seen = Seen<String>()
+        await target.handle("draft") { seen.add($0.id.text) }
+        try await eventually("it is dispatched") { seen.all == ["a"] }
+        await source.close()
+        await target.close()
+    }
+
     @Test(
         "Guarantee 6: account.json is read up to 65,536 bytes, and keeps 200 lines of losses",
         .limit("journal.account"))

@@ -410,7 +410,9 @@ final class SimulatedChains {
             let seq = try journal.read { try ChainReading.seq(of: command.chain, shipping($0).db) }
             guard let seq, let chain = try chainOrQuarantine(seq, delivery) else {
                 return delivery.end(
-                    .failed(DispatchFailure.permanent("No chain has this id.")), nil)
+                    command.isInternal
+                        ? .ended(.superseded, reason: "The chain is gone.")
+                        : .failed(DispatchFailure.permanent("No chain has this id.")), nil)
             }
             if let name = chain.nameWanted(for: command.command), try isTaken(name, chain) {
                 let outcome: Outcome = command.command == .begin ? .superseded : .dead

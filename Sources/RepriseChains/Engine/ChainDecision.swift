@@ -81,6 +81,7 @@ package struct ChainDecision {
         do {
             try making?.supply(outputs, in: chain)
         } catch {
+            trouble = error
             cannotMake(input.place, isCompensation: input.isCompensation, error)
         }
     }
@@ -140,10 +141,14 @@ package struct ChainDecision {
     private mutating func keepIntent(
         _ place: Int, _ input: [UInt8]?, isCompensation: Bool, isFirst: Bool
     ) {
+        // Its next wait sets another: else one would be left of each until the deadline.
+        if !isFirst, !isCompensation, chain.tasks[place].deadline != nil {
+            writes.withdrawn.append(chain.lateID(of: place))
+        }
         chain.tasks[place].round += 1
         chain.tasks[place].hold = nil
         if let input {
-            chain.inputs[place] = input
+            chain.inputs[place] = input.count <= ChainsLimits.inlineBytes ? input : nil
             chain.tasks[place].hasInput = true
         }
         writes.intents.append(
@@ -225,7 +230,6 @@ package struct ChainDecision {
             writes.changes.append((place, .compensated(.failed, error: "undo: \(error)")))
             return add(chain.machine.compensated(place, .failed))
         }
-        trouble = error
         let reason = "The input cannot be made: \(error)"
         end(place, .failed, error: reason)
         writes.reason = "\(chain.tasks[place].name): \(reason)"

@@ -186,6 +186,7 @@ package struct ChainMachine: Sendable {
             if slots[place].state == .held { slots[place].state = .blocked }
             if slots[place].compensation == .held { slots[place].compensation = .none }
         }
+        forgetStops()
         state = isFailed ? .failing : isUndoing ? .cancelling : .running
         actions.append(.become(state))
         return actions + decide()
@@ -225,7 +226,14 @@ package struct ChainMachine: Sendable {
     private mutating func become(_ next: ChainState, from: Set<ChainState>) -> [Action] {
         guard from.contains(state) else { return decide() }
         state = next
+        forgetStops()
         return [.become(next)] + decide()
+    }
+
+    /// A worker that a pause has stopped is stopped again when the chain ends: only then is it
+    /// abandoned if it goes on.
+    private mutating func forgetStops() {
+        for place in slots.indices { slots[place].isStopped = false }
     }
 
     // MARK: Decision

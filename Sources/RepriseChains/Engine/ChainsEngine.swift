@@ -171,7 +171,7 @@ actor ChainsEngine {
         switch event {
         case .tasks(let batch): for delivery in batch { await begin(delivery) }
         case .commands(let batch): for delivery in batch { await perform(delivery) }
-        case .finished(let key, let result): await finished(key, result)
+        case .finished(let key, let number, let result): await finished(key, number, result)
         case .written(let seq): await written(seq)
         case .left(let seq): live.remove(seq)
         case .conditions(let conditions): await changed(conditions)
@@ -286,8 +286,10 @@ actor ChainsEngine {
             key: chain.key(of: place, isCompensation: payload.isCompensation), attempt: attempts,
             deadline: payload.isCompensation ? nil : deadline, saved: found.checkpoint,
             hooks: hooks(for: key, entry: delivery.entry.id.text, name: row.name, id: chain.row.id))
-        let work = work(worker, on: input, context, as: key)
-        running.add(.init(delivery, work, since: clock.wall(), attempts: attempts), as: key)
+        let number = running.number()
+        let work = work(worker, on: input, context, as: key, number)
+        running.add(
+            .init(number, delivery, work, since: clock.wall(), attempts: attempts), as: key)
         if payload.isCompensation {
             alarm(.late(key), after: configuration.compensationDeadline, for: key)
         } else if let deadline = row.deadline {
@@ -298,15 +300,15 @@ actor ChainsEngine {
     /// Runs a worker, whose end comes as an event.
     private func work(
         _ worker: @escaping WorkerRegistry.Run, on input: [UInt8], _ context: WorkContext,
-        as key: TaskKey
+        as key: TaskKey, _ number: Int
     ) -> Task<Void, Never> {
         Task.detached { [inbox, files] in
             do {
                 let bytes = try await worker(input, context)
                 let done = WorkDone(bytes: bytes, output: try files.store(bytes))
-                inbox.put(.finished(key, .success(done)))
+                inbox.put(.finished(key, number, .success(done)))
             } catch {
-                inbox.put(.finished(key, .failure(error)))
+                inbox.put(.finished(key, number, .failure(error)))
             }
         }
     }
@@ -441,9 +443,10 @@ actor ChainsEngine {
             if let recent = need.recent {
                 return .success([need.place: try files.read(recent)])
             }
-            let found = try await journal.read {
-                try ChainReading.outputs(need.chain, need.places, $0)
-            }
+            // Not cancelled with the run: the task whose input this is would fail for good.
+            let found = try await Task { [journal] in
+                try await journal.read { try ChainReading.outputs(need.chain, need.places, $0) }
+            }.value
             var outputs: [Int: [UInt8]] = [:]
             for (place, output) in found where place == need.place || output.file == nil {
                 outputs[place] = try files.read(output)
@@ -476,8 +479,10 @@ actor ChainsEngine {
             })
     }
 
-    private func finished(_ key: TaskKey, _ result: Result<WorkDone, any Error>) async {
-        guard let run = running.remove(key) else { return }
+    private func finished(
+        _ key: TaskKey, _ number: Int, _ result: Result<WorkDone, any Error>
+    ) async {
+        guard let run = running.remove(key, number) else { return }
         guard let chain = live[key.chain] else {
             return end(
                 run.delivery, as: .ended(.dead, reason: "corrupt: Its chain cannot be read."))
@@ -488,7 +493,7 @@ actor ChainsEngine {
                 key.payload, of: chain, done.bytes, done.output, run.attempt, facts)
             await carryOut(decision, run.delivery)
         case .failure(let error):
-            if error.isEndOfJournal { return loop.fail(error) }
+            // Whatever it says: if the journal has ended, nothing of this is written.
             await carryOut(
                 .failed(key.payload, of: chain, error, run.attempt, facts), run.delivery)
         }
@@ -520,7 +525,9 @@ actor ChainsEngine {
             }
             let seq = try await journal.read { try ChainReading.seq(of: command.chain, $0) }
             guard let seq, let chain = try await chainOrQuarantine(seq, delivery) else {
-                return fail(delivery, .permanent("No chain has this id."))
+                return command.isInternal
+                    ? end(delivery, as: .ended(.superseded, reason: "The chain is gone."))
+                    : fail(delivery, .permanent("No chain has this id."))
             }
             if let name = chain.nameWanted(for: command.command),
                 try await isTaken(name, chain)

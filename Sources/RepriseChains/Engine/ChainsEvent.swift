@@ -17,7 +17,8 @@ struct TaskKey: Hashable, Sendable {
 enum ChainsEvent: Sendable {
     case tasks([EntryDelivery])
     case commands([EntryDelivery])
-    case finished(TaskKey, Result<WorkDone, any Error>)
+    /// The run of this number has ended.
+    case finished(TaskKey, Int, Result<WorkDone, any Error>)
     /// A decision about this chain is durable.
     case written(Int64)
     /// It was removed before a decision about it was written.

@@ -4,6 +4,8 @@ import RepriseJournal
 /// The tasks whose workers run: each with its entry, its timers, and why it has to stop.
 struct RunningTasks: Sendable {
     struct Running {
+        /// Tells it from an abandoned run of the same task, which may still end.
+        let number: Int
         let delivery: EntryDelivery
         let task: Task<Void, Never>
         let started: WallTime
@@ -12,10 +14,10 @@ struct RunningTasks: Sendable {
         fileprivate var timers: [Alarm] = []
 
         init(
-            _ delivery: EntryDelivery, _ task: Task<Void, Never>, since started: WallTime,
-            attempts: Int
+            _ number: Int, _ delivery: EntryDelivery, _ task: Task<Void, Never>,
+            since started: WallTime, attempts: Int
         ) {
-            (self.delivery, self.task) = (delivery, task)
+            (self.number, self.delivery, self.task) = (number, delivery, task)
             (self.started, self.attempts) = (started, attempts)
         }
 
@@ -26,13 +28,25 @@ struct RunningTasks: Sendable {
     }
 
     private var tasks: [TaskKey: Running] = [:]
+    private var newest = 0
 
     var isEmpty: Bool { tasks.isEmpty }
     var keys: [TaskKey] { Array(tasks.keys) }
 
     func contains(_ key: TaskKey) -> Bool { tasks[key] != nil }
 
+    /// - Returns: the number of the next run.
+    mutating func number() -> Int {
+        newest += 1
+        return newest
+    }
+
     mutating func add(_ running: Running, as key: TaskKey) { tasks[key] = running }
+
+    /// - Returns: nil if this run was given up.
+    mutating func remove(_ key: TaskKey, _ number: Int) -> Running? {
+        tasks[key]?.number == number ? remove(key) : nil
+    }
 
     /// - Returns: nil if it was given up.
     mutating func remove(_ key: TaskKey) -> Running? {

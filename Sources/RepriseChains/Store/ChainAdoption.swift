@@ -16,6 +16,8 @@ enum ChainAdoption {
         let tasks: [[String: DatabaseValue]]
         let log: [[String: DatabaseValue]]
         let files: [StoredOutput]
+        /// The first open chain of its name there.
+        let first: String?
     }
 
     static func adopt(from source: Journal, into target: Journal) async throws {
@@ -68,7 +70,8 @@ enum ChainAdoption {
         return Moving(
             seq: seq, id: String.fromDatabaseValue(chain["id"]) ?? "", chain: chain.columns,
             tasks: tasks.map(\.columns), log: log.map(\.columns),
-            files: tasks.compactMap { try? StoredOutput($0) }.filter { $0.file != nil })
+            files: tasks.compactMap { try? StoredOutput($0) }.filter { $0.file != nil },
+            first: try first(named: chain["name"], db))
     }
 
     /// Before the rows that name them; a missing or changed file quarantines the chain when it is
@@ -89,7 +92,10 @@ enum ChainAdoption {
         chain["seq"] = try DatabaseValue.fetchOne(db, sql: "SELECT \(ChainTables.nextNumber)")
         let state = ChainState(rawValue: moving.chain["state"].flatMap(Int.fromDatabaseValue) ?? 13)
         let isOpen = state?.isEnd == false
-        if isOpen, try isTaken(chain["name"], db) {
+        // Those of its name that have moved with it come before it, as there.
+        if isOpen, let holder = try first(named: chain["name"] ?? .null, db),
+            holder != moving.first
+        {
             // The account's open chain of this name keeps it.
             chain["name"] = .null
             if state == .queued { try begin(moving, target, db) }
@@ -110,13 +116,13 @@ enum ChainAdoption {
                 payload: ChainCommand(.look, chain: moving.id).bytes), in: db)
     }
 
-    private static func isTaken(_ name: DatabaseValue?, _ db: Database) throws -> Bool {
-        try Bool.fetchOne(
+    private static func first(named name: DatabaseValue, _ db: Database) throws -> String? {
+        try String.fetchOne(
             db,
             sql: """
-                SELECT EXISTS (SELECT 1 FROM chain
-                WHERE name = ? AND name IS NOT NULL AND state < 10)
-                """, arguments: [name]) ?? false
+                SELECT id FROM chain
+                WHERE name = ? AND name IS NOT NULL AND state < 10 ORDER BY seq LIMIT 1
+                """, arguments: [name])
     }
 
     /// It waits for none of its name any more, but still for its delay.

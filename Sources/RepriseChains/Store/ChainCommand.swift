@@ -32,6 +32,14 @@ package struct ChainCommand: Hashable, Sendable, Codable {
     /// Of `clear`.
     package var seconds: Int64?
 
+    /// Whether the feature has said it to itself: it may come when the chain has left.
+    package var isInternal: Bool {
+        switch command {
+        case .begin, .look, .release, .late, .scheduled: true
+        case .pause, .resume, .cancel, .retry, .delete, .clear, .unschedule: false
+        }
+    }
+
     package init(
         _ command: Verb, chain: String, task: String? = nil, seconds: Int64? = nil
     ) {

@@ -128,8 +128,9 @@ package struct ChainWrites: Sendable {
             state == .succeeded, reason?.limited(to: ChainsLimits.errorBytes), chain,
         ])
         guard state.isEnd else { return }
-        if let late = try? EntryID("\(id)/late") {
-            _ = try journal.end(late, as: .superseded, reason: "withdrawn", in: db)
+        for command in ["late", "begin"] {
+            guard let entry = try? EntryID("\(id)/\(command)") else { continue }
+            _ = try journal.end(entry, as: .superseded, reason: "withdrawn", in: db)
         }
         if let name { try ChainWriting.beginNext(of: name, db, journal) }
     }

@@ -188,7 +188,7 @@ enum ChainTables {
         """
 
     /// Ends tasks whose entries will not be dispatched again: one whose process died too often has
-    /// failed.
+    /// failed, one whose entry could not be read is to run.
     static func recover(_ db: Database) throws {
         try db.cachedStatement(
             sql: """
@@ -203,6 +203,17 @@ enum ChainTables {
                 WHERE undo = 1 AND entry IN (SELECT id FROM entry WHERE state = 13)
                 """
         ).execute()
+        // One whose entry was quarantined is intended anew: nothing else would run it.
+        for (column, condition) in [("state", "state = 1 AND undo = 0"), ("undo", "undo = 1")] {
+            try db.cachedStatement(
+                sql: """
+                    UPDATE chainTask SET \(column) = 0, entry = NULL, hold = 'look'
+                    WHERE \(condition)
+                    AND NOT EXISTS (SELECT 1 FROM entry WHERE id = chainTask.entry)
+                    AND chain IN (SELECT seq FROM chain WHERE state BETWEEN 1 AND 5)
+                    """
+            ).execute()
+        }
     }
 
     /// Chains count as themselves: accepted, and ended in one way or pending.

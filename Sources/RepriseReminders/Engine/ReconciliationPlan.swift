@@ -22,6 +22,8 @@ struct ReconciliationPlan: Sendable {
     private(set) var entities: [String: RemindedEntity] = [:]
     /// By entity, then by `entity/reminder`.
     private var wrong: [String: [String: String]] = [:]
+    /// Entities for which, or for whose reminders, there was no room.
+    private var crowded: Set<String> = []
     /// Those that are not over.
     var marks: [ReminderOverride] = []
     private var planner = ReminderPlanner()
@@ -43,6 +45,7 @@ struct ReconciliationPlan: Sendable {
         let ids = Set(all.map(\.id))
         for id in entities.keys where !ids.contains(id) { remove(id) }
         for entity in all where entities[entity.id] != entity { set(entity) }
+        setCrowded()
     }
 
     /// Those of `ids` that are not among `found` are no longer reminded of.
@@ -53,11 +56,25 @@ struct ReconciliationPlan: Sendable {
             if entities[entity.id] != entity { set(entity) }
         }
         for id in gone { remove(id) }
+        setCrowded()
+    }
+
+    /// Others may have left room for them.
+    private mutating func setCrowded() {
+        for id in crowded.sorted() where planner.reminders < ReminderLimits.reminders {
+            if let entity = entities[id] { set(entity) }
+        }
     }
 
     private mutating func set(_ entity: RemindedEntity) {
         entities[entity.id] = entity
-        let invalid = planner.set(entity).map { wrong in
+        let found = planner.set(entity)
+        if found.contains(where: { $0.error.code == .full }) {
+            crowded.insert(entity.id)
+        } else {
+            crowded.remove(entity.id)
+        }
+        let invalid = found.map { wrong in
             (
                 [wrong.entity, wrong.reminder].compactMap { $0 }.joined(separator: "/"),
                 wrong.error.description
@@ -70,6 +87,7 @@ struct ReconciliationPlan: Sendable {
     private mutating func remove(_ id: String) {
         entities[id] = nil
         wrong[id] = nil
+        crowded.remove(id)
         planner.remove(id)
     }
 

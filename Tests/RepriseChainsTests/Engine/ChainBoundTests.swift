@@ -174,4 +174,32 @@ struct ChainBoundTests {
         try await after.start(chain, input: .init(steps: [[.init(line: "c")]]))
         await fixture.close()
     }
+
+    @Test(
+        "Of the inputs of tasks that are to run, memory has those of at most 8,192 bytes",
+        arguments: [(8_000, true), (9_000, false)])
+    func inputs(_ bytes: Int, _ isKept: Bool) async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Int>("large") { bytes in
+            Work("a", Say.self) { _ in .init(line: String(repeating: "x", count: bytes)) }
+        }
+        let chains = try await fixture.open([chain], runs: false)
+        try await chains.start(chain, input: bytes)
+        let journal = try #require(fixture.journal)
+        let found = try await journal.read { db in try ChainReading.load(1, db) }
+        let (row, tasks) = try #require(found)
+        let plan = try ChainPlan.of(row, tasks, chain) { _ in true }
+        let live = LiveChain(row: row, tasks: tasks, plan: .success(plan))
+        let now = WallTime(milliseconds: 1_800_000_000_000)
+        let facts = ChainFacts(
+            wall: { now }, now: { now }, mayExpire: { true }, conditions: DeviceConditions(),
+            isOpen: { _ in false }, hasWorker: { _ in true }, jitter: { 0 })
+        var decision = ChainDecision.perform(
+            ChainCommand(.begin, chain: row.id), live, facts)
+        let need = decision.next()?.place
+        #expect(need == nil)
+        #expect(decision.writes.intents.count == 1)
+        #expect((live.inputs[0] != nil) == isKept)
+        await fixture.close()
+    }
 }

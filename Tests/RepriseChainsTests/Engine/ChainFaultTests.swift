@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseChains
 import RepriseCore
 import RepriseJournal
@@ -160,6 +161,30 @@ struct ChainFaultTests {
         #expect(try await chains.status(bad)?.reason?.contains("corrupt") == true)
         #expect(await watch.value == .quarantined, "who watches it is told")
         try await chains.wait(next, for: .succeeded)
+        await fixture.close()
+    }
+
+    @Test(
+        "A task whose entry cannot be read runs again from the next start on",
+        arguments: ["attempt = -1", "state = 77"])
+    func brokenEntry(damage: String) async throws {
+        let fixture = try EngineFixture()
+        let chain = EngineTests.script()
+        let chains = try await fixture.open([chain])
+        try await chains.start(chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
+        await fixture.close()
+        try fixture.sqlite("UPDATE entry SET \(damage) WHERE kind = 'chains'")
+        try await fixture.open([chain])
+        let journal = try #require(fixture.journal)
+        try await eventually("the entry is quarantined") {
+            try await journal.read { db in
+                try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM quarantine") == 1
+            }
+        }
+        await fixture.close()
+        try await fixture.open([chain])
+        try await eventually("a runs again") { fixture.checker.count > 1 }
         await fixture.close()
     }
 

@@ -120,6 +120,19 @@ struct ChainMachineTests {
         #expect(machine.resumed() == [.become(.running), .intend(0), .intend(1)])
     }
 
+    @Test(
+        "A worker that goes on after its chain was paused is stopped again when that is cancelled or late, resumed before or not",
+        arguments: [false, true], [false, true])
+    func stoppedAgain(isResumed: Bool, isLate: Bool) {
+        var machine = machine([1])
+        _ = machine.decide()
+        _ = machine.dispatched(0, isCompensation: false)
+        #expect(machine.paused() == [.become(.paused), .stop(0)])
+        if isResumed { #expect(machine.resumed() == [.become(.running)]) }
+        let end = isLate ? machine.failed() : machine.cancelled()
+        #expect(end == [.become(isLate ? .failing : .cancelling), .stop(0)])
+    }
+
     @Test("A chain that was suspended while it took effects back goes on taking them back")
     func parkedWhileFailing() {
         var machine = machine([1, 1], compensation: true)

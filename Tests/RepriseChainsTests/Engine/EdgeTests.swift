@@ -21,6 +21,34 @@ struct Leaving: Worker {
     }
 }
 
+/// Does not listen when it is told to stop: each attempt ends when the test says so, the first one
+/// with an error.
+struct Obstinate: Worker {
+    static let identifier = "obstinate"
+    let checker: Seen<String>
+    let ends: [Signal]
+
+    func run(_ input: Int, _ work: WorkContext) async throws -> String {
+        checker.add("begins \(work.attempt)")
+        let end = ends[work.attempt - 1]
+        await Task { await end.wait() }.value
+        checker.add("ends \(work.attempt)")
+        if work.attempt == 1 { throw DispatchFailure.permanent("The first has failed.") }
+        return ""
+    }
+}
+
+/// Uses another client, which is closed at its first attempt.
+struct ClosedElsewhere: Worker {
+    static let identifier = "closed-elsewhere"
+    static let error = RepriseError(.closed, "Another client is closed.")
+
+    func run(_ input: Int, _ work: WorkContext) async throws -> Int {
+        if work.attempt == 1 { throw Self.error }
+        return work.attempt
+    }
+}
+
 /// Keeps two positions, and fills the disk between them.
 struct PositionsWorker: Worker {
     static let identifier = "positions"
@@ -97,6 +125,37 @@ struct EdgeTests {
         await fixture.close()
     }
 
+    @Test("However often conditions come and go, one command waits for a task's deadline")
+    func oneDeadline() async throws {
+        let fixture = try EngineFixture()
+        let device = FakeDevice(DeviceConditions(network: false))
+        let chain = Chain<Int>("online") { _ in
+            Work("a", Say.self) { _ in .init(line: "a", hangs: true) }.deadline(.seconds(3_600))
+        }
+        let chains = try await fixture.open([chain], conditions: device)
+        let id = try await chains.start(
+            chain, input: 1, constraints: ChainConstraints(network: true))
+        for number in 1...4 {
+            try await eventually("it waits") {
+                try await chains.status(id)?.tasks[0].hold == "conditions"
+            }
+            device.set(DeviceConditions())
+            try await eventually("it runs") { fixture.checker.count == number }
+            device.set(DeviceConditions(network: false))
+        }
+        try await eventually("it waits") {
+            try await chains.status(id)?.tasks[0].hold == "conditions"
+        }
+        let journal = try #require(fixture.journal)
+        let waiting = try await journal.read { db in
+            try Int.fetchOne(
+                db,
+                sql: "SELECT COUNT(*) FROM entry WHERE kind = 'chains-command' AND state = 2")
+        }
+        #expect(waiting == 1)
+        await fixture.close()
+    }
+
     @Test("A calendar that is set forward makes no task late that waits with its chain in memory")
     func calendarSet() async throws {
         let fixture = try EngineFixture(manualTime: true)
@@ -146,6 +205,34 @@ struct EdgeTests {
         await fixture.close()
     }
 
+    @Test("The end of an abandoned attempt at a compensation is not that of the next attempt")
+    func abandonedCompensation() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        let (checker, ends) = (fixture.checker, [Signal(), Signal()])
+        let chain = Chain<Int>("undone") { _ in
+            Work("a", Say.self) { _ in .init(line: "a") }
+                .retry(attempts: 2, Backoff(base: .milliseconds(1)))
+                .compensation(with: Obstinate.self) { _ in 1 }
+            Work("b", Say.self) { _ in .init(line: "b", isPermanent: true) }
+        }
+        let other = Chain<Int>("other") { _ in Work("c", Say.self) { _ in .init(line: "c") } }
+        let chains = try await fixture.open(
+            [chain, other],
+            workers: [Say(checker: checker), Obstinate(checker: checker, ends: ends)])
+        let id = try await chains.start(chain, input: 1)
+        try await time.advance(by: .seconds(30)) { checker.all.contains("begins 2") }
+        ends[0].raise()
+        try await eventually("the first ends") { checker.all.contains("ends 1") }
+        // What came before it is taken before it.
+        try await chains.wait(try await chains.start(other, input: 1), for: .succeeded)
+        #expect(try await chains.status(id)?.state == .failing)
+        ends[1].raise()
+        try await chains.wait(id, for: .failed)
+        #expect(try await chains.status(id)?.tasks[0].compensation == .compensated)
+        await fixture.close()
+    }
+
     @Test(
         "A worker that does not stop at its deadline is given up, and the chain has failed",
         arguments: [false, true])
@@ -164,6 +251,50 @@ struct EdgeTests {
         }
         try await chains.wait(id, for: .failed)
         #expect(try await chains.status(id)?.reason?.contains("timedOut") == true)
+        await fixture.close()
+    }
+
+    @Test("An app's error that says closed is one of its task, and chains go on")
+    func closedElsewhere() async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Bool>("elsewhere") { isOfInput in
+            Work("a", ClosedElsewhere.self) { _ in
+                guard !isOfInput else { throw ClosedElsewhere.error }
+                return 1
+            }.retry(attempts: 2, Backoff(base: .milliseconds(1)))
+        }
+        let chains = try await fixture.open([chain], workers: [ClosedElsewhere()])
+        let failed = try await chains.start(chain, input: true)
+        try await chains.wait(failed, for: .failed)
+        let done = try await chains.start(chain, input: false)
+        try await chains.wait(done, for: .succeeded)
+        #expect(try await chains.status(done)?.tasks[0].attempts == 2)
+        await fixture.close()
+    }
+
+    @Test("A run that ends while it reads an output for an input fails no task")
+    func endedWhileReading() async throws {
+        let fixture = try EngineFixture()
+        let runs = Seen<Task<Void, any Error>>()
+        let chain = Chain<Int>("reading") { _ in
+            let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
+            big
+            Work("next", Say.self) { _ in .init(line: "next") }
+            Work("read", Say.self) { done in
+                runs.all.first?.cancel()
+                return .init(line: "\(try done[big].utf8.count)")
+            }
+        }
+        let chains = try await fixture.open([chain], runs: false)
+        let id = try await chains.start(chain, input: 1)
+        runs.add(Task { try await chains.run() })
+        _ = await runs.all.first?.result
+        #expect(try await chains.status(id)?.state != .failed)
+        runs.add(Task { try await chains.run() })
+        try await chains.wait(id, for: .succeeded)
+        #expect(fixture.checker.all.contains { $0.hasPrefix("20003 ") })
+        runs.all.last?.cancel()
+        _ = await runs.all.last?.result
         await fixture.close()
     }
 
@@ -262,6 +393,44 @@ struct EdgeTests {
         #expect(before.checker.all == ["big 1"])
         #expect(after.checker.all == ["20003 1"])
         #expect(try await after.journal?.ledger().isBalanced == true)
+        await after.close()
+    }
+
+    @Test(
+        "Chains of a name that were started before sign-in run one after the other in the account"
+    )
+    func signInInOrder() async throws {
+        let (before, after) = (try EngineFixture(), try EngineFixture())
+        let go = Readiness("go")
+        let chain = Chain<String>("before") { line in
+            WaitFor(for: go)
+            Work("say", Say.self) { _ in .init(line: line) }
+        }
+        var chains = try await before.open([chain])
+        let first = try await chains.start(chain, input: "first", name: "n")
+        let second = try await chains.start(
+            chain, input: "second", name: "n", onConflict: .append)
+        try await eventually("the first waits") {
+            try await chains.status(first)?.tasks[0].hold == "readiness:go"
+        }
+        await before.close()
+
+        try await before.open([chain], runs: false)
+        try await after.open([chain], runs: false)
+        let (source, target) = (try #require(before.journal), try #require(after.journal))
+        // Killed in between, it is done again.
+        for _ in 0..<2 { _ = try await target.adopt(from: source) }
+        await before.close()
+        await after.close()
+        chains = try await after.open([chain])
+        try await eventually("the first waits there, too") {
+            try await chains.status(first)?.tasks[0].hold == "readiness:go"
+        }
+        #expect(try await chains.status(second)?.state == .queued)
+        #expect(try await chains.status(second)?.name == "n")
+        await after.journal?.setReady(go)
+        try await chains.wait(second, for: .succeeded)
+        #expect(after.checker.all == ["first 1", "second 1"])
         await after.close()
     }
 }

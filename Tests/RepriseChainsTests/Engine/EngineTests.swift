@@ -185,6 +185,21 @@ struct EngineTests {
         await fixture.close()
     }
 
+    @Test("A worker that does not stop when its chain is paused is given up when that is cancelled")
+    func deafAndPaused() async throws {
+        let fixture = try EngineFixture()
+        let chain = Self.script()
+        let chains = try await fixture.open([chain]) { $0.cancelGrace = .milliseconds(50) }
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", isDeaf: true)]]))
+        try await eventually("a runs") { fixture.checker.all.contains("a 1") }
+        try await chains.pause(id)
+        try await chains.wait(id, for: .paused)
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        await fixture.close()
+    }
+
     @Test("A paused chain stands still, and goes on where it was when it is resumed")
     func paused() async throws {
         let fixture = try EngineFixture()

@@ -1,5 +1,7 @@
 import RepriseChains
 import RepriseCore
+import RepriseJournal
+import RepriseTestSupport
 import Testing
 
 /// What the simulation of chains has found.
@@ -23,6 +25,31 @@ struct LaterCommandTests {
         try await chains.pause(second)
         try await chains.wait(second, for: .paused)
         #expect(try await chains.status(first)?.state == .cancelled)
+        await fixture.close()
+    }
+
+    @Test(
+        "A chain that is cancelled before it begins leaves no command, and one that comes late ends"
+    )
+    func gone() async throws {
+        let fixture = try EngineFixture()
+        let chains = try await fixture.open([waiting])
+        let id = try await chains.start(
+            waiting, input: "a", after: .seconds(3_600), deadline: .seconds(7_200))
+        try await chains.cancel(id)
+        try await chains.wait(id, for: .cancelled)
+        let journal = try #require(fixture.journal)
+        try await eventually("nothing is left to do") { try await journal.ledger().pending == 0 }
+        try await chains.delete(id)
+        let late = EntryID.random()
+        try await journal.record(
+            NewEntry(
+                id: late, kind: Chains.commandKind,
+                payload: ChainCommand(.late, chain: id.text, task: "after").bytes))
+        try await eventually("it ends") {
+            if case .finished = try await journal.entry(late)?.state { true } else { false }
+        }
+        #expect(try await journal.deadLetters().isEmpty)
         await fixture.close()
     }
 

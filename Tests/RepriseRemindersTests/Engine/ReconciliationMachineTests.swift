@@ -82,6 +82,25 @@ struct ReconciliationMachineTests {
         #expect(machine.isSettled)
     }
 
+    @Test("An entity without room is planned as soon as another one leaves, though it is the same")
+    func room() {
+        var (machine, actions) = started()
+        let others = (1...10_000).map { number in
+            RemindedEntity(
+                id: "e\(number)", reminders: [.once("x", LocalDate(2028, 1, 16), 9, 0)])
+        }
+        _ = play(&machine, actions, at: moment(0), entities: others + [walk])
+        #expect(machine.diagnostics.invalid.keys.sorted() == ["a"])
+        actions = machine.take(.changed(.entities(["e1"])), at: moment(1))
+        let asked = play(&machine, actions, at: moment(1), entities: [])
+        #expect(machine.diagnostics.invalid.isEmpty)
+        let isAdded = asked.contains { question in
+            guard case .add(let request) = question else { return false }
+            return request.content.thread == "a"
+        }
+        #expect(isAdded)
+    }
+
     @Test("Removals come before additions, and additions soonest first")
     func order() {
         var (machine, actions) = started()
