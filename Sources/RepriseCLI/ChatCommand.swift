@@ -222,6 +222,10 @@ struct ChatCommand: AsyncParsableCommand {
                 return false
             }
             group.addTask {
+                try await lines.output.wait()
+                return false
+            }
+            group.addTask {
                 try await lines.run()
                 return true
             }

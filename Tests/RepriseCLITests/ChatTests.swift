@@ -263,6 +263,22 @@ struct ChatTests {
         }
     }
 
+    @Test("without a terminal a closed pipe ends it, and what was not printed comes next time")
+    func brokenPipe() async throws {
+        let scene = try await ChatScene()
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "bob")
+        let pipe = Pipe()
+        let ada = try RunningTool(scene.arguments("ada"), outputTo: pipe)
+        try pipe.fileHandleForWriting.close()
+        try pipe.fileHandleForReading.close()
+        #expect(await ada.end() == 0)
+        #expect(ada.error.isEmpty)
+        let again = try RunningTool(scene.arguments("ada"))
+        try await again.wait("it is printed") { $0.contains("bob: hello\n") }
+        again.closeInput()
+        #expect(await again.end() == 0)
+    }
+
     @Test(
         "messages written without a server are kept, shown as waiting, and sent by the next run",
         .limit("tool.patience"))

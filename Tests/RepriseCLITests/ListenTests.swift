@@ -142,6 +142,18 @@ struct ListenTests {
         }
     }
 
+    @Test("a full disk behind the output is an error, and no closed pipe")
+    func fullOutput() async throws {
+        try await withServer { server, folder in
+            try await publish(1...1, server)
+            let listener = try RunningTool(
+                ["listen", "a", "--journal", folder.path("j"), "--server", server.url],
+                outputTo: try #require(FileHandle(forWritingAtPath: "/dev/full")))
+            #expect(await listener.end() == 74)
+            #expect(listener.error.hasPrefix("reprise: The output cannot be written: "))
+        }
+    }
+
     @Test("control characters in a message do not reach the terminal")
     func harmless() async throws {
         try await withServer { server, folder in
