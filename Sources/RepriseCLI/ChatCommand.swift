@@ -56,9 +56,9 @@ struct ChatCommand: AsyncParsableCommand {
               reprise chat team --as ada --with bob --with eve --title "The team"
 
             EXIT CODES
-              0 ended; 1 something waits for the server still; 75 the same user chats
-              here already; 76 a message was refused (both without a terminal); 77 no
-              permission. All: reprise --help
+              0 ended; 1 something waits for the server still; 65 a message is too long;
+              75 the same user chats here already; 76 a message was refused (1, 65 and 76
+              only without a terminal); 77 no permission. All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -205,7 +205,8 @@ struct ChatCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the server has refused a message, or does not have all yet.
+    /// - Throws: ``CommandFailure`` if a message could not be recorded, if the server has refused
+    ///   one, or does not have all yet.
     private func lines(_ reprise: AccountClient, as user: String) async throws {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
@@ -231,6 +232,10 @@ struct ChatCommand: AsyncParsableCommand {
             }
             defer { group.cancelAll() }
             while let isOver = try await group.next(), !isOver {}
+        }
+        if let error = await room.unrecorded {
+            throw CommandFailure(
+                ExitStatus(error.code), "A message was not recorded. \(error.line)")
         }
         if let letter = try await lines.refused(after: refused) {
             throw CommandFailure(

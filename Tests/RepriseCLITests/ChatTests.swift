@@ -179,6 +179,17 @@ struct ChatTests {
         #expect(second.status == 0, "\(second.error)")
     }
 
+    @Test("without a terminal a message that is too long is an error, and the others are sent")
+    func tooLong() async throws {
+        let scene = try await ChatScene()
+        let long = String(repeating: "x", count: 70_000)
+        let result = try await Tool.run(
+            scene.arguments("ada"), input: Data("before\n\(long)\nafter\n".utf8))
+        #expect(result.status == 65, "\(result)")
+        #expect(result.error.hasPrefix("reprise: A message was not recorded. "), "\(result)")
+        #expect(try await scene.said() == ["ada before", "ada after"])
+    }
+
     @Test("a message that is refused behind a thousand others is an error, also when sent again")
     func refusedBehindMany() async throws {
         let scene = try await ChatScene()

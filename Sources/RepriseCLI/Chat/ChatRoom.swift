@@ -34,6 +34,8 @@ actor ChatRoom {
     private var divider = ChatDivider()
     private var connection = ConnectionState.idle
     private var isLive = false
+    /// Why the first message that could not be recorded was not.
+    private(set) var unrecorded: RepriseError?
 
     /// - Parameters:
     ///   - channel: the channel.
@@ -186,6 +188,7 @@ actor ChatRoom {
         do {
             snapshot.notice = try await answer(to: command)
         } catch let error as RepriseError {
+            if case .say = command { unrecorded = unrecorded ?? error }
             snapshot.notice = [error.line]
         } catch {
             snapshot.notice = ["\(error)".firstLine]
