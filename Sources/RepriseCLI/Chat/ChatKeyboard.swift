@@ -30,7 +30,7 @@ struct ChatKeyboard: Sendable {
         while true {
             let bytes = try await InputLineReader.read(STDIN_FILENO)
             guard !bytes.isEmpty else { return }
-            try await room.attended()
+            await room.attended()
             for key in decoder.decode(bytes) {
                 if key == .redraw { await line.redraw() }
                 switch await line.press(key) {
