@@ -38,6 +38,16 @@ struct PublishTests {
         }
     }
 
+    @Test("in a narrow terminal the count stays in its line")
+    func narrow() async throws {
+        try await withServer { server, _ in
+            let terminal = try PseudoTerminal(["publish", "a", "--server", server.url], width: 12)
+            try await terminal.wait("it is cut") { $0.contains { $0.contains("0 stored, …") } }
+            terminal.type("\u{4}")
+            #expect(await terminal.end() == 0)
+        }
+    }
+
     @Test("with --json-lines a line stays what it is, and empty lines are nothing")
     func jsonLines() async throws {
         try await withServer { server, folder in

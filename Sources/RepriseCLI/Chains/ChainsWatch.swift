@@ -30,17 +30,14 @@ enum ChainsWatch {
     /// In its own place where a person looks, one below the other elsewhere.
     private static func replace(_ shown: [String]?, by lines: [String]) throws {
         guard Terminal.output.isInteractive else { return try write(lines) }
-        let room = max(3, Terminal.output.size.height - 1)
-        var lines = lines
-        if lines.count > room {
-            let more = lines.count - room + 1
-            lines = lines.prefix(room - 1) + ["… \(more.grouped) more lines"]
-        }
-        // Each line at its place, and what an interruption leaves below them.
-        var picture = "\u{1b}[2J"
+        let lines = Terminal.output.rows(of: lines)
+        // Each line at its place, cut where the terminal ends, and what an interruption leaves
+        // below them.
+        var picture = "\u{1b}[?7l\u{1b}[2J"
         for (row, line) in lines.enumerated() {
             picture += "\u{1b}[\(row + 1);1H" + HarmlessText.text(line)
         }
-        try StandardOutput.writeRaw(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
+        picture += "\u{1b}[\(lines.count + 1);1H\u{1b}[?7h"
+        try StandardOutput.writeRaw(Array(picture.utf8))
     }
 }
