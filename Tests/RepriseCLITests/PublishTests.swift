@@ -38,6 +38,21 @@ struct PublishTests {
         }
     }
 
+    @Test("a line that is no message is an error also where nobody reads the summary")
+    func closedOutput() async throws {
+        try await withServer { server, _ in
+            let pipe = Pipe()
+            let tool = try RunningTool(
+                ["publish", "a", "--json-lines", "--server", server.url], outputTo: pipe)
+            try pipe.fileHandleForWriting.close()
+            try pipe.fileHandleForReading.close()
+            tool.write(Data("1\nno JSON\n".utf8))
+            tool.closeInput()
+            #expect(await tool.end() == 65)
+            #expect(tool.error.contains("1 message is stored."), "\(tool.error)")
+        }
+    }
+
     @Test("in a narrow terminal the count stays in its line")
     func narrow() async throws {
         try await withServer { server, _ in
