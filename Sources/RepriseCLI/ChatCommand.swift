@@ -151,7 +151,7 @@ struct ChatCommand: AsyncParsableCommand {
     }
 
     private func chat(_ reprise: AccountClient, as user: String) async throws {
-        let terminal = RawTerminal()
+        let (terminal, keys) = (RawTerminal(), ChatKeys())
         defer { terminal?.restore() }
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -166,7 +166,7 @@ struct ChatCommand: AsyncParsableCommand {
                     }
                     var next: String? = channel
                     while let name = next {
-                        next = try await screen(name, reprise, as: user, terminal)
+                        next = try await screen(name, reprise, as: user, terminal, keys)
                     }
                     return true
                 }
@@ -180,7 +180,8 @@ struct ChatCommand: AsyncParsableCommand {
     ///
     /// - Returns: the channel to go on with; nil: none.
     private func screen(
-        _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal
+        _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal,
+        _ keys: ChatKeys
     ) async throws -> String? {
         let changed = Signal()
         let channel = try reprise.channel(name)
@@ -196,7 +197,9 @@ struct ChatCommand: AsyncParsableCommand {
                 return false
             }
             group.addTask {
-                try await ChatKeyboard(room: room, terminal: terminal, changed: changed).run()
+                try await ChatKeyboard(
+                    room: room, terminal: terminal, keys: keys, changed: changed
+                ).run()
                 return true
             }
             defer { group.cancelAll() }

@@ -375,6 +375,19 @@ struct ChatTests {
         #expect(await bob.end() == 0)
     }
 
+    @Test("what is typed behind /go is said in the other conversation")
+    func typedAhead() async throws {
+        let scene = try await ChatScene()
+        let ada = try PseudoTerminal(scene.arguments("ada"))
+        try await ada.wait("live") { $0.contains { $0.contains("· live") } }
+        ada.type("/go team\rhello\r")
+        try await ada.wait("it is said there") { rows in
+            rows.contains { $0.hasPrefix("team · ada") } && rows.times("hello") == 1
+        }
+        ada.type("\u{4}")
+        #expect(await ada.end() == 0)
+    }
+
     @Test(
         "invalid arguments are refused in one line",
         arguments: [
