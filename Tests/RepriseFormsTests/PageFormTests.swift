@@ -198,7 +198,7 @@ struct PageFormTests {
         await stage.close()
     }
 
-    @Test("a button that is pressed again repeats no action that is recorded, until all of it is done")
+    @Test("a button that is pressed again repeats no action that is recorded")
     func pressedAgain() async throws {
         let stage = try await PageFixture([
             PageFixture.form(

@@ -4,9 +4,14 @@ import RepriseCore
 
 /// Shows something once, or repeatedly until it is interrupted.
 enum ChainsWatch {
+    /// - Parameters:
+    ///   - again: whether repeatedly.
+    ///   - isJSON: each line is an object, whole and never drawn over.
+    ///   - pause: between two looks.
+    ///   - lines: what is shown now.
     /// - Throws: what `lines` throws.
     static func show(
-        again: Bool, every pause: Duration = .seconds(1),
+        again: Bool, isJSON: Bool, every pause: Duration = .seconds(1),
         _ lines: @escaping @Sendable () throws -> [String]
     ) async throws {
         guard again else { return try write(lines()) }
@@ -15,7 +20,7 @@ enum ChainsWatch {
             do {
                 while true {
                     let now = try lines()
-                    if now != shown { try replace(shown, by: now) }
+                    if now != shown { try isJSON ? write(now) : replace(by: now) }
                     shown = now
                     try await Task.sleep(for: pause)
                 }
@@ -28,7 +33,7 @@ enum ChainsWatch {
     }
 
     /// In its own place where a person looks, one below the other elsewhere.
-    private static func replace(_ shown: [String]?, by lines: [String]) throws {
+    private static func replace(by lines: [String]) throws {
         guard Terminal.output.isInteractive else { return try write(lines) }
         let lines = Terminal.output.rows(of: lines)
         // Each line at its place, cut where the terminal ends, and what an interruption leaves
