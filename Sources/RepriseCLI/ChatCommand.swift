@@ -216,26 +216,36 @@ struct ChatCommand: AsyncParsableCommand {
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
         let refused = try await lines.refused()
         try await lines.listen()
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                await room.follow(reprise.channels.connectionStates)
-                return false
+        do {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    await room.follow(reprise.channels.connectionStates)
+                    return false
+                }
+                group.addTask {
+                    try await lines.watchRefusals()
+                    return false
+                }
+                group.addTask {
+                    try await lines.output.wait()
+                    return false
+                }
+                group.addTask {
+                    try await lines.run()
+                    return true
+                }
+                defer { group.cancelAll() }
+                while let isOver = try await group.next(), !isOver {}
             }
-            group.addTask {
-                try await lines.watchRefusals()
-                return false
-            }
-            group.addTask {
-                try await lines.output.wait()
-                return false
-            }
-            group.addTask {
-                try await lines.run()
-                return true
-            }
-            defer { group.cancelAll() }
-            while let isOver = try await group.next(), !isOver {}
-        }
+        } catch is CancellationError {}
+        // A signal ends the chat, and not the look at what it leaves.
+        try await Task { try await check(lines, room, since: refused) }.value
+    }
+
+    /// Whether everything that was said is with the server.
+    private func check(
+        _ lines: ChatLines, _ room: ChatRoom, since refused: [DeadLetter]
+    ) async throws {
         if let error = await room.unrecorded {
             throw CommandFailure(
                 ExitStatus(error.code), "A message was not recorded. \(error.line)")

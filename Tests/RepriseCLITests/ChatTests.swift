@@ -375,6 +375,19 @@ struct ChatTests {
         #expect(await bob.end() == 0)
     }
 
+    @Test("without a terminal a signal ends it, in good order")
+    func interrupted() async throws {
+        let scene = try await ChatScene()
+        for signal in [SIGINT, SIGTERM] {
+            let ada = try RunningTool(scene.arguments("ada"))
+            ada.write(Data("signal \(signal)\n".utf8))
+            try await ada.wait("it is said") { $0.contains("ada: signal \(signal)\n") }
+            ada.signal(signal)
+            #expect(await ada.end() == 0)
+            #expect(ada.error.isEmpty, "\(ada.error)")
+        }
+    }
+
     @Test("what is typed behind /go is said in the other conversation")
     func typedAhead() async throws {
         let scene = try await ChatScene()
