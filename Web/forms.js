@@ -884,6 +884,7 @@
       this.dismissed = dismissed;
       this.isBusy = false;
       this.isGone = false;
+      this.recorded = new Set(); // actions of buttons whose other actions are not
       const language = locale.split('-')[0].toLowerCase();
       const said = own(words, language) ?? words.en;
       this.language = said === words.en ? 'en' : language;
@@ -894,7 +895,7 @@
 
     number(value) {
       try {
-        return value.toLocaleString(this.locale);
+        return value.toLocaleString(this.locale, { maximumSignificantDigits: 15 });
       } catch {
         return String(value); // a locale that nobody knows
       }
@@ -974,12 +975,14 @@
     }
 
     keyPressed(event) {
+      // The keys of an input method are its own; WebKit says of the one that ends a composition only this code.
+      if (event.isComposing || event.keyCode === 229) return undefined;
       if (event.key === 'Escape') {
         event.preventDefault();
         return this.end('escape');
       }
       // The browser would do it for some forms, by how many fields they have.
-      if (event.key === 'Enter' && event.target.tagName === 'INPUT' && !event.isComposing) {
+      if (event.key === 'Enter' && event.target.tagName === 'INPUT') {
         event.preventDefault();
         return this.submitByKey();
       }
@@ -1031,7 +1034,8 @@
       return answers;
     }
 
-    // A button's actions, one after the other: none begins before the one before it is durable.
+    // A button's actions, one after the other: none begins before the one before it is durable, and what is durable
+    // is not repeated when another one fails and the button is pressed again.
     async pressed(button) {
       if (this.isBusy || this.isGone) return;
       const submits = button.actions.some((action) => action.type === 'submit');
@@ -1039,14 +1043,16 @@
       this.setBusy(true);
       this.report(submits ? this.say('sending') : '', 'quiet');
       for (const action of button.actions) {
-        if (action.type === 'dismiss') continue;
+        if (action.type === 'dismiss' || this.recorded.has(action)) continue;
         const failure = await this.perform(action, this.answers);
         if (this.isGone) return;
         if (failure) {
           this.setBusy(false);
           return this.report(this.say(failure));
         }
+        this.recorded.add(action);
       }
+      for (const action of button.actions) this.recorded.delete(action);
       this.setBusy(false);
       this.report('');
       if (submits) this.end('submitted');

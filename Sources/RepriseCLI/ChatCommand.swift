@@ -56,9 +56,9 @@ struct ChatCommand: AsyncParsableCommand {
               reprise chat team --as ada --with bob --with eve --title "The team"
 
             EXIT CODES
-              0 ended; 1 something waits for the server still; 75 the same user chats
-              here already; 76 a message was refused (both without a terminal); 77 no
-              permission. All: reprise --help
+              0 ended; 1 something waits for the server still; 65 a message is too long;
+              75 the same user chats here already; 76 a message was refused (1, 65 and 76
+              only without a terminal); 77 no permission. All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -151,7 +151,7 @@ struct ChatCommand: AsyncParsableCommand {
     }
 
     private func chat(_ reprise: AccountClient, as user: String) async throws {
-        let terminal = RawTerminal()
+        let (terminal, keys) = (RawTerminal(), ChatKeys())
         defer { terminal?.restore() }
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -166,7 +166,7 @@ struct ChatCommand: AsyncParsableCommand {
                     }
                     var next: String? = channel
                     while let name = next {
-                        next = try await screen(name, reprise, as: user, terminal)
+                        next = try await screen(name, reprise, as: user, terminal, keys)
                     }
                     return true
                 }
@@ -180,7 +180,8 @@ struct ChatCommand: AsyncParsableCommand {
     ///
     /// - Returns: the channel to go on with; nil: none.
     private func screen(
-        _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal
+        _ name: String, _ reprise: AccountClient, as user: String, _ terminal: RawTerminal,
+        _ keys: ChatKeys
     ) async throws -> String? {
         let changed = Signal()
         let channel = try reprise.channel(name)
@@ -196,7 +197,9 @@ struct ChatCommand: AsyncParsableCommand {
                 return false
             }
             group.addTask {
-                try await ChatKeyboard(room: room, terminal: terminal, changed: changed).run()
+                try await ChatKeyboard(
+                    room: room, terminal: terminal, keys: keys, changed: changed
+                ).run()
                 return true
             }
             defer { group.cancelAll() }
@@ -205,28 +208,47 @@ struct ChatCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: ``CommandFailure`` if the server has refused a message, or does not have all yet.
+    /// - Throws: ``CommandFailure`` if a message could not be recorded, if the server has refused
+    ///   one, or does not have all yet.
     private func lines(_ reprise: AccountClient, as user: String) async throws {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
         let refused = try await lines.refused()
         try await lines.listen()
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                await room.follow(reprise.channels.connectionStates)
-                return false
+        do {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    await room.follow(reprise.channels.connectionStates)
+                    return false
+                }
+                group.addTask {
+                    try await lines.watchRefusals()
+                    return false
+                }
+                group.addTask {
+                    try await lines.output.wait()
+                    return false
+                }
+                group.addTask {
+                    try await lines.run()
+                    return true
+                }
+                defer { group.cancelAll() }
+                while let isOver = try await group.next(), !isOver {}
             }
-            group.addTask {
-                try await lines.watchRefusals()
-                return false
-            }
-            group.addTask {
-                try await lines.run()
-                return true
-            }
-            defer { group.cancelAll() }
-            while let isOver = try await group.next(), !isOver {}
+        } catch is CancellationError {}
+        // A signal ends the chat, and not the look at what it leaves.
+        try await Task { try await check(lines, room, since: refused) }.value
+    }
+
+    /// Whether everything that was said is with the server.
+    private func check(
+        _ lines: ChatLines, _ room: ChatRoom, since refused: [DeadLetter]
+    ) async throws {
+        if let error = await room.unrecorded {
+            throw CommandFailure(
+                ExitStatus(error.code), "A message was not recorded. \(error.line)")
         }
         if let letter = try await lines.refused(after: refused) {
             throw CommandFailure(

@@ -24,7 +24,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
             EXAMPLES
               reprise dead-letters --journal ~/.local/state/reprise/chat/ada
               reprise dead-letters --journal ./inbox --json | jq -r .reason
-              reprise dead-letters --journal ./inbox --retry 4f50976f
+              ID=$(reprise dead-letters --journal ./inbox --json | jq -r .id | head -1)
+              reprise dead-letters --journal ./inbox --retry "$ID"
 
             EXIT CODES
               0 done; 65 no journal there, or no such dead letter; 75 another process

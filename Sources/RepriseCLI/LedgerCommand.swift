@@ -33,7 +33,9 @@ struct LedgerCommand: AsyncParsableCommand {
     func run() async throws {
         let sum = try AccountClient.ledger(at: journal.checkedURL)
         let report = LedgerReport(sum: sum)
-        try StandardOutput.write(json ? report.json : report.table(Terminal.output))
-        if !sum.isBalanced { throw ExitCode(ExitStatus.incomplete.rawValue) }
+        let words = json ? report.json : report.table(Terminal.output)
+        guard !sum.isBalanced else { return try StandardOutput.write(words) }
+        try StandardOutput.explain(words)
+        throw ExitCode(ExitStatus.incomplete.rawValue)
     }
 }

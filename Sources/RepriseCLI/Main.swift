@@ -8,6 +8,7 @@ enum Main {
     private static let moved = ["demo", "simulate", "reach", "phone"]
 
     static func main() async {
+        StandardDescriptors.hold()
         let word = CommandLine.arguments.dropFirst().first
         if word == ServeCommand.configuration.commandName { EndingSignals.begin() }
         if let word, moved.contains(word) {

@@ -102,10 +102,10 @@ struct PublishCommand: AsyncParsableCommand {
         let summary = PublishSummary(
             channel: channel, progress: queue.progress, duration: .now - start,
             reconnects: reconnects.value)
-        if failure == nil || queue.progress.acknowledged > 0 {
-            try StandardOutput.write(json ? summary.json : summary.text)
-        }
-        if let failure { throw summary.explain(failure) }
+        let words = json ? summary.json : summary.text
+        guard let failure else { return try StandardOutput.write(words) }
+        if queue.progress.acknowledged > 0 { try StandardOutput.explain(words) }
+        throw summary.explain(failure)
     }
 
     private func origin() throws -> MessageSource.Origin {

@@ -29,9 +29,8 @@ struct ServerOption: ParsableArguments {
     var dialer: NIODialer { NIODialer(authorities: authorities) }
 
     var url: String {
-        let url =
-            given ?? ProcessInfo.processInfo.environment["REPRISE_SERVER"]
-            ?? "http://127.0.0.1:8080"
+        let environment = ProcessInfo.processInfo.environment["REPRISE_SERVER"] ?? ""
+        let url = given ?? (environment.isEmpty ? "http://127.0.0.1:8080" : environment)
         return url.hasSuffix("/") ? String(url.dropLast()) : url
     }
 

@@ -5,6 +5,7 @@ import RepriseCore
 /// Runs a tool: parses its arguments, and turns every error into one line and an exit code.
 package enum CommandMain {
     package static func run<Root: AsyncParsableCommand>(_ root: Root.Type) async {
+        StandardDescriptors.hold()
         // A closed pipe is an error of `write`, which ends a command without a message, and not the
         // end of the process.
         signal(SIGPIPE, SIG_IGN)

@@ -47,6 +47,8 @@ public final class ChildProcess: Sendable {
     ///   - arguments: without the program's name.
     /// - Throws: ``StartFailure``.
     public init(_ program: URL, _ arguments: [String] = []) throws {
+        // A line for a process that has ended must not end this one.
+        Foundation.signal(SIGPIPE, SIG_IGN)
         var (toChild, fromChild) = (
             [Int32](repeating: -1, count: 2), [Int32](repeating: -1, count: 2)
         )
@@ -62,7 +64,7 @@ public final class ChildProcess: Sendable {
         do {
             id = try ProcessSpawn.start(
                 [program.path] + arguments, input: .file(toChild[0]), output: .file(fromChild[1]),
-                errors: .inherited)
+                errors: .inherited, resetsSignals: true)
         } catch {
             close(toChild[1])
             close(fromChild[0])
@@ -100,7 +102,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// Writes a line to its standard input.
+    /// Writes a line to its standard input; does nothing if it has ended.
     ///
     /// - Parameter text: without the end of the line.
     public func writeLine(_ text: String) {

@@ -76,6 +76,20 @@ struct BadInputTests {
             saying: url)
     }
 
+    @Test("an empty $REPRISE_SERVER is none")
+    func noAddress() async throws {
+        let folder = try TemporaryFolder()
+        try await refused(
+            ["trace", "a", "--journal", folder.path("none")], environment: ["REPRISE_SERVER": ""],
+            status: 65)
+    }
+
+    @Test("a retention of more than 100 years is refused with the most that there is")
+    func longRetention() async throws {
+        try await refused(
+            ["channels", "general", "--keep-days", "36501"], status: 64, saying: "1 to 36500")
+    }
+
     @Test("a server that is not Reprise: 76")
     func notReprise() async throws {
         let folder = try TemporaryFolder()

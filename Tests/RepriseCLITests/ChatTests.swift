@@ -179,6 +179,17 @@ struct ChatTests {
         #expect(second.status == 0, "\(second.error)")
     }
 
+    @Test("without a terminal a message that is too long is an error, and the others are sent")
+    func tooLong() async throws {
+        let scene = try await ChatScene()
+        let long = String(repeating: "x", count: 70_000)
+        let result = try await Tool.run(
+            scene.arguments("ada"), input: Data("before\n\(long)\nafter\n".utf8))
+        #expect(result.status == 65, "\(result)")
+        #expect(result.error.hasPrefix("reprise: A message was not recorded. "), "\(result)")
+        #expect(try await scene.said() == ["ada before", "ada after"])
+    }
+
     @Test("a message that is refused behind a thousand others is an error, also when sent again")
     func refusedBehindMany() async throws {
         let scene = try await ChatScene()
@@ -261,6 +272,22 @@ struct ChatTests {
             #expect(ada.isRestored)
             #expect(!ada.hasColours)
         }
+    }
+
+    @Test("without a terminal a closed pipe ends it, and what was not printed comes next time")
+    func brokenPipe() async throws {
+        let scene = try await ChatScene()
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "bob")
+        let pipe = Pipe()
+        let ada = try RunningTool(scene.arguments("ada"), outputTo: pipe)
+        try pipe.fileHandleForWriting.close()
+        try pipe.fileHandleForReading.close()
+        #expect(await ada.end() == 0)
+        #expect(ada.error.isEmpty)
+        let again = try RunningTool(scene.arguments("ada"))
+        try await again.wait("it is printed") { $0.contains("bob: hello\n") }
+        again.closeInput()
+        #expect(await again.end() == 0)
     }
 
     @Test(
@@ -346,6 +373,32 @@ struct ChatTests {
         try await bob.wait("it is there") { $0.contains { $0.hasPrefix("Title 1 · ") } }
         bob.type("\u{4}")
         #expect(await bob.end() == 0)
+    }
+
+    @Test("without a terminal a signal ends it, in good order")
+    func interrupted() async throws {
+        let scene = try await ChatScene()
+        for signal in [SIGINT, SIGTERM] {
+            let ada = try RunningTool(scene.arguments("ada"))
+            ada.write(Data("signal \(signal)\n".utf8))
+            try await ada.wait("it is said") { $0.contains("ada: signal \(signal)\n") }
+            ada.signal(signal)
+            #expect(await ada.end() == 0)
+            #expect(ada.error.isEmpty, "\(ada.error)")
+        }
+    }
+
+    @Test("what is typed behind /go is said in the other conversation")
+    func typedAhead() async throws {
+        let scene = try await ChatScene()
+        let ada = try PseudoTerminal(scene.arguments("ada"))
+        try await ada.wait("live") { $0.contains { $0.contains("· live") } }
+        ada.type("/go team\rhello\r")
+        try await ada.wait("it is said there") { rows in
+            rows.contains { $0.hasPrefix("team · ada") } && rows.times("hello") == 1
+        }
+        ada.type("\u{4}")
+        #expect(await ada.end() == 0)
     }
 
     @Test(

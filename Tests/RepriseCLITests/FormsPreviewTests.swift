@@ -14,10 +14,11 @@ import Testing
 @Suite("forms preview")
 struct FormsPreviewTests {
     private static let form = #"""
-        {"format": "forms/1", "version": "1", "forms": [
+        {"format": "forms/1", "version": "1", "predicates": {
+          "vip": {"property": "plan", "is": "equals", "value": "vip"}}, "forms": [
           {"id": "first", "title": "First", "triggers": [{"event": "a"}]},
           {"id": "welcome", "title": "Welcome", "priority": 3, "window": {"until": 1},
-           "frequency": {"max": 1, "seconds": 60},
+           "frequency": {"max": 1, "seconds": 60}, "audience": {"use": "vip"},
            "triggers": [{"event": "a", "delay": 600,
                          "where": {"property": "p", "is": "exists"}}]}]}
         """#

@@ -36,6 +36,17 @@ struct FormsTests {
         }
     }
 
+    @Test("check ends with 65 also where nobody reads what is wrong")
+    func checkUnread() async throws {
+        let pipe = Pipe()
+        let tool = try RunningTool(["forms", "check", "-"], outputTo: pipe)
+        try pipe.fileHandleForWriting.close()
+        try pipe.fileHandleForReading.close()
+        tool.write(Data("{}".utf8))
+        tool.closeInput()
+        #expect(await tool.end() == 65)
+    }
+
     @Test("check takes the standard input, and says what is missing")
     func checkInput() async throws {
         let good = try await Tool.run(

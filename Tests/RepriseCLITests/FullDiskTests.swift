@@ -58,6 +58,25 @@ struct FullDiskTests {
         _ = await server.tool.end()
     }
 
+    @Test("a chat whose disk fills says so at a key, and goes on when there is room")
+    func chat() async throws {
+        let disk = try TemporaryDisk(kibibytes: 8_192)
+        let scene = try await ChatScene()
+        let ada = try PseudoTerminal(scene.arguments("ada").dropLast() + [disk.folder.path])
+        try await ada.wait("live") { $0.contains { $0.contains("· live") } }
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "bob")
+        try await ada.wait("it came") { $0.contains { $0.contains("1 unread") } }
+        disk.fillUp()
+        ada.type("x")
+        try await ada.wait("it says so") { $0.contains { $0.contains("disk is full") } }
+        try disk.makeRoom()
+        ada.type("y")
+        try await ada.wait("it is read") { !$0.contains { $0.contains("unread") } }
+        ada.type("\u{15}\u{4}")
+        #expect(await ada.end() == 0)
+        #expect(ada.isRestored)
+    }
+
     @Test("neither a server nor a device starts on a full disk: 74, and the remedy")
     func start() async throws {
         let disk = try TemporaryDisk(kibibytes: 2_048)

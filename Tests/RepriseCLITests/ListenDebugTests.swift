@@ -89,4 +89,19 @@ struct ListenDebugTests {
             #expect(await owner.end() == 0)
         }
     }
+
+    @Test("in a narrow terminal it is drawn in its place, without wrapped lines")
+    func narrow() async throws {
+        try await withServer { server, folder in
+            let terminal = try PseudoTerminal(
+                [
+                    "listen", "general", "--journal", folder.path("j"), "--server", server.url,
+                    "--debug",
+                ], width: 40)
+            try await terminal.wait("it is live") { $0.contains { $0.contains("live") } }
+            terminal.signal(SIGINT)
+            #expect(await terminal.end() == 0)
+            #expect(!terminal.hasWrapped)
+        }
+    }
 }

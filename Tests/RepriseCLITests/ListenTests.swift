@@ -142,6 +142,35 @@ struct ListenTests {
         }
     }
 
+    @Test("a full disk behind the output is an error, and no closed pipe")
+    func fullOutput() async throws {
+        try await withServer { server, folder in
+            try await publish(1...1, server)
+            let listener = try RunningTool(
+                ["listen", "a", "--journal", folder.path("j"), "--server", server.url],
+                outputTo: try #require(FileHandle(forWritingAtPath: "/dev/full")))
+            #expect(await listener.end() == 74)
+            #expect(listener.error.hasPrefix("reprise: The output cannot be written: "))
+        }
+    }
+
+    @Test("a closed output is an error, and is not taken for the first file that is opened")
+    func closedOutput() async throws {
+        try await withServer { server, folder in
+            try await publish(1...1, server)
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+            ]
+            let (status, words) = try await Command.run(
+                "sh", ["-c", #""$0" "$@" >&-"#, Tool.Program.reprise.url.path] + arguments)
+            #expect(status == 74, "\(words)")
+            let again = try RunningTool(arguments)
+            try await again.wait("it is printed") { $0.hasSuffix(" 1\n") }
+            again.signal(SIGINT)
+            #expect(await again.end() == 0)
+        }
+    }
+
     @Test("control characters in a message do not reach the terminal")
     func harmless() async throws {
         try await withServer { server, folder in

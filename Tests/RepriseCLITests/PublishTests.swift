@@ -38,6 +38,31 @@ struct PublishTests {
         }
     }
 
+    @Test("a line that is no message is an error also where nobody reads the summary")
+    func closedOutput() async throws {
+        try await withServer { server, _ in
+            let pipe = Pipe()
+            let tool = try RunningTool(
+                ["publish", "a", "--json-lines", "--server", server.url], outputTo: pipe)
+            try pipe.fileHandleForWriting.close()
+            try pipe.fileHandleForReading.close()
+            tool.write(Data("1\nno JSON\n".utf8))
+            tool.closeInput()
+            #expect(await tool.end() == 65)
+            #expect(tool.error.contains("1 message is stored."), "\(tool.error)")
+        }
+    }
+
+    @Test("in a narrow terminal the count stays in its line")
+    func narrow() async throws {
+        try await withServer { server, _ in
+            let terminal = try PseudoTerminal(["publish", "a", "--server", server.url], width: 12)
+            try await terminal.wait("it is cut") { $0.contains { $0.contains("0 stored, …") } }
+            terminal.type("\u{4}")
+            #expect(await terminal.end() == 0)
+        }
+    }
+
     @Test("with --json-lines a line stays what it is, and empty lines are nothing")
     func jsonLines() async throws {
         try await withServer { server, folder in

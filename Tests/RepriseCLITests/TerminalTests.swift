@@ -20,4 +20,12 @@ struct TerminalTests {
         "numbers are grouped",
         arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (-1_234_567, "-1,234,567")])
     func grouped(number: Int, expected: String) { #expect(number.grouped == expected) }
+
+    @Test(
+        "a text is as wide as a terminal draws it",
+        arguments: [
+            ("plain ü", 7), ("ne\u{301}e", 3), ("漢字", 4), ("👍", 2), ("❤\u{fe0f}", 2), ("❤", 1),
+            ("✅", 2), ("⭐❌⚡", 6), ("🟢", 2), ("🇩🇪", 2), ("✓ … – ─", 7),
+        ])
+    func columns(text: String, expected: Int) { #expect(text.columns == expected) }
 }

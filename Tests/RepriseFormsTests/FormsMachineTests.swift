@@ -92,6 +92,23 @@ struct FormsMachineTests {
         #expect(sent(say(#""type":"handled","events":[{"id":"c","result":"noMatch"}]"#)) == 0)
     }
 
+    @Test("A form that could not be drawn leaves no web view over the app's screen")
+    mutating func notDrawn() throws {
+        makeReady()
+        _ = try deliver(["a"])
+        _ = say(#""type":"showing","event":"a","form":"welcome""#)
+        let id = try EntryID("a")
+        let granted = machine.leaveDecided(
+            .granted(showing: "g"), for: id, form: "welcome", at: .zero, wall: Self.wall)
+        #expect(granted.first == .setVisible(true))
+        let error = #""id":"a","result":"error","form":"welcome","reason":"rendering""#
+        #expect(
+            say(#""type":"handled","events":[{\#(error)}]"#) == [
+                .setVisible(false),
+                .end(id, as: .dead, reason: "error: rendering", appeared: nil),
+            ])
+    }
+
     private mutating func makeReadyAgain(
         protocols: String = "[1]", at now: Duration = .zero
     ) {

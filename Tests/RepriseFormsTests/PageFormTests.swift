@@ -198,6 +198,78 @@ struct PageFormTests {
         await stage.close()
     }
 
+    @Test("a button that is pressed again repeats no action that is recorded")
+    func pressedAgain() async throws {
+        let stage = try await PageFixture([
+            PageFixture.form(
+                "a",
+                """
+                ,"buttons":[{"label":"Go","actions":[{"type":"emit","name":"went"},{"type":"submit"}]},
+                {"label":"Note","actions":[{"type":"emit","name":"noted"}]}]
+                """)
+        ])
+        try await stage.show("a")
+        let page = stage.view.page
+        try await page.click("Go")
+        let emit = try await stage.says("action")
+        try await stage.tell(#"{"type":"recorded","id":"\#(emit["id"]?.text ?? "")"}"#)
+        let submit = try #require(try await stage.says("submit")["id"]?.text)
+        try await stage.tell(#"{"type":"refused","id":"\#(submit)","reason":"full"}"#)
+        try await stage.saysNothing()
+        var ids: Set<String> = []
+        for _ in 1...2 {
+            try await page.click("Note")
+            let note = try #require(try await stage.says("action")["id"]?.text)
+            #expect(ids.insert(note).inserted)
+            try await stage.tell(#"{"type":"recorded","id":"\#(note)"}"#)
+            try await stage.saysNothing()
+        }
+        try await page.click("Go")
+        #expect(try await stage.says("submit")["id"]?.text == submit)
+        try await stage.tell(#"{"type":"recorded","id":"\#(submit)"}"#)
+        #expect(try await stage.says("formDidDismiss")["how"]?.text == "submitted")
+        await stage.close()
+    }
+
+    @Test("a key that an input method takes neither sends nor closes the form")
+    func inputMethod() async throws {
+        let stage = try await stage()
+        let page = stage.view.page
+        try await page.click("E-mail", role: "textbox")
+        try await page.type("ada@example.org")
+        for key in ["Enter", "Escape"] {
+            try await page.call(
+                "Input.dispatchKeyEvent",
+                [
+                    "type": "rawKeyDown", "key": .string(key), "code": .string(key),
+                    "windowsVirtualKeyCode": 229,
+                ])
+        }
+        try await stage.saysNothing()
+        try await page.press("Enter")
+        _ = try await stage.says("submit")
+        await stage.close()
+    }
+
+    @Test("a bound is named with all its digits")
+    func smallBound() async throws {
+        let stage = try await PageFixture([
+            PageFixture.form(
+                "a",
+                """
+                ,"fields":[{"name":"n","label":"N","type":"number","minimum":0.0005,"required":true}],
+                "buttons":[{"label":"Send","actions":[{"type":"submit"}]}]
+                """)
+        ])
+        try await stage.show("a")
+        let page = stage.view.page
+        try await page.click("N", role: "spinbutton")
+        try await page.type("0")
+        try await page.click("Send")
+        #expect(try await page.form()?.contains("Please enter at least 0.0005.") == true)
+        await stage.close()
+    }
+
     @Test("an event is emitted with as many properties as a catalogue may give it")
     func largeEmit() async throws {
         let text = String(repeating: "x", count: 3_900)

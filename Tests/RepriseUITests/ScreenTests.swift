@@ -47,6 +47,7 @@ struct ScreenTests {
     func viewer() async throws {
         let client = client()
         let viewer = ChainsModel(client, timeZone: .gmt)
+        #expect(viewer.placeholder == nil, "nothing is read yet")
         await viewer.refresh()
         #expect(viewer.rows.isEmpty && viewer.placeholder == "No chain was started")
         let running = Task { try await client.run() }
@@ -145,6 +146,9 @@ struct ScreenTests {
         for _ in 0..<101 { try await client.chains.start(photos, input: []) }
         await viewer.refresh()
         #expect(viewer.rows.count == 100 && viewer.hasMore)
+        viewer.filter = .ended
+        #expect(viewer.placeholder == "None of the newest 100 chains is ended")
+        viewer.filter = .all
         await viewer.loadMore()
         #expect(viewer.rows.count == 101 && !viewer.hasMore)
         await client.close()
@@ -264,7 +268,10 @@ struct ScreenTests {
         await debug.withdraw(id)
         #expect(debug.fault == nil && !rows(debug, "Outbox").contains { $0.letter == id })
         await debug.resend(id)
-        #expect(debug.fault != nil)
+        await debug.refresh()
+        #expect(debug.fault != nil, "it stays over reads")
+        await debug.reconnect()
+        #expect(debug.fault == nil)
         running.cancel()
         try await running.value
         await client.close()

@@ -57,7 +57,7 @@ struct ChainsListCommand: AsyncParsableCommand {
             states: state.isEmpty ? nil : Set(state.map(\.state)), name: name,
             definition: definition, olderThan: olderThan.map { .seconds($0.seconds) })
         let last = try before.map { try viewer.find($0) }
-        try await ChainsWatch.show(again: watch) {
+        try await ChainsWatch.show(again: watch, isJSON: isJSON) {
             let overview = try viewer.list(limit: limit, filter, before: last)
             return isJSON
                 ? overview.chains.map(ChainsJSON.line)

@@ -26,7 +26,7 @@ struct ChainsShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (viewer, id, isJSON) = (try chain.chains.viewer, chain.id, chain.chains.json)
-        try await ChainsWatch.show(again: watch) {
+        try await ChainsWatch.show(again: watch, isJSON: isJSON) {
             let (chain, tasks, log) = try viewer.show(id)
             return isJSON
                 ? [ChainsJSON.whole(chain, tasks, log)]

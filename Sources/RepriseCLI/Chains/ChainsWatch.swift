@@ -4,9 +4,14 @@ import RepriseCore
 
 /// Shows something once, or repeatedly until it is interrupted.
 enum ChainsWatch {
+    /// - Parameters:
+    ///   - again: whether repeatedly.
+    ///   - isJSON: each line is an object, whole and never drawn over.
+    ///   - pause: between two looks.
+    ///   - lines: what is shown now.
     /// - Throws: what `lines` throws.
     static func show(
-        again: Bool, every pause: Duration = .seconds(1),
+        again: Bool, isJSON: Bool, every pause: Duration = .seconds(1),
         _ lines: @escaping @Sendable () throws -> [String]
     ) async throws {
         guard again else { return try write(lines()) }
@@ -15,7 +20,7 @@ enum ChainsWatch {
             do {
                 while true {
                     let now = try lines()
-                    if now != shown { try replace(shown, by: now) }
+                    if now != shown { try isJSON ? write(now) : replace(by: now) }
                     shown = now
                     try await Task.sleep(for: pause)
                 }
@@ -28,19 +33,16 @@ enum ChainsWatch {
     }
 
     /// In its own place where a person looks, one below the other elsewhere.
-    private static func replace(_ shown: [String]?, by lines: [String]) throws {
+    private static func replace(by lines: [String]) throws {
         guard Terminal.output.isInteractive else { return try write(lines) }
-        let room = max(3, Terminal.output.size.height - 1)
-        var lines = lines
-        if lines.count > room {
-            let more = lines.count - room + 1
-            lines = lines.prefix(room - 1) + ["… \(more.grouped) more lines"]
-        }
-        // Each line at its place, and what an interruption leaves below them.
-        var picture = "\u{1b}[2J"
+        let lines = Terminal.output.rows(of: lines)
+        // Each line at its place, cut where the terminal ends, and what an interruption leaves
+        // below them.
+        var picture = "\u{1b}[?7l\u{1b}[2J"
         for (row, line) in lines.enumerated() {
             picture += "\u{1b}[\(row + 1);1H" + HarmlessText.text(line)
         }
-        try StandardOutput.writeRaw(Array((picture + "\u{1b}[\(lines.count + 1);1H").utf8))
+        picture += "\u{1b}[\(lines.count + 1);1H\u{1b}[?7h"
+        try StandardOutput.writeRaw(Array(picture.utf8))
     }
 }

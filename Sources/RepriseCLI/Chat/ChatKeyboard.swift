@@ -10,6 +10,7 @@ struct ChatKeyboard: Sendable {
 
     let room: ChatRoom
     let terminal: RawTerminal
+    let keys: ChatKeys
     /// Raised when the conversation changes, at a key, and when the window's size changes.
     let changed: Signal
     private let line = TypedLine()
@@ -26,16 +27,15 @@ struct ChatKeyboard: Sendable {
     }
 
     private func type() async throws {
-        var decoder = KeyDecoder()
-        while true {
-            let bytes = try await InputLineReader.read(STDIN_FILENO)
-            guard !bytes.isEmpty else { return }
-            try await room.attended()
-            for key in decoder.decode(bytes) {
+        while let pressed = try await keys.next() {
+            await room.attended()
+            for (place, key) in pressed.enumerated() {
                 if key == .redraw { await line.redraw() }
                 switch await line.press(key) {
                 case .submitted(let text):
-                    guard await room.perform(ChatCommandLine(text)) else { return }
+                    guard await room.perform(ChatCommandLine(text)) else {
+                        return await keys.giveBack(pressed[(place + 1)...])
+                    }
                 case .ended: return
                 case .changed: await room.typed(await line.text)
                 case .ignored: break

@@ -15,11 +15,15 @@ struct ChatLines: Sendable {
     let channel: Channel
     /// How long the end of the input waits for the server to take what was typed.
     let timeout: Duration
+    /// What was not printed is printed by the next run.
+    let output = OutputFailure()
     private let printer = LinePrinter()
 
     /// Prints messages, from the end of the last run.
     func listen() async throws {
-        try await channel.read(Self.reader) { message in try printer.print(Self.line(message)) }
+        try await channel.read(Self.reader) { message in
+            try output.ends { try printer.print(Self.line(message)) }
+        }
     }
 
     /// Publishes the lines of the standard input until it ends and all is with the server, or the

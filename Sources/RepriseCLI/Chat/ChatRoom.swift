@@ -34,6 +34,8 @@ actor ChatRoom {
     private var divider = ChatDivider()
     private var connection = ConnectionState.idle
     private var isLive = false
+    /// Why the first message that could not be recorded was not.
+    private(set) var unrecorded: RepriseError?
 
     /// - Parameters:
     ///   - channel: the channel.
@@ -160,12 +162,16 @@ actor ChatRoom {
     // MARK: At the keyboard
 
     /// The person is present: marks the messages on the screen as read.
-    func attended() async throws {
+    ///
+    /// A full disk does not end the chat: what was not recorded is tried again at the next key.
+    func attended() async {
         guard snapshot.unread > 0, let newest = snapshot.items.compactMap(\.seq).max() else {
             return
         }
         divider.attended()
-        try await channel.markRead(through: newest)
+        do { try await channel.markRead(through: newest) } catch {
+            show([(error as? RepriseError)?.line ?? "\(error)".firstLine])
+        }
     }
 
     /// The current input: sent to others as typing, unless it is a command.
@@ -186,6 +192,7 @@ actor ChatRoom {
         do {
             snapshot.notice = try await answer(to: command)
         } catch let error as RepriseError {
+            if case .say = command { unrecorded = unrecorded ?? error }
             snapshot.notice = [error.line]
         } catch {
             snapshot.notice = ["\(error)".firstLine]

@@ -37,7 +37,7 @@ struct FormsCheckCommand: AsyncParsableCommand {
                     : "version \(catalogue.version), \(forms.forms): as it should be")
         } catch let failure as FormsCatalogueFailure {
             for problem in failure.problems {
-                try StandardOutput.write(json ? Self.object(problem) : file.line(problem))
+                try StandardOutput.explain(json ? Self.object(problem) : file.line(problem))
             }
             throw ExitCode(ExitStatus.badInput.rawValue)
         }

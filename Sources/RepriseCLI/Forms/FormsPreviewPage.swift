@@ -76,8 +76,8 @@ enum FormsPreviewPage {
               const form = catalogue.forms.find((each) => each.id === id);
               if (!form) return parent.postMessage('There is no such form.', location.origin);
               // Alone, at once and always.
-              delete form.window;
-              delete form.frequency;
+              const conditions = ['window', 'frequency', 'audience', 'past', 'quiet'];
+              for (const name of conditions) delete form[name];
               form.triggers = [{ event: 'preview' }];
               const version = 'preview';
               answer({ type: 'catalogue', version,

@@ -77,11 +77,11 @@ struct ChannelsCommand: AsyncParsableCommand {
         guard title == nil || !dropsTitle else {
             throw ValidationError("Give --title or --no-title, not both.")
         }
-        for (name, value) in [("keep-messages", keepMessages), ("keep-days", keepDays)] {
-            guard let value, !(1...36_500).contains(value), name == "keep-days" || value < 1 else {
-                continue
-            }
-            throw ValidationError("--\(name) is a whole number from 1 on.")
+        if let keepMessages, keepMessages < 1 {
+            throw ValidationError("--keep-messages is a whole number from 1 on.")
+        }
+        if let keepDays, !(1...36_500).contains(keepDays) {
+            throw ValidationError("--keep-days is a whole number from 1 to 36500.")
         }
     }
 

@@ -40,8 +40,11 @@ struct DebugWatch: Sendable {
             if isJSON {
                 try StandardOutput.write(view.json)
             } else {
-                let lines = view.lines
                 let isLive = Terminal.output.isInteractive
+                let width = Terminal.output.size.width
+                let lines =
+                    isLive
+                    ? Terminal.output.rows(of: view.lines).map { $0.fitting(width) } : view.lines
                 // In its own place where a person looks, one below the other elsewhere.
                 let back = isLive && above > 0 ? "\u{1b}[\(above)F\u{1b}[J" : ""
                 try StandardOutput.writeRaw(Array(back.utf8))

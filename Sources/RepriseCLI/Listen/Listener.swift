@@ -18,20 +18,17 @@ struct Listener: Sendable {
     let waitsForServer: Bool
 
     /// Why a task of the group has ended the whole.
-    private enum End { case complete, outputClosed, cancelled }
+    private enum End { case complete, cancelled }
 
     /// Runs until everything is printed, the output is closed, or the task is cancelled.
     ///
     /// - Returns: whether everything was printed.
-    /// - Throws: ``BrokenPipe``; ``RepriseError``.
+    /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the output fails; ``RepriseError``.
     func run() async throws -> Bool {
-        let closed = Signal()
+        let output = OutputFailure()
         for name in channels {
             try await reprise.channel(name).read(Self.reader) { message in
-                do { try printer.print(message) } catch {
-                    closed.raise()
-                    throw error
-                }
+                try output.ends { try printer.print(message) }
             }
         }
         return try await withThrowingTaskGroup(of: End?.self) { group in
@@ -40,8 +37,8 @@ struct Listener: Sendable {
                 return .cancelled
             }
             group.addTask {
-                await closed.wait()
-                return Task.isCancelled ? .cancelled : .outputClosed
+                try await output.wait()
+                return .cancelled
             }
             group.addTask {
                 try await watch()
@@ -53,7 +50,6 @@ struct Listener: Sendable {
                 case nil: continue
                 case .complete: return finish(&group, true)
                 case .cancelled: return finish(&group, false)
-                case .outputClosed: throw BrokenPipe()
                 }
             }
             return false

@@ -99,7 +99,8 @@ struct PublishSummary {
         let rest =
             unknown == 0
             ? "" : " It is not known whether the \(unknown.grouped) after them are stored."
-        let stored = "\(progress.acknowledged.grouped) messages are stored.\(rest)"
+        let count = progress.acknowledged
+        let stored = "\(count.grouped) message\(count == 1 ? " is" : "s are") stored.\(rest)"
         switch failure {
         case is CancellationError:
             return CommandFailure(.incomplete, "Interrupted. \(stored)")

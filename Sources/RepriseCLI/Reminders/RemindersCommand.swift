@@ -41,14 +41,14 @@ struct RemindersCommand: AsyncParsableCommand {
         let reading = try ReminderReconciliationReading.read(
             at: journal.checkedURL, schemas: AccountClient.featureSchemas,
             decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
-        if json {
-            try StandardOutput.write(RemindersJSON.object(reading, next: next))
-        } else {
-            let text = RemindersText(reading, next: next, terminal: .output)
-            try StandardOutput.write(text.lines.joined(separator: "\n"))
+        let words =
+            json
+            ? RemindersJSON.object(reading, next: next)
+            : RemindersText(reading, next: next, terminal: .output).lines.joined(separator: "\n")
+        guard !reading.difference.isEmpty || reading.reconciliation?.fault != nil else {
+            return try StandardOutput.write(words)
         }
-        if !reading.difference.isEmpty || reading.reconciliation?.fault != nil {
-            throw ExitCode(ExitStatus.incomplete.rawValue)
-        }
+        try StandardOutput.explain(words)
+        throw ExitCode(ExitStatus.incomplete.rawValue)
     }
 }

@@ -79,7 +79,7 @@ struct TraceCommand: AsyncParsableCommand {
             try await ask(&report)
         } catch {
             // What the journal knows helps also where no server answers.
-            if isKnown { try print(report) }
+            if isKnown { try StandardOutput.explain(words(of: report)) }
             throw error
         }
         guard isKnown || report.seq != nil else {
@@ -117,7 +117,10 @@ struct TraceCommand: AsyncParsableCommand {
     }
 
     private func print(_ report: TraceReport) throws {
-        try StandardOutput.write(
-            json ? report.json : report.lines(Terminal.output).joined(separator: "\n"))
+        try StandardOutput.write(words(of: report))
+    }
+
+    private func words(of report: TraceReport) -> String {
+        json ? report.json : report.lines(Terminal.output).joined(separator: "\n")
     }
 }

@@ -19,6 +19,14 @@ package enum StandardOutput {
     /// - Throws: as the call with a line does.
     package static func write(_ bytes: [UInt8]) throws { try writeRaw(HarmlessText.bytes(bytes)) }
 
+    /// Writes a line about a failure that is thrown next: that counts also where its reader has
+    /// gone.
+    ///
+    /// - Throws: ``CommandFailure`` if the disk behind it fails.
+    package static func explain(_ line: String) throws {
+        do { try write(line) } catch is BrokenPipe {}
+    }
+
     /// Writes bytes unchanged: for cursor movements, and for files that must stay identical.
     ///
     /// - Throws: as the call with a line does.

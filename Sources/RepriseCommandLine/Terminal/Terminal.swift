@@ -51,9 +51,19 @@ package struct Terminal: Sendable {
     }
 
     /// Replaces the line that was shown last, where a person is looking.
+    ///
+    /// Cut to the width: of a wrapped line only the last row would be replaced.
     package func replaceLine(_ line: String) {
         guard isInteractive else { return }
-        try? FileOutput.write(Array("\r\u{1b}[K\(line)".utf8), to: descriptor)
+        let shown = line.fitting(size.width - 1)
+        try? FileOutput.write(Array("\r\u{1b}[K\(shown)".utf8), to: descriptor)
+    }
+
+    /// As many lines as have room above the cursor; the last one says how many are left out.
+    package func rows(of lines: [String]) -> [String] {
+        let room = max(3, size.height - 1)
+        guard lines.count > room else { return lines }
+        return lines.prefix(room - 1) + ["… \((lines.count - room + 1).grouped) more lines"]
     }
 }
 

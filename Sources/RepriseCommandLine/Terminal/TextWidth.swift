@@ -85,7 +85,8 @@ extension Unicode.Scalar {
             0xffe0...0xffe6, 0x1f300...0x1f64f, 0x1f680...0x1f6ff, 0x1f900...0x1f9ff,
             0x1fa70...0x1faff, 0x20000...0x3fffd:
             true
-        default: false
+        // ✅ and ⭐, which stand among narrow ones, and the two letters of a flag.
+        default: properties.isEmojiPresentation
         }
     }
 }

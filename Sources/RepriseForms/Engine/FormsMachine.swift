@@ -440,9 +440,14 @@ package struct FormsMachine: Sendable {
         _ event: EntryID, _ count: FormsTally.Ending, as outcome: Outcome, _ reason: String,
         appeared: String? = nil
     ) -> [Action] {
+        var actions: [Action] = []
+        // Its form was granted and could not be drawn: the app's own screen is free again.
+        if case .granted = slots.stage(of: event), appeared == nil {
+            actions.append(.setVisible(false))
+        }
         slots.end(event)
         tally.count(count)
-        return [.end(event, as: outcome, reason: reason, appeared: appeared)]
+        return actions + [.end(event, as: outcome, reason: reason, appeared: appeared)]
     }
 
     // MARK: The page

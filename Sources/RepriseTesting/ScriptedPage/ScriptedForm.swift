@@ -248,7 +248,7 @@ struct ScriptedScreen {
 
     private static func text(_ number: Double) -> String {
         number.formatted(
-            .number.precision(.fractionLength(0...3)).locale(Locale(identifier: "en_US")))
+            .number.precision(.significantDigits(1...15)).locale(Locale(identifier: "en_US")))
     }
 
     private static func isDate(_ text: String) -> Bool {

@@ -31,6 +31,8 @@ struct ScriptedRuntime {
         var view: ScriptedScreen?
         /// Of each action that is not recorded yet, by button and place: however often it is tried.
         var ids: [[Int]: String] = [:]
+        /// The actions that are recorded, of buttons whose other actions are not.
+        var recorded: Set<[Int]> = []
         /// The button whose actions are under way, and which of them.
         var pressed: (button: Int, action: Int)?
     }
@@ -393,11 +395,12 @@ struct ScriptedRuntime {
         let actions = view.actions(of: button)
         guard place < actions.count else {
             screen?.pressed = nil
+            screen?.recorded = current.recorded.filter { $0.first != button }
             screen?.view?.report("", isBusy: false)
             if actions.contains(where: { $0.type == "submit" }) { return leave("submitted") }
             return actions.contains { $0.type == "dismiss" } ? leave("button") : ()
         }
-        guard actions[place].type != "dismiss" else {
+        guard actions[place].type != "dismiss", !current.recorded.contains([button, place]) else {
             screen?.pressed = (button, place + 1)
             return goOn()
         }
@@ -431,6 +434,7 @@ struct ScriptedRuntime {
         }
         if isRecorded {
             screen?.ids[[button, place]] = nil
+            screen?.recorded.insert([button, place])
             screen?.pressed = (button, place + 1)
             goOn()
         } else {

@@ -49,17 +49,22 @@ public final class ChainsModel {
     public private(set) var hasMore = false
     /// Why they cannot be read; nil: they can.
     public private(set) var fault: RepriseError?
-    /// What stands in place of no rows.
+    /// What stands in place of no rows; nil: there are some, or none was read yet.
     public var placeholder: String? {
         guard rows.isEmpty else { return nil }
         if let fault { return fault.message }
-        return filter == .all ? "No chain was started" : "No chain is \(filter.rawValue)"
+        guard isRead else { return nil }
+        guard filter != .all else { return "No chain was started" }
+        return hasMore
+            ? "None of the newest \(listed.count) chains is \(filter.rawValue)"
+            : "No chain is \(filter.rawValue)"
     }
 
     @ObservationIgnored private let client: RepriseClient
     @ObservationIgnored private let zone: TimeZone
     @ObservationIgnored private var limit = page
     private var listed: [(row: ChainListRow, isEnded: Bool)] = []
+    private var isRead = false
 
     /// Makes the model; it reads nothing yet.
     ///
@@ -78,6 +83,7 @@ public final class ChainsModel {
             let statuses = try await client.chains.list(limit: min(limit + 1, Self.most))
             listed = statuses.prefix(limit).map { (ChainListRow($0, in: zone), $0.state.isEnd) }
             hasMore = statuses.count > limit
+            isRead = true
             fault = nil
         } catch {
             listed = []
@@ -127,11 +133,14 @@ public final class ChainDetailModel {
     public let id: ChainID
     /// What is shown; nil: not read yet, or there is no such chain.
     public private(set) var detail: ChainDetail?
-    /// Why it cannot be read, or what a person asked for cannot be done; nil: nothing.
-    public private(set) var fault: RepriseError?
+    /// Why what a person asked for last cannot be done, or why it cannot be read; nil: nothing.
+    public var fault: RepriseError? { refusal ?? unread }
 
     @ObservationIgnored private let client: RepriseClient
     @ObservationIgnored private let zone: TimeZone
+    /// Stays over reads until the next action: else nobody would have the time to read it.
+    private var refusal: RepriseError?
+    private var unread: RepriseError?
 
     /// Makes the model; it reads nothing yet.
     ///
@@ -150,12 +159,12 @@ public final class ChainDetailModel {
         do {
             let status = try await client.chains.status(id)
             detail = status.map { ChainDetail($0, in: zone) }
-            fault =
+            unread =
                 status == nil
                 ? RepriseError(.noSuchChain, "There is no such chain; ended ones leave in time.")
                 : nil
         } catch {
-            fault = RepriseError(showing: error)
+            unread = RepriseError(showing: error)
         }
     }
 
@@ -173,6 +182,7 @@ public final class ChainDetailModel {
     ///
     /// - Parameter action: one of the detail's.
     public func perform(_ action: ChainAction) async {
+        refusal = nil
         do {
             let chains = try await client.chains
             switch action {
@@ -183,7 +193,7 @@ public final class ChainDetailModel {
             }
             await refresh()
         } catch {
-            fault = RepriseError(showing: error)
+            refusal = RepriseError(showing: error)
         }
     }
 }

@@ -16,12 +16,16 @@ public import Reprise
 public final class DebugModel {
     /// The sections, in the order of the screen.
     public private(set) var sections: [DebugSection] = []
-    /// Why the figures cannot be read, or what a person asked for cannot be done; nil: nothing.
-    public private(set) var fault: RepriseError?
+    /// Why what a person asked for last cannot be done, or why the figures cannot be read; nil:
+    /// nothing.
+    public var fault: RepriseError? { refusal ?? unread }
 
     @ObservationIgnored private let client: RepriseClient
     @ObservationIgnored private let model: ClientModel
     @ObservationIgnored private let zone: TimeZone
+    /// Stays over reads until the next action: else nobody would have the time to read it.
+    private var refusal: RepriseError?
+    private var unread: RepriseError?
 
     /// Makes the model; it reads nothing yet.
     ///
@@ -37,14 +41,13 @@ public final class DebugModel {
     /// Reads the figures; a journal that is not open stays so.
     public func refresh() async {
         var figures: ClientDiagnostics?
+        var fault: RepriseError?
         if case .open = client.state {
-            do {
-                figures = try await client.diagnostics()
-                fault = nil
-            } catch {
+            do { figures = try await client.diagnostics() } catch {
                 fault = RepriseError(showing: error)
             }
         }
+        unread = fault
         let now = WallTime(milliseconds: Int64(Date.now.timeIntervalSince1970 * 1_000))
         sections = DebugText(zone: zone, now: now)
             .sections(client.state, figures?.connection.state ?? model.connection, figures)
@@ -78,11 +81,12 @@ public final class DebugModel {
     }
 
     private func perform(_ action: (RepriseClient) async throws -> Void) async {
+        refusal = nil
         do {
             try await action(client)
             await refresh()
         } catch {
-            fault = RepriseError(showing: error)
+            refusal = RepriseError(showing: error)
         }
     }
 }

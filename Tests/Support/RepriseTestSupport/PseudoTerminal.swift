@@ -28,7 +28,7 @@ package final class PseudoTerminal: @unchecked Sendable {
             ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
         try #require(ioctl(master, UInt(TIOCSWINSZ), &size) == 0)
         let slave = try #require(FileHandle(forUpdatingAtPath: name))
-        screen = Mutex(TerminalScreen(height: height))
+        screen = Mutex(TerminalScreen(width: width, height: height))
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
         self.ended = ended
         process.executableURL = program
@@ -90,6 +90,9 @@ package final class PseudoTerminal: @unchecked Sendable {
     /// Whether anything was coloured.
     package var hasColours: Bool { screen.withLock { $0.hasColours } }
 
+    /// Whether a line was wider than the terminal while that wraps lines.
+    package var hasWrapped: Bool { screen.withLock { $0.hasWrapped } }
+
     /// How often the screen was drawn, in whole or in part.
     package var drawings: Int { screen.withLock { $0.drawings } }
 
@@ -146,10 +149,16 @@ private struct TerminalScreen {
     private(set) var isRestored = false
     private(set) var hasColours = false
     private(set) var drawings = 0
+    private(set) var hasWrapped = false
+    private var wraps = true
+    private let width: Int
     private var row = 0
     private var pending: [UInt8] = []
 
-    init(height: Int) { rows = Array(repeating: "", count: height) }
+    init(width: Int, height: Int) {
+        self.width = width
+        rows = Array(repeating: "", count: height)
+    }
 
     mutating func take(_ bytes: ArraySlice<UInt8>) {
         pending += bytes
@@ -180,6 +189,8 @@ private struct TerminalScreen {
         case "J": rows = rows.map { _ in "" }
         case "K": if rows.indices.contains(row) { rows[row] = "" }
         case "l" where parameters == "?1049": isRestored = true
+        case "l" where parameters == "?7": wraps = false
+        case "h" where parameters == "?7": wraps = true
         // The cursor is hidden while it is drawn.
         case "l" where parameters == "?25":
             drawings += 1
@@ -194,5 +205,7 @@ private struct TerminalScreen {
     private mutating func write(_ text: Substring) {
         guard rows.indices.contains(row), !text.isEmpty else { return }
         rows[row] += text
+        let isWide = rows[row].split(whereSeparator: \.isNewline).contains { $0.count > width }
+        hasWrapped = hasWrapped || wraps && isWide
     }
 }

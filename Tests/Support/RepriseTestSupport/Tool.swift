@@ -60,7 +60,7 @@ package final class RunningTool: @unchecked Sendable {
 
     package init(
         _ arguments: [String], program: Tool.Program = .reprise,
-        environment: [String: String] = [:], outputTo pipe: Pipe? = nil
+        environment: [String: String] = [:], outputTo output: Any? = nil
     ) throws {
         // A tool that ends without reading its input must not end the tests.
         Foundation.signal(SIGPIPE, SIG_IGN)
@@ -79,7 +79,7 @@ package final class RunningTool: @unchecked Sendable {
             try? files.output.close()
             try? files.error.close()
         }
-        process.standardOutput = pipe.map { $0 as Any } ?? files.output
+        process.standardOutput = output ?? files.output
         process.standardError = files.error
         process.terminationHandler = {
             continuation.yield(
