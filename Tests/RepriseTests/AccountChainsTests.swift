@@ -184,7 +184,8 @@ struct AccountChainsTests {
         await home.close()
     }
 
-    @Test("a worker that does not end cleaning up keeps a sign-out for 10 s", .limit("chains.leave"))
+    @Test(
+        "a worker that does not end cleaning up keeps a sign-out for 10 s", .limit("chains.leave"))
     func stuck() async throws {
         let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
         let (seen, clock) = (Seen<String>(), ManualClock())

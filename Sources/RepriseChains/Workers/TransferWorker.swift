@@ -9,7 +9,7 @@ import RepriseCore
 /// is recognised in its place, and the transfer is forgotten then.
 ///
 /// The system follows redirects unchecked: only the first address is checked. A task that fails for
-/// good, is cancelled or ends at a sign-out cancels and forgets its transfer, whether it ran or not.
+/// good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or not.
 public struct TransferWorker: Worker {
     /// The input of a transfer.
     public struct Input: Codable, Hashable, Sendable {

@@ -74,7 +74,7 @@ struct AccountsExtensionTests {
         await next.close()
     }
 
-    @Test("a push for a user who is not signed in shows nothing of its message, and is not recorded")
+    @Test("a push for a user who is not signed in shows nothing of it, and is not recorded")
     func foreign() async throws {
         func isHidden(_ id: String, to user: String) async throws -> Bool {
             let shown = try await push(id, to: user)
