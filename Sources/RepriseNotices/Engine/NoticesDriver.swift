@@ -334,7 +334,7 @@ extension NoticesDriver {
         let all = DeliveredNotice.all(in: try await system.delivered())
         guard all.contains(where: { $0.hint.to != nil }) else { return all }
         let foreign = try await journal.read { [messages = noticeStore.messages] db in
-            Set(try all.filter { try messages.isForeign($0.hint.to, db) })
+            try Set(all.filter { try messages.isForeign($0.hint.to, db) })
         }
         try await remove(foreign.map(\.request), system)
         return all.filter { !foreign.contains($0) }

@@ -100,7 +100,7 @@ public final class NoticeExtension: Sendable {
     private func work(_ request: NotificationRequest) {
         reached(.began)
         let part = SharedAccount(in: folder).current()
-        guard case .folder(let place, let user) = part else {
+        guard case .folder(let place, user: let user) = part else {
             // Without a signed-in user it is not recorded.
             return answer(
                 part == .nobody ? PushJudge.contentForNobody(request.content) : request.content)
