@@ -6,6 +6,8 @@ package enum AppleLimits {
     package static let dial = Duration.seconds(15)
     /// How long the end of a failed WebSocket is waited for, which says why.
     package static let end = Duration.seconds(1)
+    /// How long a web view waits for a window: so rarely that a replaced page does not rest.
+    package static let window = Duration.seconds(60)
 }
 
 extension LimitTable {
@@ -20,6 +22,9 @@ extension LimitTable {
             Limit(
                 "apple.end", "waiting for the end of a WebSocket whose `receive` has failed",
                 "\(AppleLimits.end)", "it ends without a close code"),
+            Limit(
+                "apple.window", "a web view of forms waits for a key window",
+                "\(AppleLimits.window)", "`.unavailable`; another web view waits"),
             Limit(
                 "apple.background", "background time that is used; and for closing",
                 "\(BackgroundTime.most); \(BackgroundTime.closing)",

@@ -10,16 +10,17 @@
     typealias PageWindow = NSWindow
 
     extension NSWindow {
-        /// The app's key window; waits until one exists.
+        /// The app's key window; waits for it.
         static func key() async throws -> NSWindow {
-            if let window = NSApplication.shared.keyWindow { return window }
-            let arrivals = NotificationCenter.default
-                .notifications(named: NSWindow.didBecomeKeyNotification).map { _ in }
-            for await _ in arrivals {
-                if let window = NSApplication.shared.keyWindow { return window }
-            }
-            try Task.checkCancellation()
-            throw RepriseError(.unavailable, "There is no window for a web view.")
+            let (arrivals, arrival) = AsyncStream.makeStream(
+                of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            let observer = NotificationCenter.default.addObserver(
+                forName: NSWindow.didBecomeKeyNotification, object: nil, queue: .main
+            ) { _ in arrival.yield() }
+            defer { NotificationCenter.default.removeObserver(observer) }
+            return try await EventWait.first(
+                after: (arrivals, arrival), within: AppleLimits.window
+            ) { NSApplication.shared.keyWindow }
         }
 
         var room: CGRect { contentView?.bounds ?? .zero }

@@ -9,7 +9,7 @@
     typealias PageWindow = UIWindow
 
     extension UIWindow {
-        /// The key window of the scene in front; waits until one exists.
+        /// The key window of the scene in front; waits for it.
         static func key() async throws -> UIWindow {
             // The app was launched in the background: it has no window before a scene becomes
             // active, and then the window may become key only later. Neither happens between the
@@ -25,7 +25,9 @@
             defer {
                 for observer in observers { NotificationCenter.default.removeObserver(observer) }
             }
-            return try await EventWait.first(after: arrivals) { keyInFront }
+            return try await EventWait.first(
+                after: (arrivals, arrival), within: AppleLimits.window
+            ) { keyInFront }
         }
 
         private static var keyInFront: UIWindow? {

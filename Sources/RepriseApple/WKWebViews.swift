@@ -24,8 +24,9 @@
         ///
         /// - Parameter page: the page to load.
         /// - Returns: the web view.
-        /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`; `.timedOut` after ``timeout``
-        ///   with a window. `CancellationError` if the task was cancelled.
+        /// - Throws: ``RepriseCore/RepriseError`` `.unavailable`, also after a minute without a
+        ///   window; `.timedOut` after ``timeout`` with one. `CancellationError` if the task was
+        ///   cancelled.
         public func open(_ page: HostedWebPage) async throws -> any HostedWebView {
             let window = try await PageWindow.key()
             return try await SystemWebView.open(page, in: window)

@@ -125,6 +125,10 @@ extension LimitTable {
                 "`compensationDeadline`, \(configuration.compensationDeadline)",
                 "it has failed, and is retried as `retry` says"),
             Limit(
+                "chains.leave", "cleaning up after the tasks that a sign-out ends",
+                "\(ChainsLimits.leaving); \(ChainsLimits.leftTasks) tasks, begun ones first",
+                "the others are not cleaned up after"),
+            Limit(
                 "chains.shown", "an input or an output in `show`",
                 "\(bytes: ChainViewer.shownBytes), and the line", "cut; `export` has it whole"),
             Limit(

@@ -50,6 +50,9 @@ public enum ChainsLimits {
     /// How long a call of the notification centre may take, and how many may hang.
     package static let notificationTimeout: Duration = .seconds(10)
     package static let notificationCalls = 4
+    /// How long cleaning up after the tasks that a sign-out ends may take, and after how many.
+    package static let leaving: Duration = .seconds(10)
+    package static let leftTasks = 1_000
     /// The most bytes of a notification's title.
     public static let titleBytes = 256
     /// The most bytes of a notification's text.

@@ -31,10 +31,11 @@ public protocol Worker<Input, Output>: Sendable {
     func run(_ input: Input, _ work: WorkContext) async throws -> Output
 
     /// Cleans up what an attempt may have left outside the journal, after the task has failed for
-    /// good or was cancelled.
+    /// good, was cancelled, or has ended with its account at a sign-out.
     ///
     /// The default does nothing. It is called when no attempt runs, or the running one was
-    /// abandoned, and at most once: a kill before it skips it.
+    /// abandoned, and at most once: a kill before it skips it. At a sign-out, which goes on after a
+    /// kill, it may be called again.
     ///
     /// - Parameters:
     ///   - input: the task's input.

@@ -26,6 +26,9 @@ public final class Channels: AppLifeFollower, Sendable {
     /// The signed-in user; nil: nobody.
     package var identity: Identity? { configuration.identity }
 
+    /// Whether nobody is signed in, to a server that has users.
+    package var isAnonymous: Bool { identity == nil && !configuration.dials }
+
     /// Makes the feature.
     ///
     /// Nothing is sent before ``run()``.

@@ -39,6 +39,8 @@ public enum FormsEngineLimits {
     public static let vetoCharacters = 200
     /// How long a form is put off about which the app did not decide in time.
     public static let undecided = Duration.seconds(60)
+    /// How long the end of a run waits for its page to close.
+    static let closing = Duration.seconds(5)
     /// The shortest time that a showing is kept.
     static let showingsKept = Duration.seconds(86_400)
 }

@@ -58,6 +58,9 @@ extension LimitTable {
                 "forms.appear", "the appearance of a form that was granted",
                 "\(configuration.appearTimeout) (settable)", "the page is replaced"),
             Limit(
+                "forms.close", "the end of a run waits for its page to close",
+                "\(FormsEngineLimits.closing)", "the run ends; the page closes when it can"),
+            Limit(
                 "forms.replacements", "replacements of a page",
                 "\(FormsEngineLimits.replacements) a minute",
                 "`stalled` until the first is a minute old"),

@@ -527,6 +527,9 @@ public final class Journal: Sendable {
         }
     }
 
+    /// Whether this opening has ended: it is being closed, or another process has taken over.
+    package var isEnded: Bool { ending.value != nil }
+
     /// Waits until the end of this opening is known.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.ownershipLost`, `.closed`; `CancellationError`.

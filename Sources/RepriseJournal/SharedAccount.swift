@@ -13,6 +13,17 @@ package struct SharedAccount: Sendable {
     /// The most bytes of the file.
     package static let bytes = 1_024
 
+    /// What an extension finds.
+    package enum Part: Hashable, Sendable {
+        /// The folder of the spool and the mirror, and whose they are; nil: of one journal, which
+        /// knows its user.
+        case folder(URL, user: String?)
+        /// Nobody is signed in.
+        case nobody
+        /// The file cannot be read, as before the first unlock, or its content is unusable.
+        case unusable
+    }
+
     private let folder: URL
     private var file: String { folder.appendingPathComponent("account").path }
 
@@ -30,17 +41,17 @@ package struct SharedAccount: Sendable {
         throw JournalFailure.system(errno, "remove a file", at: file)
     }
 
-    /// The folder of the spool and the mirror that an extension uses.
-    ///
-    /// - Returns: nil: nobody is signed in, or the file's content is unusable.
-    package func current() -> URL? {
+    /// The part that an extension uses.
+    package func current() -> Part {
         let bytes: [UInt8]?
-        do { bytes = try DurableFile.read(file, limit: Self.bytes) } catch { return nil }
-        guard let bytes else { return hasParts ? nil : folder }
+        do { bytes = try DurableFile.read(file, limit: Self.bytes) } catch { return .unusable }
+        guard let bytes else { return hasParts ? .nobody : .folder(folder, user: nil) }
         let name = String(decoding: bytes, as: UTF8.self)
         // Beside it and nowhere else, whatever the file contains.
-        guard name.hasPrefix("user-"), Base32.decode(name.dropFirst(5)) != nil else { return nil }
-        return folder.appendingPathComponent(name)
+        guard name.hasPrefix("user-"), let user = Base32.decode(name.dropFirst(5)) else {
+            return .unusable
+        }
+        return .folder(folder.appendingPathComponent(name), user: user)
     }
 
     private var hasParts: Bool {

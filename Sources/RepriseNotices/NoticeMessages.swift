@@ -38,12 +38,25 @@ package protocol NoticeMessages: Sendable {
     /// Whether the server has confirmed that the user has read up to here.
     func isReadKnown(_ channel: ChannelName, through seq: Int64, _ db: Database) throws -> Bool
 
-    /// The signed-in user.
+    /// The signed-in user; nil: nobody, or not known yet.
     func user(_ db: Database) throws -> UserID?
+
+    /// Whether nobody is signed in.
+    var isAnonymous: Bool { get }
 
     /// Records a message for the server.
     func publish(_ json: [UInt8], id: EntryID, to channel: ChannelName, in db: Database) throws
 
     /// Records that the user has read.
     func markRead(_ channel: ChannelName, through seq: Int64, in db: Database) throws
+}
+
+extension NoticeMessages {
+    /// Whether a push, or a notification, is of a message to somebody else than the signed-in user.
+    ///
+    /// - Parameter user: whom it is for; nil: it does not say, and is nobody else's.
+    func isForeign(_ user: UserID?, _ db: Database) throws -> Bool {
+        guard let user else { return false }
+        return try isAnonymous || self.user(db).map { $0 != user } ?? false
+    }
 }

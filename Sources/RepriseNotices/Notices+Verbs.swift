@@ -179,8 +179,10 @@ extension Notices {
     package func stop() async { await driver.loop.stop() }
 
     /// Removes all of this feature's notifications, for example at sign-out.
-    package func leave() async {
-        await driver.leave()
+    ///
+    /// - Parameter centre: the notification centre, for when the feature does not run.
+    package func leave(_ centre: (any UserNotifications)? = nil) async {
+        await driver.leave(centre)
         await leaveSettings()
     }
 }

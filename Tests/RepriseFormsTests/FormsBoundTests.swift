@@ -121,6 +121,28 @@ struct FormsBoundTests {
         await feature.close()
     }
 
+    @Test("A page that does not close keeps the end of a run for 5 s", .limit("forms.close"))
+    func pageThatStays() async throws {
+        let time = ManualClock()
+        let host = StandInHost(.silent)
+        let stuck = StuckHost(host, at: .closing)
+        let feature = try await FormsFixture(
+            in: folder, stuck, timekeeper: time, isJournalTimed: false)
+        _ = try await feature.forms.received(tap("a"))
+        try await eventually("the page has it") {
+            host.views.first?.told("events").count == 1
+        }
+        stuck.stick()
+        let due = time.uptime() + .seconds(5)
+        let ending = Task { await feature.close() }
+        try await eventually("it waits for the page") {
+            stuck.waiting == 1 && time.sleepers.contains(due)
+        }
+        time.advance(by: .seconds(5))
+        await ending.value
+        stuck.letGo()
+    }
+
     @Test(
         "The catalogue is asked for at the start and hourly, and after a failure with waits that double up to five minutes",
         .limit("forms.refresh")

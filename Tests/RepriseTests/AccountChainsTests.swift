@@ -16,6 +16,26 @@ private struct Noting: Worker {
     }
 }
 
+/// Its work does not end by itself, and its cleaning up not before the gate opens.
+private struct Stuck: Worker {
+    static let identifier = "stuck"
+    let seen: Seen<String>
+    let gate: AsyncStream<Void>
+
+    func run(_ input: String, _ work: WorkContext) async throws -> String {
+        seen.add("run")
+        let (stream, end) = AsyncStream.makeStream(of: Void.self)
+        defer { end.finish() }
+        for await _ in stream {}
+        throw CancellationError()
+    }
+
+    func onAbandon(_ input: String, key: String) async {
+        seen.add("abandoned \(input)")
+        await Task { [gate] in for await _ in gate {} }.value
+    }
+}
+
 @Suite("Chains and accounts", .timeLimit(.minutes(1)))
 struct AccountChainsTests {
     private static let ada = UserID(unchecked: "ada")
@@ -119,6 +139,86 @@ struct AccountChainsTests {
         let empty = try #require(try await home.current.chains)
         #expect(try await empty.schedules().isEmpty)
         await home.close()
+    }
+
+    private static let sending = Chain<String>("sending") { name in
+        Work("send", TransferWorker.self) { _ in
+            TransferWorker.Input(
+                .upload(SandboxPath("home", name)), url: "http://127.0.0.1/photos")
+        }
+    }
+
+    @Test(
+        "a sign-out cancels the upload that the system goes on with; one that was killed does it at the next opening",
+        arguments: [false, true])
+    func transfers(isKilled: Bool) async throws {
+        let folder = try TemporaryFolder()
+        try Data("photo".utf8).write(to: folder.appending("photo"))
+        let system = try MemoryTransfers()
+        let standard = StandardWorkers(
+            sandbox: Sandbox(["home": folder.url]), guard: AddressGuard(allowed: ["127.0.0.1:80"]),
+            transfers: system)
+        var configuration = AccountClient.Configuration()
+        configuration.chains = Chains.Configuration(
+            workers: standard.all, chains: [Self.sending])
+        var home = try await Self.open(folder, configuration)
+        let chains = try #require(try await home.signIn(as: Self.ada).chains)
+        try await chains.start(Self.sending, input: "photo")
+        let running = Task { try await chains.run() }
+        try await eventually("the system has it") { system.requests.count == 1 }
+        running.cancel()
+        _ = await running.result
+        #expect(try await system.transfers().map(\.state) == [.running])
+        var changes = system.changes.makeAsyncIterator()
+        if isKilled {
+            await home.close()
+            try Data(#"{"version":1,"leaving":"ada"}"#.utf8)
+                .write(to: folder.appending("home/account.json"))
+            home = try await Self.open(folder, configuration)
+        } else {
+            try await home.signOut()
+        }
+        #expect(await home.user == nil)
+        #expect(try await system.transfers().isEmpty)
+        #expect(await changes.next()?.state == .cancelled)
+        await home.close()
+    }
+
+    @Test(
+        "a worker that does not end cleaning up keeps a sign-out for 10 s", .limit("chains.leave"))
+    func stuck() async throws {
+        let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
+        let (seen, clock) = (Seen<String>(), ManualClock())
+        let chain = Chain<String>("stuck") { text in Work("stuck", Stuck.self) { _ in text } }
+        var configuration = AccountClient.Configuration()
+        configuration.chains = Chains.Configuration(
+            workers: [Stuck(seen: seen, gate: gate)], chains: [chain])
+        configuration.chains?.timekeeper = clock
+        let home = try await Self.open(try TemporaryFolder(), configuration)
+        let chains = try #require(try await home.signIn(as: Self.ada).chains)
+        try await chains.start(chain, input: "it")
+        let running = Task { try await chains.run() }
+        try await eventually("it runs") { seen.all == ["run"] }
+        running.cancel()
+        _ = await running.result
+        let leaving = Task { try await home.signOut() }
+        let due = clock.uptime() + .seconds(10)
+        try await eventually("it cleans up") {
+            seen.all == ["run", "abandoned it"] && clock.sleepers.contains(due)
+        }
+        clock.advance(by: .seconds(10))
+        _ = try await leaving.value
+        #expect(await home.user == nil)
+        letGo.finish()
+        await home.close()
+    }
+
+    private static func open(
+        _ folder: TemporaryFolder, _ configuration: AccountClient.Configuration
+    ) async throws -> DeviceAccounts {
+        try await DeviceAccounts.open(
+            at: folder.appending("home"), server: "http://127.0.0.1:1", dialer: MemoryDialer(),
+            configuration: configuration, tokens: { _ in try AccessToken("YWRh.Yg.1") })
     }
 
     private static let noting = Chain<String>("noting") { text in

@@ -1,6 +1,7 @@
 import RepriseApple
 import RepriseCore
 import RepriseTestSupport
+import RepriseTesting
 import Synchronization
 import Testing
 
@@ -59,7 +60,9 @@ struct PendingCallsTests {
         let scene = Scene()
         try await withThrowingTaskGroup(of: String.self) { group in
             group.addTask {
-                try await EventWait.first(after: events) { scene.keyWindow }
+                try await EventWait.first(after: (events, event), within: AppleLimits.window) {
+                    scene.keyWindow
+                }
             }
             try await eventually("it has looked") { scene.looks == 1 }
             event.yield()  // active
@@ -68,6 +71,24 @@ struct PendingCallsTests {
             event.yield()  // key
             #expect(try await group.next() == "window")
         }
+    }
+
+    @Test("A window that does not come is given up after a minute", .limit("apple.window"))
+    func noWindow() async throws {
+        #expect(AppleLimits.window == .seconds(60))
+        let (events, event) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let (scene, clock) = (Scene(), ManualClock())
+        let waiting = Task {
+            try await EventWait.first(
+                after: (events, event), within: AppleLimits.window, by: clock
+            ) { scene.keyWindow }
+        }
+        let due = clock.uptime() + .seconds(60)
+        try await eventually("the time runs") { clock.sleepers == [due] }
+        clock.advance(by: .seconds(60))
+        let error = await #expect(throws: RepriseError.self) { try await waiting.value }
+        #expect(error?.code == .unavailable)
     }
 
     @Test("A call after the end is not begun, and has the first reason")

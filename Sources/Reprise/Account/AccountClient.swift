@@ -38,6 +38,8 @@ package final class AccountClient: Sendable {
         package var chains: Chains.Configuration?
         /// Notices; nil: the feature is off, and its entries wait.
         package var notices: Notices.Configuration?
+        /// The notification centre, which a change of accounts clears although no feature runs.
+        package var notifications: (any UserNotifications)?
         /// How long messages stay on the device after their readers have finished them.
         package var messages = MessageRetention()
         /// Performs changes of conversations; nil: they wait.

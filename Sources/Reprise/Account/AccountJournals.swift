@@ -1,4 +1,5 @@
 import Foundation
+import RepriseChains
 import RepriseCore
 import RepriseJournal
 import RepriseWire
@@ -50,6 +51,7 @@ struct AccountJournals: Sendable {
             let journal = try await open(of: id)
             do {
                 try await adopt(by: id, into: journal)
+                if let chains = configuration.chains { try await Chains.leave(journal, chains) }
                 state.final = FinalLedger(try await journal.endAll(reason: "loggedOut"))
             } catch {
                 await journal.close()

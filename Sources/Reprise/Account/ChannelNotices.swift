@@ -65,6 +65,8 @@ struct ChannelNotices: NoticeMessages {
 
     func user(_ db: Database) throws -> UserID? { try ChannelReading.user(db) }
 
+    var isAnonymous: Bool { channels.isAnonymous }
+
     func publish(_ json: [UInt8], id: EntryID, to channel: ChannelName, in db: Database) throws {
         try channels.channel(channel.text).publish(json, id: id, in: db)
     }

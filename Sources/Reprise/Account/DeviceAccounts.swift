@@ -238,13 +238,13 @@ package actor DeviceAccounts {
     /// Stops the client, makes the change, and starts the account that is then current, also after
     /// a failure.
     private func replace<T: Sendable>(_ change: () async throws -> T) async throws -> T {
+        // From here on an extension writes into no account's part, and hides pushes for this user;
+        // a part that cannot be removed is replaced when the next account starts.
+        try? folders.point(to: nil)
         // A former user's reminders would ring for the next user. After a kill here, the next
         // account's reconciliation removes them.
         await client?.reminders?.leave()
-        await client?.notices?.leave()
-        // From here on an extension writes into no account's part; a part that cannot be removed is
-        // replaced when the next account starts.
-        try? folders.point(to: nil)
+        await client?.notices?.leave(configuration.notifications)
         await stop()
         do {
             return try await change()

@@ -145,6 +145,7 @@ public struct RepriseConfiguration: Sendable {
         account.chains = chains
         account.notices = notices
         account.notices?.transport = notices?.transport ?? transport
+        account.notifications = notifications
         account.messages = messages
         account.transport = transport
         account.kinds = kinds

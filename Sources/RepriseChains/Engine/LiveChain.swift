@@ -77,11 +77,15 @@ package final class LiveChain {
     ///
     /// A task repeated after its compensation has a new key.
     package func key(of place: Int, isCompensation: Bool) -> String {
-        let row = tasks[place]
+        let task = Self.key(
+            of: tasks[place].name, in: row.id, takenBack: tasks[place].takenBack)
+        return isCompensation ? "\(task)/undo" : task
+    }
+
+    static func key(of task: String, in chain: String, takenBack: Int) -> String {
         // No name makes the key of another task.
-        let name = row.name.replacing("%", with: "%25").replacing("/", with: "%2F")
-        let again = row.takenBack > 0 ? "/\(row.takenBack + 1)" : ""
-        return "\(self.row.id)/\(name)\(again)\(isCompensation ? "/undo" : "")"
+        let name = task.replacing("%", with: "%25").replacing("/", with: "%2F")
+        return "\(chain)/\(name)\(takenBack > 0 ? "/\(takenBack + 1)" : "")"
     }
 
     /// The attempts of earlier intents.

@@ -1,4 +1,6 @@
-import RepriseJournal
+import GRDB
+import RepriseCore
+package import RepriseJournal
 
 /// An abandoned task: its worker cleans up outside the journal.
 struct LostWork: Sendable {
@@ -41,5 +43,62 @@ struct LostWork: Sendable {
         }
         guard let input = found?.input else { return }
         await onAbandon(input, key)
+    }
+}
+
+extension LostWork {
+    /// Tasks that have not ended, by their workers, and the chain of each: those begun come first.
+    ///
+    /// Without compensations, whose workers only the definitions name.
+    fileprivate static func unended(
+        _ registry: WorkerRegistry, _ db: Database
+    ) throws -> [String: [(chain: Int64, work: LostWork)]] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT t.chain, t.place, t.name, t.takenBack, t.worker, c.id FROM chainTask AS t
+                JOIN chain AS c ON c.seq = t.chain LEFT JOIN entry AS e ON e.id = t.entry
+                WHERE t.state < 10 AND t.worker IS NOT NULL AND t.input IS NOT NULL
+                ORDER BY t.attempts + COALESCE(e.attempt, 0) > 0 DESC LIMIT ?
+                """, arguments: [ChainsLimits.leftTasks])
+        var found: [String: [(chain: Int64, work: LostWork)]] = [:]
+        for row in rows {
+            let worker: String = row[4]
+            guard let onAbandon = registry.onAbandon(worker) else { continue }
+            let key = LiveChain.key(of: row[2], in: row[5], takenBack: row[3])
+            let work = LostWork(
+                place: row[1], isCompensation: false, key: key, onAbandon: onAbandon)
+            found[worker, default: []].append((chain: row[0], work: work))
+        }
+        return found
+    }
+}
+
+extension Chains {
+    /// Has the workers clean up after all tasks that have not ended, as a transfer that the system
+    /// runs: their account is left.
+    ///
+    /// It returns after ``ChainsLimits/leaving`` at the latest, and may be repeated.
+    ///
+    /// - Throws: the journal's errors; `CancellationError`.
+    package static func leave(_ journal: Journal, _ configuration: Configuration) async throws {
+        let registry = try WorkerRegistry(configuration.workers)
+        let left = try await journal.read { db in try LostWork.unended(registry, db) }
+        guard !left.isEmpty else { return }
+        let timeout = CallTimeout(clock: configuration.timekeeper, most: 1)
+        do {
+            try await timeout.wait(ChainsLimits.leaving, for: "Cleaning up after tasks") {
+                await withDiscardingTaskGroup { group in
+                    // A worker that hangs keeps no other one waiting.
+                    for works in left.values {
+                        group.addTask {
+                            for (chain, work) in works { await work.abandon(of: chain, journal) }
+                        }
+                    }
+                }
+            }
+        } catch {
+            try Task.checkCancellation()
+        }
     }
 }

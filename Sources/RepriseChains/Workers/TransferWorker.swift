@@ -9,7 +9,7 @@ import RepriseCore
 /// is recognised in its place, and the transfer is forgotten then.
 ///
 /// The system follows redirects unchecked: only the first address is checked. A task that fails for
-/// good or is cancelled forgets its transfer, whether it ran or not.
+/// good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or not.
 public struct TransferWorker: Worker {
     /// The input of a transfer.
     public struct Input: Codable, Hashable, Sendable {
@@ -102,7 +102,10 @@ public struct TransferWorker: Worker {
                 return output
             }
             if try await watch.current() == nil {
-                try await transfers.start(try await request(input, watch.id, work))
+                let request = try await request(input, watch.id, work)
+                // Nobody would cancel what begins after a sign-out.
+                try Task.checkCancellation()
+                try await transfers.start(request)
             }
             let transfer = try await watch.end { share in await work.progress(share * 0.9) }
             return try await takeOver(transfer, input, work)

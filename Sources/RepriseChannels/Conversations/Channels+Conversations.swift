@@ -37,7 +37,8 @@ extension Channels {
         newest limit: Int = 100, isArchived: Bool = false
     ) -> AsyncStream<[Conversation]> {
         let watch = ListWatch(
-            nil, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
+            nil, in: journal, changeNotifier: readers.changeNotifier,
+            timekeeper: configuration.timekeeper
         ) { [weak self] in
             guard let self else { throw RepriseError(.closed, "The channels are gone.") }
             return try await conversations(newest: limit, isArchived: isArchived)

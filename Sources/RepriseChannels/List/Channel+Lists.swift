@@ -61,7 +61,8 @@ extension Channels {
 
     func watch(_ name: ChannelName, last count: Int) -> ListWatch<[ChannelMessage]> {
         ListWatch(
-            name, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
+            name, in: journal, changeNotifier: readers.changeNotifier,
+            timekeeper: configuration.timekeeper
         ) {
             [weak self] in
             guard let self else { throw RepriseError(.closed, "The channels are gone.") }
@@ -74,7 +75,8 @@ extension Channels {
         _ name: ChannelName, _ read: @escaping @Sendable (Database) throws -> Value
     ) -> AsyncStream<Value> {
         let watch = ListWatch(
-            name, changeNotifier: readers.changeNotifier, timekeeper: configuration.timekeeper
+            name, in: journal, changeNotifier: readers.changeNotifier,
+            timekeeper: configuration.timekeeper
         ) {
             [journal] in try await journal.read(read)
         }

@@ -1,4 +1,5 @@
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// Reads a list again whenever its channel has changed and the consumer asks for the next one.
@@ -8,33 +9,44 @@ actor ListWatch<Value: Equatable & Sendable> {
     private static var pause: Duration { .seconds(1) }
 
     private let channel: ChannelName?
+    private let journal: Journal
     private let changeNotifier: ChannelChangeNotifier
     private let signal = Signal()
     private let id: Int
+    /// Wakes a consumer that waits when the journal ends.
+    private let ended: Task<Void, Never>
     private let timekeeper: any Timekeeper
     private let read: @Sendable () async throws -> Value
     private var shown: Value?
 
     init(
-        _ channel: ChannelName?, changeNotifier: ChannelChangeNotifier, timekeeper: any Timekeeper,
-        read: @escaping @Sendable () async throws -> Value
+        _ channel: ChannelName?, in journal: Journal, changeNotifier: ChannelChangeNotifier,
+        timekeeper: any Timekeeper, read: @escaping @Sendable () async throws -> Value
     ) {
         self.channel = channel
+        self.journal = journal
         self.changeNotifier = changeNotifier
         self.timekeeper = timekeeper
         self.read = read
         id = changeNotifier.listen(to: channel, with: signal)
+        ended = Task { [signal] in
+            try? await journal.ended()
+            signal.raise()
+        }
         signal.raise()
     }
 
-    deinit { changeNotifier.leave(channel, id) }
+    deinit {
+        ended.cancel()
+        changeNotifier.leave(channel, id)
+    }
 
-    /// - Returns: the next list that differs from the previous one; nil once the task is cancelled
-    ///   or the journal is closed.
+    /// - Returns: the next list that differs from the previous one; nil once the task is cancelled,
+    ///   or the journal is closed or another process's.
     func next() async -> Value? {
         while true {
             await signal.wait()
-            guard !Task.isCancelled else { return nil }
+            guard !Task.isCancelled, !journal.isEnded else { return nil }
             do {
                 let list = try await read()
                 guard list != shown else { continue }

@@ -101,7 +101,12 @@ actor FormsDriver {
         question = nil
         for input in inbox.close() { leave(input) }
         await perform(machine.stopped())
-        await closing?.value
+        if let closing {
+            let timeout = CallTimeout(clock: clock, most: 1)
+            try? await timeout.wait(FormsEngineLimits.closing, for: "Closing the page") {
+                await closing.value
+            }
+        }
         alarm.cancel()
         (host, source) = (nil, nil)
         announce()

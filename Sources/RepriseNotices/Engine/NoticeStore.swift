@@ -403,7 +403,7 @@ struct NoticeStore: Sendable {
     /// Handles a push without an alert, or the other content of one with an alert.
     func heard(_ hint: PushHint, at now: WallTime, _ db: Database) throws {
         // For the former user: its badge is not this user's.
-        if hint.isForeign(to: try messages.user(db)) { return }
+        if try messages.isForeign(hint.to, db) { return }
         if let badge = hint.badge { _ = try NoticeBadgeRow.counted(badge, db) }
         // Without a row the badge would be 0 until the log has come, and 0 removes delivered
         // notifications.
@@ -420,7 +420,7 @@ struct NoticeStore: Sendable {
     /// If nothing here has heard of the message, the system has shown a push of it.
     func touched(_ hint: PushHint, by action: String, at now: WallTime, _ db: Database) throws {
         guard let id = hint.id else { return }
-        if hint.isForeign(to: try messages.user(db)) { return }
+        if try messages.isForeign(hint.to, db) { return }
         var row = try knownRow(id, at: now, db) ?? NoticeRow(hint, id: id, at: now)
         _ = NoticeMachine.take(.touched(action), &row.machine)
         try NoticeRows.write(row, at: now, db)
@@ -466,7 +466,7 @@ struct NoticeStore: Sendable {
     func arrived(
         _ hint: PushHint, _ id: EntryID, isRemote: Bool, _ moment: Moment, _ db: Database
     ) throws -> NoticeMachine.Step {
-        if hint.isForeign(to: try messages.user(db)) { return NoticeMachine.Step() }
+        if try messages.isForeign(hint.to, db) { return NoticeMachine.Step() }
         if isRemote { try heard(hint, at: moment.wall, db) }
         var row = try NoticeRows.row(id, db) ?? NoticeRow(hint, id: id, at: moment.wall)
         let known = row.machine

@@ -305,8 +305,9 @@ actor NoticesDriver {
     // MARK: Leaving
 
     /// Takes away all that a person was shown, as when an account is left.
-    func leave() async {
-        guard let system else { return }
+    func leave(_ centre: (any UserNotifications)?) async {
+        let centre = centre.map { TimeoutNotifications($0, clock: clock) as any UserNotifications }
+        guard let system = system ?? centre else { return }
         // Messages come until the connection is closed; the round under way may show one.
         isLeft = true
         _ = await inbox.settled(within: NoticeLimits.settledTimeout, by: clock)
@@ -328,14 +329,15 @@ actor NoticesDriver {
 extension NoticesDriver {
     /// The messages of delivered notifications.
     ///
-    /// Removes those of a former user that a kill left behind.
+    /// Removes those of a former user that a kill left behind, or that came since.
     private func standing(_ system: any UserNotifications) async throws -> [DeliveredNotice] {
         let all = DeliveredNotice.all(in: try await system.delivered())
         guard all.contains(where: { $0.hint.to != nil }) else { return all }
-        let me = try await journal.read { [noticeStore] db in try noticeStore.messages.user(db) }
-        let foreign = all.filter { $0.hint.isForeign(to: me) }
+        let foreign = try await journal.read { [messages = noticeStore.messages] db in
+            try Set(all.filter { try messages.isForeign($0.hint.to, db) })
+        }
         try await remove(foreign.map(\.request), system)
-        return foreign.isEmpty ? all : all.filter { !$0.hint.isForeign(to: me) }
+        return all.filter { !foreign.contains($0) }
     }
 
     private func perform(

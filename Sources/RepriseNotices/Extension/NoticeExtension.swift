@@ -2,6 +2,7 @@ import Dispatch
 public import Foundation
 public import RepriseCore
 import RepriseJournal
+import RepriseWire
 import Synchronization
 
 /// Handles one push in a notification service extension: decides how the message is shown, and
@@ -15,7 +16,7 @@ import Synchronization
 ///
 /// It opens no journal: it reads the app's mirror, and leaves a record in the spool, which the app
 /// merges when it runs. After any failure the push is still shown: without a decision it is shown
-/// unchanged.
+/// unchanged. One for a user who is not signed in shows nothing of its message.
 public final class NoticeExtension: Sendable {
     /// Its steps, for tests that end the process there.
     package enum Step: String, Hashable, Sendable, CaseIterable {
@@ -65,7 +66,8 @@ public final class NoticeExtension: Sendable {
     /// the spool is full or cannot be written: then it is shown all the same.
     ///
     /// - Parameter request: the system's request; its `info` is the payload.
-    /// - Returns: the content to show; an existing text is never removed.
+    /// - Returns: the content to show; an existing text is never removed, only hidden in a push for
+    ///   a user who is not signed in.
     public func content(for request: NotificationRequest) async -> NotificationContent {
         let original = request.content
         let isFirst = state.withLock { state in
@@ -97,11 +99,13 @@ public final class NoticeExtension: Sendable {
 
     private func work(_ request: NotificationRequest) {
         reached(.began)
-        guard let folder = SharedAccount(in: folder).current() else {
-            // Without a signed-in user it is shown unchanged, and not recorded.
-            return answer(request.content)
+        let part = SharedAccount(in: folder).current()
+        guard case .folder(let place, user: let user) = part else {
+            // Without a signed-in user it is not recorded.
+            return answer(
+                part == .nobody ? PushJudge.contentForNobody(request.content) : request.content)
         }
-        let judge = judge(in: folder)
+        let judge = judge(in: place, of: user.flatMap { try? UserID($0) })
         reached(.read)
         let judgement = judge.judge(request)
         state.withLock { state in
@@ -112,23 +116,25 @@ public final class NoticeExtension: Sendable {
         if let record = judgement.record {
             // Recorded first. If that fails, it is shown nevertheless: the app reads the delivered
             // notifications.
-            try? Spool(at: folder, timekeeper: timekeeper).record(record.entry())
+            try? Spool(at: place, timekeeper: timekeeper).record(record.entry())
         }
         reached(.recorded)
         answer(judgement.content)
     }
 
-    private func judge(in folder: URL) -> PushJudge {
+    private func judge(in folder: URL, of user: UserID?) -> PushJudge {
         let records = Spool(at: folder, timekeeper: timekeeper)
             .waiting(of: NoticeKinds.shown, newest: NoticeLimits.recordsRead)
             .compactMap { try? ShownRecord(payload: $0) }
         do {
             let mirror = try Mirror<NoticeMirror>(in: folder, version: NoticeMirror.version).read()
-            return PushJudge(mirror: mirror?.value, records: records, now: timekeeper.wall())
+            return PushJudge(
+                mirror: mirror?.value, user: user, records: records, now: timekeeper.wall())
         } catch {
             let code = (error as? RepriseError)?.code ?? .malformed
             return PushJudge(
-                mirror: nil, withoutMirror: code, records: records, now: timekeeper.wall())
+                mirror: nil, withoutMirror: code, user: user, records: records,
+                now: timekeeper.wall())
         }
     }
 

@@ -1,5 +1,5 @@
 package import RepriseCore
-import RepriseWire
+package import RepriseWire
 
 /// Decides how a push is shown: a pure function of its inputs.
 package struct PushJudge: Sendable {
@@ -15,17 +15,20 @@ package struct PushJudge: Sendable {
     package var mirror: NoticeMirror?
     /// Why not.
     package var withoutMirror: RepriseError.Code?
+    /// The signed-in user, where the mirror does not say; nil: not known either.
+    package var user: UserID?
     /// The extension's records that the app has not merged yet.
     package var records: [ShownRecord]
     /// The wall clock.
     package var now: WallTime
 
     package init(
-        mirror: NoticeMirror?, withoutMirror: RepriseError.Code? = nil, records: [ShownRecord] = [],
-        now: WallTime
+        mirror: NoticeMirror?, withoutMirror: RepriseError.Code? = nil, user: UserID? = nil,
+        records: [ShownRecord] = [], now: WallTime
     ) {
         self.mirror = mirror
         self.withoutMirror = withoutMirror
+        self.user = user
         self.records = records
         self.now = now
     }
@@ -41,8 +44,8 @@ package struct PushJudge: Sendable {
         guard let hint = try? PushHint(payload: request.content.info), hint.kind == .alert,
             let id = hint.id
         else { return Judgement(content: request.content, record: nil) }
-        if hint.isForeign(to: mirror?.me.flatMap { try? UserID($0) }) {
-            return Judgement(content: hidden(request.content), record: nil)
+        if hint.isForeign(to: me) {
+            return Judgement(content: Self.hidden(request.content), record: nil)
         }
         let decision = NoticeDecision.decide(notice(hint, id), in: state(hint, id))
         var record = ShownRecord(hint, of: id, at: now)
@@ -53,10 +56,22 @@ package struct PushJudge: Sendable {
         let badge = ExtensionBadge.figure(mirror, records + [record])
         record.badge = badge?.count ?? request.content.badge.map { Int64($0) }
         record.badgeAsOf = badge?.asOf
-        var content = dressed(request.content, decision.presentation, badge)
+        var content = Self.dressed(request.content, decision.presentation, badge)
         content.conversation = hint.conversation
         return Judgement(content: content, record: record)
     }
+
+    /// Decides while nobody is signed in: a push that names its user is for a former one.
+    ///
+    /// - Returns: the content to show; unchanged on a server without users, and of an unknown push.
+    package static func contentForNobody(_ content: NotificationContent) -> NotificationContent {
+        guard let hint = try? PushHint(payload: content.info), hint.to != nil else {
+            return content
+        }
+        return hidden(content)
+    }
+
+    private var me: UserID? { mirror?.me.flatMap { try? UserID($0) } ?? user }
 
     private func notice(_ hint: PushHint, _ id: EntryID) -> Notice {
         Notice(
@@ -68,8 +83,7 @@ package struct PushJudge: Sendable {
     /// settings itself: those in the mirror may be old.
     private func state(_ hint: PushHint, _ id: EntryID) -> NoticeState {
         var state = NoticeState(
-            me: mirror?.me.flatMap { try? UserID($0) },
-            settings: NotificationSettings(authorization: .authorized), now: now)
+            me: me, settings: NotificationSettings(authorization: .authorized), now: now)
         if records.contains(where: { $0.id == id.text })
             || mirror?.shown?.contains(id.text) == true
         {
@@ -87,7 +101,7 @@ package struct PushJudge: Sendable {
     }
 
     /// Hides the content of a push for the former user; the app removes it when it runs.
-    private func hidden(_ content: NotificationContent) -> NotificationContent {
+    private static func hidden(_ content: NotificationContent) -> NotificationContent {
         var content = dressed(content, [], nil)
         (content.title, content.subtitle, content.body) = ("", "", "…")
         content.badge = nil
@@ -96,7 +110,7 @@ package struct PushJudge: Sendable {
 
     /// An extension cannot suppress a push: a silenced one is listed without a sound, until the app
     /// removes it.
-    private func dressed(
+    private static func dressed(
         _ content: NotificationContent, _ presentation: PresentationOptions,
         _ badge: ExtensionBadge?
     ) -> NotificationContent {

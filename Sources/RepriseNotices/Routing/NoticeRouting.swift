@@ -90,7 +90,8 @@ final class NoticeRouting: Sendable {
         await journal.handle(NoticeKinds.action) { db, entry in
             let arrival = try Self.read(entry)
             guard let channel = arrival.channelName else { return }
-            if arrival.isButton, try arrival.isForeign(to: messages.user(db)) {
+            let owner = arrival.to.flatMap { try? UserID($0) }
+            if arrival.isButton, try messages.isForeign(owner, db) {
                 throw DispatchFailure.permanent(Self.foreign)
             }
             if arrival.isButton, arrival.action == configuration.replyAction {

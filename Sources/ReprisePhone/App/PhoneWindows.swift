@@ -37,13 +37,16 @@ package final class PhoneWindows: Sendable {
     /// Waits for the key window of the scene in front, as the adapter of UIKit does, by the same
     /// ``EventWait``.
     ///
-    /// - Throws: `CancellationError`.
+    /// - Throws: `CancellationError`; ``RepriseCore/RepriseError`` `.unavailable` after
+    ///   ``AppleLimits/window``.
     package func key() async throws {
         let (events, event) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let changes = status.watch()
         let relay = Task { for await _ in changes { event.yield() } }
         defer { relay.cancel() }
-        try await EventWait.first(after: events) { isKey ? () : nil }
+        try await EventWait.first(after: (events, event), within: AppleLimits.window) {
+            isKey ? () : nil
+        }
     }
 }

@@ -57,6 +57,20 @@ struct ListTests {
         try await device.finish()
     }
 
+    @Test("Lists of messages and of conversations that wait end when the journal is closed")
+    func closed() async throws {
+        let one = try await MemoryDevice(MemoryServer())
+        try await within(.seconds(20)) { [general = one.general, journal = one.journal] in
+            for await _ in general.observe() { Task { await journal.close() } }
+        }
+        try await one.finish()
+        let two = try await MemoryDevice(MemoryServer())
+        try await within(.seconds(20)) { [channels = two.channels, journal = two.journal] in
+            for await _ in channels.observeConversations() { Task { await journal.close() } }
+        }
+        try await two.finish()
+    }
+
     @Test("A list keeps what it has after unsubscribe(), and goes on with the next subscription")
     func unsubscribed() async throws {
         let server = MemoryServer()

@@ -18,7 +18,8 @@ struct ListWatchTests {
         let observed = Mutex(0)
         let general = device.general.name
         let watch = ListWatch(
-            general, changeNotifier: device.channels.readers.changeNotifier,
+            general, in: device.journal,
+            changeNotifier: device.channels.readers.changeNotifier,
             timekeeper: SystemTimekeeper()
         ) { [device] in
             ours.withLock { $0 += 1 }

@@ -5,7 +5,7 @@ import Synchronization
 /// let go.
 final class StuckHost: WebViewHost {
     /// Where they get stuck.
-    enum Place { case sending, showing }
+    enum Place { case sending, showing, closing }
 
     private struct State {
         var isStuck = false
@@ -91,5 +91,8 @@ private struct StuckView: HostedWebView {
         await view.setVisible(isVisible)
     }
 
-    func close() async { await view.close() }
+    func close() async {
+        await host.pass(.closing)
+        await view.close()
+    }
 }

@@ -244,6 +244,52 @@ struct NoticesMomentTests {
         await device.close()
     }
 
+    private func accounts() async throws -> DeviceAccounts {
+        var configuration = AccountClient.Configuration()
+        configuration.notices = Notices.Configuration()
+        configuration.notifications = system.connect()
+        return try await DeviceAccounts.open(
+            at: stage.folder.appending("home"), server: "http://127.0.0.1:1",
+            dialer: MemoryDialer(), configuration: configuration,
+            tokens: { _ in try AccessToken("YWRh.Yg.1") })
+    }
+
+    @Test("A sign-out takes the banners and the badge away although nothing runs")
+    func signedOutAtRest() async throws {
+        let home = try await accounts()
+        try await home.signIn(as: NoticeFixture.me)
+        system.push(try NoticeFixture.push(EntryID("m1"), seq: 1, badge: (3, asOf: 1)))
+        #expect(system.delivered.count == 1 && system.badge == 3)
+        try await home.signOut()
+        #expect(system.delivered.isEmpty && system.badge == 0)
+        await home.close()
+    }
+
+    @Test("While nobody is signed in a run removes what is for a user, and nothing of it is done")
+    func nobody() async throws {
+        let home = try await accounts()
+        let client = try await home.current
+        let notices = try #require(client.notices)
+        let secret = try Self.secret(EntryID("m1"), seq: 1)
+        system.push(NotificationRequest(id: "m1", content: secret))
+        let notification = try #require(system.delivered.first)
+        system.push(try NoticeFixture.push(EntryID("m2"), seq: 2))
+        #expect(await notices.willPresent(notification) == [])
+        let centre = system.connect()
+        let running = Task { try await notices.run(notifications: centre) }
+        try await becomes("what names no user stays", ["m2"]) {
+            system.delivered.map(\.request.id)
+        }
+        try await notices.received(
+            NotificationResponse(notification: notification, action: .text("reply", answer: "I")))
+        try await becomes("the reply is a dead letter", 1) {
+            try await client.journal.deadLetters().count
+        }
+        running.cancel()
+        try await running.value
+        await home.close()
+    }
+
     @Test("Once an account is left nothing is shown any more, though messages still come")
     func left() async throws {
         let device = try await stage.open(system: system)

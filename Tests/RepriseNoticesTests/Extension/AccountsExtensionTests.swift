@@ -30,8 +30,9 @@ struct AccountsExtensionTests {
             tokens: { _ in try AccessToken("YWRh.Yg.1") })
     }
 
-    private func push(_ id: String) async throws -> NotificationContent {
-        let hint = try Pushes.hint(id, seq: 1, badge: (1, 5))
+    private func push(_ id: String, to user: String? = nil) async throws -> NotificationContent {
+        var hint = try Pushes.hint(id, seq: 1, badge: (1, 5))
+        hint.to = try user.map { try UserID($0) }
         return await NoticeExtension(at: shared).content(for: Pushes.request(hint))
     }
 
@@ -73,6 +74,29 @@ struct AccountsExtensionTests {
         await next.close()
     }
 
+    @Test("a push for a user who is not signed in shows nothing of it, and is not recorded")
+    func foreign() async throws {
+        func isHidden(_ id: String, to user: String) async throws -> Bool {
+            let shown = try await push(id, to: user)
+            return shown.title.isEmpty && shown.body == "…" && shown.conversation == nil
+                && !shown.sound && shown.badge == nil && shown.interruption == .passive
+        }
+        let home = try await open()
+        #expect(try await isHidden("m0", to: "ada"), "before the first sign-in")
+        try await home.signIn(as: UserID("ada"))
+        #expect(try await push("m1", to: "ada").body == "Hello")
+        try await home.signIn(as: UserID("bob"))
+        // Bob's app has left no mirror yet.
+        #expect(try await isHidden("m2", to: "ada"))
+        #expect(try await push("m3", to: "bob").body == "Hello")
+        try await home.signOut()
+        #expect(try await isHidden("m4", to: "bob"))
+        #expect(try await push("m5").body == "Hello", "of a server without users")
+        #expect(records().count == 1, "ada's, who comes back to it")
+        await home.close()
+        #expect(try await isHidden("m6", to: "bob"))
+    }
+
     @Test(
         "a file that says something else leads nowhere: the push is shown as it came",
         .limit("noticeSettings.sharedAccount"),
@@ -82,8 +106,8 @@ struct AccountsExtensionTests {
     func nonsense(text: String) async throws {
         try FileManager.default.createDirectory(at: shared, withIntermediateDirectories: true)
         try Data(text.utf8).write(to: shared.appendingPathComponent("account"))
-        #expect(SharedAccount(in: shared).current() == nil)
-        #expect(try await push("m1").body == "Hello")
+        #expect(SharedAccount(in: shared).current() == .unusable)
+        #expect(try await push("m1", to: "ada").body == "Hello")
         #expect(records().isEmpty)
     }
 }
