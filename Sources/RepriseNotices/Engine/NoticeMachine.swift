@@ -162,10 +162,14 @@ package struct NoticeMachine: Hashable, Sendable {
         case .stored(let decision, _): return ended(by: decision)
         case .pushArrived(let decision): return pushArrived(decision)
         case .localArrived(let decision): return localArrived(decision)
-        case .extensionShowed(let options, _):
-            // The record of the alert that the tap has told of.
-            let isCounted = standing == .gone && reason == Self.foundReason
-            return alerted(options.contains(.banner) && !isCounted, isRemote: true)
+        case .extensionShowed(let options, let why):
+            guard reason == Self.foundReason else {
+                return alerted(options.contains(.banner), isRemote: true)
+            }
+            // The record of an alert that the system's list, or a tap, has told of.
+            isRemote = true
+            if standing == .standing { (way, reason, presentation) = (.extension, why, options) }
+            return Step()
         case .found(let isRemote): return found(isRemote: isRemote)
         case .missing:
             if standing == .standing { end("notThere") }

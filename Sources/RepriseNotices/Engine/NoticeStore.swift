@@ -214,7 +214,7 @@ struct NoticeStore: Sendable {
             ])
     }
 
-    /// The row of a message; also from an unmerged record of an extension.
+    /// The row of a message; also from an extension's record whose entry is not handled yet.
     private func knownRow(_ id: EntryID, at now: WallTime, _ db: Database) throws -> NoticeRow? {
         if let row = try NoticeRows.row(id, db) { return row }
         let entry = try Journal.entry(ShownRecord.entryID(of: id.text), in: db)
@@ -281,7 +281,7 @@ struct NoticeStore: Sendable {
     ) throws {
         for notice in standing {
             var row =
-                try NoticeRows.row(notice.id, db)
+                try knownRow(notice.id, at: moment.wall, db)
                 ?? NoticeRow(notice.hint, id: notice.id, at: moment.wall)
             let before = row.machine
             let step = NoticeMachine.take(.found(isRemote: notice.isRemote), &row.machine)
