@@ -44,6 +44,11 @@ extension LimitTable {
                 "\(2 * serverLimits.channelsPerConnection) channels",
                 "all are dropped, and read again on demand"),
             Limit(
+                "server.accessChanges",
+                "channels whose changed settings an event loop remembers",
+                "\(AccessChanges.limit)",
+                "all are forgotten, and permissions read again on demand"),
+            Limit(
                 "server.permissionQueries", "channels whose permissions one query reads",
                 "\(ConnectionRequests.questionsAtOnce)",
                 "the connection's next query has the others"),
