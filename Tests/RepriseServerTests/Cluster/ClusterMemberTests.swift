@@ -1,10 +1,11 @@
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
+
+@testable import RepriseServer
 
 @Suite("A member of a cluster", .timeLimit(.minutes(1)))
 struct ClusterMemberTests {
@@ -195,6 +196,28 @@ struct ClusterMemberTests {
         for task in running { task.cancel() }
         for task in running { _ = await task.result }
         for member in members { await member.close() }
+    }
+
+    @Test("The name of a gateway with other results is shown up to its limit")
+    func checkedName() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let checks = ResultChecks(
+            name: "own", in: folder.path, submit: { _ in [] }, logger: RunningServer.logger)
+        func apply(_ sequence: Int64, at seconds: Int64, _ outcomes: [CommandOutcome] = []) {
+            checks.applied(
+                AppliedEntry(
+                    sequence: sequence, session: 7, n: sequence, bytes: 1,
+                    time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
+                    outcomes: outcomes))
+        }
+        apply(1, at: 0)
+        apply(2, at: 10)
+        let name = String(repeating: "n", count: 100_000)
+        let said = ResultCheck(first: 1, last: 1, digest: Array(1...32), name: name)
+        apply(3, at: 10, [.checked(said)])
+        let problem = try #require(checks.problem)
+        #expect(problem.contains("(own) and nnn") && problem.utf8.count < 400)
     }
 
     @Test(
