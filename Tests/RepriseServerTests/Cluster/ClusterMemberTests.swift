@@ -80,6 +80,25 @@ struct ClusterMemberTests {
         }
     }
 
+    @Test("A change that needs the skipped entries fails with the first that cannot be read")
+    func skippedUnread() async throws {
+        try await withMember { member, journal in
+            func change() async throws {
+                try await member.accounts.perform(
+                    SetMute(Mute(.channel(try ChannelName("general"))), of: try UserID("ada")))
+            }
+            try await change()
+            journal.skip(Set((1_001...1_064).map { SkippedEntry(sequence: $0, hash: []) }))
+            journal.connects(false)
+            await expectError(.unavailable) { try await change() }
+            journal.connects(true)
+            journal.failReadings(.max)
+            await expectError(.unreachable) { try await change() }
+            journal.failReadings(0)
+            try await change()
+        }
+    }
+
     @Test(
         "A gateway whose journal does not answer for 20 s is not ready, until it does",
         .limit("cluster.leaderless"))
