@@ -60,10 +60,6 @@ extension LimitTable {
                 "cluster.skipped", "entries that are skipped, behind the newest base",
                 "\(ClusterLimits.skipped)", "`.full`: wait for a base"),
             Limit(
-                "cluster.names", "a gateway's name, and its reason, as others show them",
-                "\(bytes: ClusterLimits.nameBytes); \(bytes: ClusterLimits.reasonBytes)",
-                "their beginnings are shown"),
-            Limit(
                 "cluster.checks", "results of entries, compared by all gateways",
                 "every \(ClusterLimits.checkEvery) of the journal's time",
                 "`/readyz` of one that differs answers 503; `reprise cluster check` names it"),

@@ -126,7 +126,7 @@ struct ClusterReportTests {
         }
     }
 
-    @Test("Names and reasons in the journal are shown up to their limits", .limit("cluster.names"))
+    @Test("Names and reasons in the journal are shown up to their limits")
     func names() async throws {
         #expect(ClusterLimits.nameBytes == 64 && ClusterLimits.reasonBytes == 400)
         let long = String(repeating: "é", count: 5_000)

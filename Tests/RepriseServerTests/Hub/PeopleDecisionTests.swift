@@ -292,7 +292,7 @@ struct PeopleDecisionTests {
 
     @Test(
         "a change of a channel counts for what was asked before it, and so does what is forgotten",
-        .limit("server.accessChanges"))
+        .limit("server.permissions"))
     func accessChanges() {
         var changes = AccessChanges(limit: 2)
         changes.changed(room)
