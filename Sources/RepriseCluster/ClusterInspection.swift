@@ -131,7 +131,8 @@ package struct ClusterInspection: Sendable {
             strangers += 1
             return
         }
-        if case .stuck(let report)? = entry.commands.first {
+        if case .stuck(let said)? = entry.commands.first {
+            let report = said.shortened
             stuck.removeAll { $0.name == report.name }
             stuck.append(report)
             return
@@ -140,7 +141,8 @@ package struct ClusterInspection: Sendable {
         pasts[entry.base.sequence] = entry.base.digest
         let session = entry.session == 0 ? stored.sequence : entry.session
         note(entry, stored, in: &gateways[session, default: .init(session, stored)])
-        for case .checked(let check) in entry.commands {
+        for case .checked(let said) in entry.commands {
+            let check = said.shortened
             results[check.last, default: [:]][session] = check
             if !check.name.isEmpty { gateways[session]?.name = check.name }
             if let sqlite = check.sqlite { gateways[session]?.sqlite = sqlite }
@@ -196,7 +198,7 @@ package struct ClusterInspection: Sendable {
 
     private static func name(_ entry: ClusterEntry) -> String? {
         guard case .session(_, let name)? = entry.commands.first, !name.isEmpty else { return nil }
-        return name
+        return name.limited(to: ClusterLimits.nameBytes)
     }
 
     // MARK: Judging

@@ -49,8 +49,12 @@ extension Server {
 
     /// Follows a cluster's journal; in a graceful shutdown for half of its time, so that callers
     /// do not wait for a journal that is not there.
+    ///
+    /// At its beginning `shutdown` is called, to end what needs the journal for that; it does not
+    /// block.
     func follow(
         _ cluster: ClusterMember, leftBehind: @escaping @Sendable () -> Void,
+        shutdown: @escaping @Sendable () async -> Void,
         _ onApplied: @escaping @Sendable (AppliedEntry, _ isOwn: Bool) -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -63,6 +67,7 @@ extension Server {
             }
             tasks.addTask {
                 try await gracefulShutdown()
+                await shutdown()
                 try await Task.sleep(for: configuration.limits.shutdown / 2)
             }
             try await tasks.next()

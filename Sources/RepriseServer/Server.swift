@@ -260,7 +260,11 @@ public struct Server: Service {
         let (elsewhere, gateway) = (components.elsewhere, components.gateway)
         async let _: Void? = elsewhere?.hear()
         return await Self.result {
-            try await follow(cluster, leftBehind: gateway.sendAway) { entry, isOwn in
+            try await follow(
+                cluster, leftBehind: gateway.sendAway,
+                // What was pushed is reported to the journal, or the next gateway repeats it.
+                shutdown: { await components.pushing.stop() }
+            ) { entry, isOwn in
                 elsewhere?.applied(entry, isOwn: isOwn)
                 components.storage.accounts.applied(entry)
                 gateway.applied(entry.arrivals)

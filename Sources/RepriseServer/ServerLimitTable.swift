@@ -40,9 +40,10 @@ extension LimitTable {
                 """,
                 "`refused` `rateLimited` with `retryAfter`"),
             Limit(
-                "server.permissions", "cached permissions of a connection",
-                "\(2 * serverLimits.channelsPerConnection) channels",
-                "all are dropped, and read again on demand"),
+                "server.permissions",
+                "cached permissions of a connection; changed settings on an event loop",
+                "\(2 * serverLimits.channelsPerConnection); \(AccessChanges.limit) channels",
+                "all are dropped, and permissions read again on demand"),
             Limit(
                 "server.permissionQueries", "channels whose permissions one query reads",
                 "\(ConnectionRequests.questionsAtOnce)",

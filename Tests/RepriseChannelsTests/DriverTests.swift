@@ -98,7 +98,7 @@ struct DriverTests {
         let waiting = Task { try await bench.general.caughtUp() }
         await bench.journal.close()
         let ending = try await result(of: waiting, "caughtUp()")
-        await expectError(.closed) { try ending.get() }
+        expectError(.closed) { try ending.get() }
     }
 
     @Test("Guarantee 5: duplicates are counted beside the sum, whatever their order")

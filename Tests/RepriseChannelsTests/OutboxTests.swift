@@ -1,3 +1,4 @@
+import GRDB
 import RepriseChannels
 import RepriseCore
 import RepriseJournal

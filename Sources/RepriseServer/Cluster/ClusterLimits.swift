@@ -76,6 +76,10 @@ package enum ClusterLimits {
     package static let checkEvery: Duration = .seconds(10)
     /// After how many ends of the process at one entry it is not tried again.
     package static let deaths = 2
+    /// The most bytes of a gateway's name, and of its SQLite's version, that others show.
+    package static let nameBytes = 64
+    /// The most bytes of the reason why a gateway cannot apply an entry.
+    package static let reasonBytes = 400
     /// The most entries that are skipped at a time; those behind the base are forgotten.
     package static let skipped = 64
     /// How long other gateways have to say what their view holds, before one that is alone goes on;

@@ -46,7 +46,7 @@ package final class ClusterLog: MessageLog {
         guard !batch.isEmpty else { return [] }
         if let skipped, !skipped.isEmpty {
             var refused: [Bool] = []
-            for message in batch { refused.append(await skipped.has(message)) }
+            for message in batch { refused.append(try await skipped.has(message)) }
             if refused.contains(true) {
                 let rest = zip(batch, refused).filter { !$1 }.map(\.0)
                 var results = try await append(rest, since: taken)[...]

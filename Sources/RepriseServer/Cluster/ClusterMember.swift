@@ -129,7 +129,7 @@ package struct ClusterMember: Sendable {
             try health.admit(commands)
             if !skipped.isEmpty {
                 for command in commands {
-                    guard await !skipped.has(command) else { throw SkippedCommands.refusal }
+                    guard try await !skipped.has(command) else { throw SkippedCommands.refusal }
                 }
             }
             return try await replica.submit(commands, since: taken)

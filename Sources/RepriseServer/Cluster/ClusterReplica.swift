@@ -332,8 +332,8 @@ package actor ClusterReplica {
         if now >= stuckReport {
             stuckReport = now + ClusterLimits.checkEvery
             let report = StuckReport(
-                sequence: stuck.sequence, reason: stuck.error.message.limited(to: 400), name: name)
-            let bytes = report.entry(clock.wall(), view.position)
+                sequence: stuck.sequence, reason: stuck.error.message, name: name)
+            let bytes = report.shortened.entry(clock.wall(), view.position)
             Task { [journal] in await journal.send(bytes) }
         }
         guard now >= stuckLook else { return }

@@ -23,6 +23,14 @@ package struct ResultCheck: Hashable, Sendable {
         self.sqlite = sqlite
     }
 
+    /// The same, with names of a length that people are shown.
+    package var shortened: Self {
+        var check = self
+        check.name = name.limited(to: ClusterLimits.nameBytes)
+        check.sqlite = sqlite?.limited(to: ClusterLimits.nameBytes)
+        return check
+    }
+
     func write(to writer: inout BinaryWriter) {
         writer.write(first)
         writer.write(last)
@@ -50,6 +58,13 @@ package struct StuckReport: Hashable, Sendable {
 
     package init(sequence: Int64, reason: String, name: String) {
         (self.sequence, self.reason, self.name) = (sequence, reason, name)
+    }
+
+    /// The same, with a name and a reason of a length that people are shown.
+    package var shortened: Self {
+        Self(
+            sequence: sequence, reason: reason.limited(to: ClusterLimits.reasonBytes),
+            name: name.limited(to: ClusterLimits.nameBytes))
     }
 
     func write(to writer: inout BinaryWriter) {

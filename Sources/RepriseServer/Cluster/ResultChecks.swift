@@ -179,7 +179,7 @@ extension ResultChecks.State {
         guard var found = compared[check.last], found.mine.first == check.first,
             found.said.count < ClusterLimits.sessions
         else { return false }
-        found.said[session] = check
+        found.said[session] = check.shortened
         compared[check.last] = found
         guard !found.others.isEmpty else { return false }
         // Of the first one all that is said counts, unless of a later one more is.

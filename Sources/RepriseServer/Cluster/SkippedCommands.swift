@@ -17,28 +17,40 @@ actor SkippedCommands {
     static let refusal = RepriseError(
         .refused, "No server of the cluster could do this, and its operator has it skipped.")
 
+    private static let unread = RepriseError(
+        .unavailable, "The journal is not reached, and the entries that are skipped are not read.",
+        remedy: "Send it again.")
+
     /// Whether a message was in one of them.
-    func has(_ message: NewMessage) async -> Bool {
+    ///
+    /// - Throws: where one must be read first and cannot be: ``RepriseCore/RepriseError``
+    ///   `.unavailable`, at once while the journal is not connected.
+    func has(_ message: NewMessage) async throws -> Bool {
         var writer = BinaryWriter()
         writer.write(message.channel.text)
         writer.write(message.id.text)
-        return await has(writer.bytes)
+        return try await has(writer.bytes)
     }
 
     /// Whether a change of accounts, or a device's hello, was in one of them.
-    func has(_ command: ClusterCommand) async -> Bool {
+    ///
+    /// - Throws: as for a message.
+    func has(_ command: ClusterCommand) async throws -> Bool {
         switch command {
-        case .account, .hello: await has(command.bytes)
+        case .account, .hello: try await has(command.bytes)
         case .nop, .session, .publish, .trim, .lease, .beginPushing, .pushed, .mark, .hashed,
             .checked, .stuck, .forgetIDs, .rules:
             false
         }
     }
 
-    private func has(_ bytes: [UInt8]) async -> Bool {
+    private func has(_ bytes: [UInt8]) async throws -> Bool {
         let pattern = Data(bytes)
         for entry in journal.skipped {
-            if known[entry] == nil, let found = try? await journal.read(after: entry.sequence - 1) {
+            if known[entry] == nil {
+                // A reading waits for its answer, and the journal's other readings for it.
+                guard journal.connectionNumber != nil else { throw Self.unread }
+                let found = try await journal.read(after: entry.sequence - 1)
                 let stored = found.entries.first.flatMap { entry.isEntry($0) ? $0.bytes : nil }
                 known[entry] = Data(stored ?? [])
             }

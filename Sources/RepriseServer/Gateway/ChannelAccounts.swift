@@ -55,7 +55,13 @@ package struct Admission: Sendable {
 }
 
 /// A lookup by a connection's authorization cache.
-typealias AccessQuestion = AuthorizationCache<ChannelRequest, Grant>.Question
+typealias AccessQuestion = AuthorizationCache<ChannelRequest, CachedGrant>.Question
+
+/// A grant, and how many of the loop's ``AccessChanges`` there were when it was asked for.
+struct CachedGrant {
+    let grant: Grant
+    let asked: Int
+}
 
 struct AccessAnswer: Sendable {
     let question: AccessQuestion

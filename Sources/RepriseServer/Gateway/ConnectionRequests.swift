@@ -9,7 +9,9 @@ import RepriseWire
 /// connection's event loop.
 final class ConnectionRequests {
     private unowned let connection: ConnectionHandler
-    private var cache: AuthorizationCache<ChannelRequest, Grant>
+    private var cache: AuthorizationCache<ChannelRequest, CachedGrant>
+    /// Of the grants that are being looked up: see ``CachedGrant``.
+    private var asked = 0
     private var receipts = ReceiptCoalescer()
     /// Publishes of the current read; they are submitted together.
     private var publishes: [NewMessage] = []
@@ -60,10 +62,14 @@ final class ConnectionRequests {
 
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
-        guard let grant = cache.arrived(request, in: channel, first: request.isFirst) else {
+        guard let known = cache.arrived(request, in: channel, first: request.isFirst) else {
             return
         }
-        perform(request, in: channel, .success(grant))
+        guard !loopHub.accessChanges.includes(channel, since: known.asked) else {
+            cache.changed(channel)
+            return self.request(request, in: channel)
+        }
+        perform(request, in: channel, .success(known.grant))
     }
 
     /// An unsubscribe waits only behind pending requests: it needs no right.
@@ -79,6 +85,7 @@ final class ConnectionRequests {
     func askForAccess() {
         let questions = cache.nextQuestions(Self.questionsAtOnce)
         guard !questions.isEmpty else { return }
+        asked = loopHub.accessChanges.count
         let shard = loopHub.shard
         gateway.reader.ask(questions, for: connection.principal) { [id = connection.id] answers in
             shard.post(.access(to: id, answers))
@@ -90,8 +97,12 @@ final class ConnectionRequests {
         cache.questionsEnded()
         for answer in answers {
             let channel = answer.question.channel
+            // What precedes a change is looked up again.
+            if loopHub.accessChanges.includes(channel, since: asked) { cache.changed(channel) }
             let grant = try? answer.grant.get()
-            let known = grant.flatMap { $0.mayRead || $0.mayPublish ? $0 : nil }
+            let known = grant.flatMap {
+                $0.mayRead || $0.mayPublish ? CachedGrant(grant: $0, asked: asked) : nil
+            }
             for request in cache.answered(answer.question, known) {
                 perform(request, in: channel, answer.grant)
             }

@@ -138,11 +138,13 @@ package final class Gateway: Sendable {
             id: id, loopHub: shard.loopHub(for: self), seat: seat, now: clock.uptime())
         let pipeline = channel.pipeline.syncOperations
         do {
-            try pipeline.addHandler(connection, position: .after(decoder))
             try pipeline.addHandler(
                 FrameHeaderGuard { connection.machine.frameLimit }, position: .before(decoder))
+            // The last: from here on its end counts it out.
+            try pipeline.addHandler(connection, position: .after(decoder))
         } catch {
             connection.leaveSeat()
+            connectionEnded()
             throw error
         }
         if isQuiescing {

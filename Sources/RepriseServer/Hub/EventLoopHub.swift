@@ -19,6 +19,7 @@ final class EventLoopHub {
 
     private var connections: [UInt64: ConnectionHandler] = [:]
     private var users: [UserID: Set<UInt64>] = [:]
+    private(set) var accessChanges = AccessChanges()
     private var typists: TypingBoard
     private var news = PositionUpdates()
     private var told = ToldPositions()
@@ -146,8 +147,10 @@ final class EventLoopHub {
 
     private func accessChanged(_ channel: ChannelName, _ user: UserID?) {
         guard let user else {
-            for connection in Array(connections.values) {
-                connection.requests.accessChanged(channel)
+            // The others find it out when they use their grants.
+            accessChanges.changed(channel)
+            for subscription in channels[channel]?.all ?? [] {
+                subscription.connection.requests.accessChanged(channel)
             }
             return
         }

@@ -27,10 +27,19 @@ package struct TimerWheel {
     package mutating func advance(to now: Duration) -> [(id: UInt64, turn: Int)] {
         let target = Int((now - start) / tick)
         var due: [(UInt64, Int)] = []
+        // After a pause of the machine most ticks have no timer.
+        if target - current > slots.count {
+            for turn in slots.keys.filter({ $0 <= target }).sorted() { take(turn, &due) }
+            current = target
+        }
         while current < target {
             current += 1
-            for id in slots.removeValue(forKey: current) ?? [] { due.append((id, current)) }
+            take(current, &due)
         }
         return due
+    }
+
+    private mutating func take(_ turn: Int, _ due: inout [(UInt64, Int)]) {
+        for id in slots.removeValue(forKey: turn) ?? [] { due.append((id, turn)) }
     }
 }

@@ -113,6 +113,8 @@ package struct PresenceBoard: Sendable {
     private var watchers: [UInt64: Watcher] = [:]
     /// Those who watch a channel.
     private var channels: [ChannelName: Set<UInt64>] = [:]
+    /// The watched channels that nobody has looked at since a change: another one tells nothing.
+    private var stale: Set<ChannelName> = []
     /// Subjects who may be otherwise than was told.
     private var changed: Set<UserID> = []
     /// Watchers who have something to look at, and did so a moment ago.
@@ -245,8 +247,7 @@ package struct PresenceBoard: Sendable {
             forget(channel, &watcher, connection)
             watcher.unread.remove(channel)
             watcher.looking?.remove(channel)
-            channels[channel]?.remove(connection)
-            if channels[channel]?.isEmpty ?? false { channels[channel] = nil }
+            leave(channel, connection)
         }
         for (channel, watch) in wanted where watcher.wanted[channel] != watch {
             watcher.unread.insert(channel)
@@ -289,15 +290,22 @@ package struct PresenceBoard: Sendable {
         waiting.remove(connection)
         for channel in watcher.wanted.keys {
             forget(channel, &watcher, connection)
-            channels[channel]?.remove(connection)
-            if channels[channel]?.isEmpty ?? false { channels[channel] = nil }
+            leave(channel, connection)
         }
+    }
+
+    private mutating func leave(_ channel: ChannelName, _ connection: UInt64) {
+        channels[channel]?.remove(connection)
+        guard channels[channel]?.isEmpty ?? false else { return }
+        channels[channel] = nil
+        stale.remove(channel)
     }
 
     /// The members of a channel have changed, or may have: nothing is told of it before it was
     /// looked at again.
     package mutating func membersChanged(in channel: ChannelName) {
-        for connection in channels[channel] ?? [] {
+        guard let watching = channels[channel], stale.insert(channel).inserted else { return }
+        for connection in watching {
             guard var watcher = watchers.removeValue(forKey: connection) else { continue }
             forget(channel, &watcher, connection)
             watcher.unread.insert(channel)
@@ -321,7 +329,7 @@ package struct PresenceBoard: Sendable {
         waiting.insert(connection)
     }
 
-    private func look(
+    private mutating func look(
         _ connection: UInt64, _ watcher: inout Watcher, _ now: Duration
     ) -> Action? {
         guard watcher.looking == nil, !watcher.unread.isEmpty,
@@ -329,6 +337,7 @@ package struct PresenceBoard: Sendable {
         else { return nil }
         let watches = watcher.unread.sorted().compactMap { watcher.wanted[$0] }
         watcher.looking = watcher.unread
+        stale.subtract(watcher.unread)
         watcher.unread = []
         watcher.lookedAt = now
         watcher.changes = changes

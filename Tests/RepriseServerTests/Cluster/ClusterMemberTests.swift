@@ -1,10 +1,11 @@
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Synchronization
 import Testing
+
+@testable import RepriseServer
 
 @Suite("A member of a cluster", .timeLimit(.minutes(1)))
 struct ClusterMemberTests {
@@ -76,6 +77,25 @@ struct ClusterMemberTests {
             journal.limit(to: bytes * 100)
             member.health.heard(try await journal.status())
             try await publish()
+        }
+    }
+
+    @Test("A change that needs the skipped entries fails with the first that cannot be read")
+    func skippedUnread() async throws {
+        try await withMember { member, journal in
+            func change() async throws {
+                try await member.accounts.perform(
+                    SetMute(Mute(.channel(try ChannelName("general"))), of: try UserID("ada")))
+            }
+            try await change()
+            journal.skip(Set((1_001...1_064).map { SkippedEntry(sequence: $0, hash: []) }))
+            journal.connects(false)
+            await expectError(.unavailable) { try await change() }
+            journal.connects(true)
+            journal.failReadings(.max)
+            await expectError(.unreachable) { try await change() }
+            journal.failReadings(0)
+            try await change()
         }
     }
 
@@ -195,6 +215,28 @@ struct ClusterMemberTests {
         for task in running { task.cancel() }
         for task in running { _ = await task.result }
         for member in members { await member.close() }
+    }
+
+    @Test("The name of a gateway with other results is shown up to its limit")
+    func checkedName() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let checks = ResultChecks(
+            name: "own", in: folder.path, submit: { _ in [] }, logger: RunningServer.logger)
+        func apply(_ sequence: Int64, at seconds: Int64, _ outcomes: [CommandOutcome] = []) {
+            checks.applied(
+                AppliedEntry(
+                    sequence: sequence, session: 7, n: sequence, bytes: 1,
+                    time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
+                    outcomes: outcomes))
+        }
+        apply(1, at: 0)
+        apply(2, at: 10)
+        let name = String(repeating: "n", count: 100_000)
+        let said = ResultCheck(first: 1, last: 1, digest: Array(1...32), name: name)
+        apply(3, at: 10, [.checked(said)])
+        let problem = try #require(checks.problem)
+        #expect(problem.contains("(own) and nnn") && problem.utf8.count < 400)
     }
 
     @Test(

@@ -10,6 +10,7 @@ import Testing
 @Suite("A cluster that pushes", .timeLimit(.minutes(2)))
 struct ClusterPushTests {
     private func withGateways(
+        _ limits: ServerLimits = ServerLimits(),
         _ body: ([RunningServer], [RecordingProvider]) async throws -> Void
     ) async throws {
         let journal = MemoryJournal(
@@ -18,8 +19,9 @@ struct ClusterPushTests {
         let shared = SharedJournal(journal: journal)
         let providers = [RecordingProvider(), RecordingProvider()]
         let web = RecordingProvider(.webPush)
-        try await RunningServer.with(journal: shared, providers: [providers[0], web]) { first in
-            try await RunningServer.with(journal: shared, providers: [providers[1], web]) {
+        try await RunningServer.with(limits, journal: shared, providers: [providers[0], web]) {
+            first in
+            try await RunningServer.with(limits, journal: shared, providers: [providers[1], web]) {
                 second in
                 try await body([first, second], providers)
             }
@@ -99,6 +101,37 @@ struct ClusterPushTests {
                 providers[1 - holder].ids.count == 2
             }
             #expect(providers[1 - holder].ids == ["m3", "m3"], "and nothing that was pushed")
+        }
+    }
+
+    @Test("A gateway that ends hands its pushes over before its last connection has ended")
+    func handedOverEarly() async throws {
+        var limits = ServerLimits()
+        (limits.shutdown, limits.closeHandshake) = (.seconds(40), .seconds(40))
+        try await withGateways(limits) { servers, providers in
+            let members = try servers.map(cluster)
+            let room = try ChannelName("room")
+            try await people(members[0], room)
+            try await somebodyPushes(members)
+            try await publish("m1", members[0], room)
+            try await eventually("it is pushed to both devices", within: .seconds(30)) {
+                providers.flatMap(\.ids).count == 2
+            }
+            let holder = providers[0].pushes.isEmpty ? 1 : 0
+            try await isTold(members[1 - holder], of: 1, in: room)
+            // It does not answer the close frame.
+            let stubborn = try await servers[holder].client()
+            await servers[holder].group.triggerGracefulShutdown()
+            try await eventually("it no longer pushes", within: .seconds(10)) {
+                members[holder].leases.grant(of: .apns) == nil
+            }
+            try await publish("m2", members[1 - holder], room)
+            try await eventually("the other pushes", within: .seconds(20)) {
+                providers[1 - holder].ids.count == 2
+            }
+            #expect(providers[1 - holder].ids == ["m2", "m2"], "and nothing that was pushed")
+            #expect(servers[holder].connections == 1)
+            stubborn.socket.endSending()
         }
     }
 

@@ -165,6 +165,27 @@ struct ClusterReportTests {
         for (server, text) in cases { #expect(server.text("S") == text) }
     }
 
+    @Test("Names and reasons in the journal are shown up to their limits")
+    func names() async throws {
+        #expect(ClusterLimits.nameBytes == 64 && ClusterLimits.reasonBytes == 400)
+        let long = String(repeating: "é", count: 5_000)
+        let check = ResultCheck(
+            first: 1, last: 2, digest: Array(1...32), name: long, sqlite: long)
+        try await withPlace { place in
+            try await place.store(.session(nonce: 2, name: long))
+            #expect(try await place.look().gateways.last?.name?.utf8.count == 64)
+            try await place.store(session: 3, n: 2, .checked(check))
+            try await place.store(
+                session: .max, .stuck(StuckReport(sequence: 9, reason: long, name: long)))
+            let found = try await place.look()
+            let gateway = try #require(found.gateways.last)
+            #expect(gateway.name?.utf8.count == 64 && gateway.sqlite?.utf8.count == 64)
+            #expect(found.results[2]?[3]?.name.utf8.count == 64)
+            let report = try #require(found.stuck.first)
+            #expect(report.name.utf8.count == 64 && report.reason.utf8.count == 400)
+        }
+    }
+
     @Test(
         "No line is wider than 80 columns or breaks a command, and each node's state and silent monitor is told"
     )

@@ -11,6 +11,8 @@ final class MemoryJournal: ClusterJournal {
         var readers: [Int: @Sendable (StoredEntry?) -> Void] = [:]
         var next = 0
         var readFailures = 0
+        var skipped: Set<SkippedEntry> = []
+        var isConnected = true
         var maxBytes: Int64?
         var hasLeader = true
         var looks = 0
@@ -58,6 +60,16 @@ final class MemoryJournal: ClusterJournal {
 
     /// How often it was asked what it is like.
     var looks: Int { state.withLock { $0.looks } }
+
+    /// The entries that its operator wants to be skipped.
+    func skip(_ entries: Set<SkippedEntry>) { state.withLock { $0.skipped = entries } }
+
+    var skipped: Set<SkippedEntry> { state.withLock { $0.skipped } }
+
+    /// Whether it says that it is connected; what is sent and read is not lost.
+    func connects(_ isConnected: Bool) { state.withLock { $0.isConnected = isConnected } }
+
+    var connectionNumber: UInt64? { state.withLock { $0.isConnected ? 0 : nil } }
 
     /// So many readings fail from now on.
     func failReadings(_ count: Int) { state.withLock { $0.readFailures = count } }
@@ -176,6 +188,8 @@ struct SharedJournal: ClusterJournal {
     }
     func status() async throws -> JournalStatus { try await journal.status() }
     var bases: (any BaseStore)? { journal.store }
+    var skipped: Set<SkippedEntry> { journal.skipped }
+    var connectionNumber: UInt64? { journal.connectionNumber }
     func say(_ bytes: [UInt8], on subject: NewsSubject) { journal.say(bytes, on: subject) }
     func said(on subject: NewsSubject) -> AsyncStream<[UInt8]> { journal.said(on: subject) }
     func close() async {}

@@ -192,6 +192,54 @@ struct AccessTests {
         }
     }
 
+    @Test("a change of a channel's settings ends subscriptions, and counts for whoever has none")
+    func settings() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            let (ada, ben) = (
+                try await server.client(as: "ada"), try await server.client(as: "ben")
+            )
+            try await ben.subscribe(general)
+            try await ada.send(Self.publish())
+            guard case .published = try await ada.nextFrame(),
+                case .event = try await ben.nextFrame()
+            else {
+                Issue.record("not published")
+                return
+            }
+            accounts.changeSettings(of: general) { state in
+                for name in ["ada", "ben"] {
+                    state.grants[.init(channel: general, user: user(name))] = .nothing
+                }
+            }
+            let ended = try #require(Self.refusal(try await ben.nextFrame()))
+            #expect(ended == ("general", nil, .forbidden))
+            // Ada's loop has heard of it when it reads what comes after its answer.
+            #expect(try await ada.everythingSoFar().isEmpty)
+            try await ada.send(Self.publish())
+            let refused = try #require(Self.refusal(try await ada.nextFrame()))
+            #expect(refused.2 == .forbidden)
+        }
+    }
+
+    @Test("rights that were read before a change of the settings, and come after it, do not count")
+    func settingsMeanwhile() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            let client = try await server.client(as: "ada")
+            accounts.change { $0.holdsGrants = true }
+            try await client.send(Self.publish())
+            try await eventually("they were read", every: .milliseconds(1)) {
+                accounts.state.withLock { $0.asked == [general] }
+            }
+            accounts.changeSettings(of: general) {
+                $0.grants[.init(channel: general, user: user("ada"))] = .nothing
+            }
+            accounts.change { $0.holdsGrants = false }
+            let refused = try #require(Self.refusal(try await client.nextFrame()))
+            #expect(refused.2 == .forbidden)
+            #expect(accounts.state.withLock { $0.asked } == [general, general])
+        }
+    }
+
     @Test(
         "while a user's rights are looked up again, nothing is sent; if he keeps them, he misses nothing"
     )

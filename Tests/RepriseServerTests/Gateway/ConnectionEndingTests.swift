@@ -1,8 +1,10 @@
+import NIOEmbedded
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseWire
 import Testing
+
+@testable import RepriseServer
 
 @Suite("Connection endings")
 struct ConnectionEndingTests {
@@ -179,6 +181,22 @@ struct ConnectionEndingTests {
             _ = try await server.client()
             _ = first
         }
+    }
+
+    @Test("a connection whose pipeline has gone during its handshake is counted out")
+    func pipelineIsGone() throws {
+        let channel = EmbeddedChannel()
+        let log = try MemoryLog()
+        let gateway = Gateway(
+            limits: ServerLimits(), hub: Hub(loops: [channel.eventLoop], limits: ServerLimits()),
+            log: log, committer: Committer(log: log, onCommit: { _ in }),
+            clock: SystemTimekeeper(), logger: RunningServer.logger)
+        let seat = try #require(gateway.httpConnections.take(for: nil))
+        let decoder = FrameHeaderGuard { 0 }
+        #expect(throws: (any Error).self) {
+            try gateway.attach(channel, behind: decoder, seat: seat)
+        }
+        #expect(gateway.connectionCount == 0 && gateway.httpConnectionCount == 0)
     }
 
     @Test("a peer that reads nothing while bytes wait ends with 4001", .limit("server.notReading"))

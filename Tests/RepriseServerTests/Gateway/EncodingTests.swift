@@ -108,4 +108,22 @@ struct EncodingTests {
         #expect(due.map(\.id) == [2])
         #expect(due.map(\.turn) == [later])
     }
+
+    @Test("after a pause of years the timer wheel returns what is due at once, and goes on")
+    func timerWheelAfterPause() {
+        let tick = Duration.seconds(1)
+        var timerWheel = TimerWheel(tick: tick, now: .zero)
+        for (id, delay) in [(1, 3), (2, 1), (3, 2), (4, 1)] as [(UInt64, Int)] {
+            _ = timerWheel.add(id, after: tick * delay)
+        }
+        let pause = tick * 250_000_000
+        _ = timerWheel.add(5, after: pause + tick)
+        var due: [(id: UInt64, turn: Int)] = []
+        let took = ContinuousClock().measure { due = timerWheel.advance(to: pause) }
+        #expect(due.map(\.id) == [2, 4, 3, 1] && due.map(\.turn) == [1, 1, 2, 3])
+        #expect(took < .seconds(1), "not tick by tick")
+        let turn = timerWheel.add(6, after: tick)
+        let next = timerWheel.advance(to: pause + tick)
+        #expect(next.map(\.id) == [5, 6] && next.map(\.turn) == [turn, turn])
+    }
 }

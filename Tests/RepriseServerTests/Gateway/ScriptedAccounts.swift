@@ -30,6 +30,8 @@ final class ScriptedAccounts: ChannelAccounts {
         var releasesPositions = false
         /// Whether questions wait for their answers.
         var holdsAnswers = false
+        /// Whether grants that were found stay on their way.
+        var holdsGrants = false
         var questions = 0
         var asked: [ChannelName] = []
         var moves = 0
@@ -51,10 +53,19 @@ final class ScriptedAccounts: ChannelAccounts {
         changed?(channel, user)
     }
 
+    /// Changes what users may do in a channel by its settings, and tells the gateway.
+    func changeSettings(of channel: ChannelName, _ body: (inout State) -> Void) {
+        let changed = state.withLock { state in
+            body(&state)
+            return state.changed
+        }
+        changed?(channel, nil)
+    }
+
     func grant(_ who: Principal, in channel: ChannelName) async throws -> Grant {
         if let delay = state.withLock({ $0.delay }) { try await Task.sleep(for: delay) }
         try await wait { $0.holdsAnswers }
-        return try state.withLock { state in
+        let grant: Grant = try state.withLock { state in
             state.questions += 1
             state.asked.append(channel)
             guard state.failures == 0 else {
@@ -65,6 +76,8 @@ final class ScriptedAccounts: ChannelAccounts {
             return state.grants[Place(channel: channel, user: user)]
                 ?? Grant(mayRead: true, mayPublish: true)
         }
+        try await wait { $0.holdsGrants }
+        return grant
     }
 
     func move(_ move: MovePosition) async throws -> ServerFrame.Position {

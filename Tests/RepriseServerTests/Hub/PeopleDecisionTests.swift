@@ -290,6 +290,24 @@ struct PeopleDecisionTests {
         #expect(desk.arrived("z", in: channel("c0")) == nil)
     }
 
+    @Test(
+        "a change of a channel counts for what was asked before it, and so does what is forgotten",
+        .limit("server.permissions"))
+    func accessChanges() {
+        var changes = AccessChanges(limit: 2)
+        changes.changed(room)
+        let asked = changes.count
+        #expect(changes.includes(room, since: 0) && !changes.includes(hall, since: 0))
+        #expect(!changes.includes(room, since: asked))
+        for _ in 0..<3 { changes.changed(hall) }
+        #expect(changes.includes(hall, since: asked) && !changes.includes(room, since: asked))
+        changes.changed(channel("third"))
+        let other = channel("other")
+        #expect(changes.includes(room, since: asked) && changes.includes(other, since: asked))
+        #expect(!changes.includes(room, since: changes.count), "it was asked again")
+        #expect(AccessChanges.limit == 16_384)
+    }
+
     // MARK: Turns and rates
 
     @Test("a channel on screen goes before the others of its connection until it is caught up")

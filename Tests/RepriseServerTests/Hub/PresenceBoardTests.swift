@@ -234,6 +234,26 @@ struct PresenceBoardTests {
         #expect(board.timerFired(now: .seconds(9)).isEmpty)
     }
 
+    @Test("many changes of a channel go through its watchers once, until they look at it again")
+    func manyChanges() {
+        var board = PresenceBoard()
+        let watchers: ClosedRange<UInt64> = 1...2_000
+        for connection in watchers {
+            _ = board.watched([.init(channel: team)], by: connection, of: ada, now: .zero)
+            _ = board.looked(connection, [.init(team, [.init(ben)])], now: .zero)
+        }
+        let took = ContinuousClock().measure {
+            for _ in 0..<5_000 { board.membersChanged(in: team) }
+        }
+        #expect(took < .seconds(2), "not ten million times")
+        #expect(board.timerFired(now: .seconds(2)).count == watchers.count)
+        board.membersChanged(in: team)
+        for connection in watchers {
+            #expect(board.looked(connection, [.init(team, [.init(ben)])], now: .seconds(2)).isEmpty)
+        }
+        #expect(board.timerFired(now: .seconds(4)).count == watchers.count)
+    }
+
     @Test(
         "a connection's look-ups are an interval apart, one at a time, and the newest watch counts",
         .limit("presence.looks"))
