@@ -1,5 +1,6 @@
 package import GRDB
 import RepriseCore
+import RepriseJournal
 
 /// Waiting tasks, and the commands that release them.
 package enum ChainReleases {
@@ -7,6 +8,8 @@ package enum ChainReleases {
     package static let page = 500
 
     /// Records a command for each task that meets a condition, of the first ``page``.
+    ///
+    /// For a task that cannot be read its chain is looked at, which quarantines it.
     ///
     /// - Returns: how many there were.
     package static func page(
@@ -21,10 +24,16 @@ package enum ChainReleases {
                     WHERE \(condition) LIMIT \(page)
                     """), arguments: arguments)
         for row in rows {
-            let (seq, place): (Int64, Int) = (row[0], row[2])
-            try record(row[1], row[3], journal, db)
+            let (seq, place): (Int64, DatabaseValue) = (try row.checked(0), row[2])
+            if let id = try? row.text(1) {
+                if Int.fromDatabaseValue(place) != nil, let task = try? row.text(3) {
+                    try record(id, task, journal, db)
+                } else {
+                    try look(at: id, journal, db)
+                }
+            }
             try db.cachedStatement(
-                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?"
+                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place IS ?"
             ).execute(arguments: [seq, place])
         }
         return rows.count
@@ -37,6 +46,15 @@ package enum ChainReleases {
             owed: NewEntry(
                 kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
+    }
+
+    private static func look(
+        at id: String, _ journal: some ChainEntries, _ db: Database
+    ) throws {
+        _ = try journal.record(
+            owed: NewEntry(
+                kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.look, chain: id).bytes), in: db)
     }
 
     /// The distinct conditions that tasks wait for.
@@ -62,12 +80,7 @@ package enum ChainReleases {
                     UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
                     WHERE t.hold = 'look'
                     """))
-        for id in ids {
-            _ = try journal.record(
-                owed: NewEntry(
-                    kind: Chains.commandKind, source: "chains",
-                    payload: ChainCommand(.look, chain: id).bytes), in: db)
-        }
+        for id in ids { try look(at: id, journal, db) }
         try db.cachedStatement(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
             .execute()
     }

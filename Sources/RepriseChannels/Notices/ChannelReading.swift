@@ -1,6 +1,7 @@
 package import GRDB
 import GRDBSQLite
 import RepriseCore
+import RepriseJournal
 package import RepriseWire
 
 /// Reads the channels' tables for the notices feature.

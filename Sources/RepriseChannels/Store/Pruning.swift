@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// Removes messages past their retention, a bounded piece at a time, oldest first; their outcomes
