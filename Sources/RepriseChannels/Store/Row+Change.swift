@@ -12,4 +12,9 @@ extension Row {
         default: throw damaged("\(index)")
         }
     }
+
+    /// The end of what a coverage holds without a hole; 0 if it cannot be read.
+    func watermark(_ index: Int) -> Int64 {
+        (try? Coverage(parsing: text(index)))?.watermark ?? 0
+    }
 }
