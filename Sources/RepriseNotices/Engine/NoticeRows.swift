@@ -106,6 +106,7 @@ enum NoticeRows {
         return found
     }
 
+    /// Also one that could not be read, which is whole again then.
     static func write(_ row: NoticeRow, at now: WallTime, _ db: Database) throws {
         guard let machine = row.machine else { return }
         // The system keeps the content of a delivered one itself.
@@ -114,7 +115,9 @@ enum NoticeRows {
             sql: """
                 INSERT INTO noticesMessage (\(columns), decided)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (id) DO UPDATE SET standing = excluded.standing,
+                ON CONFLICT (id) DO UPDATE SET channel = excluded.channel,
+                seq = iif(typeof(seq) = 'integer', seq, excluded.seq),
+                time = excluded.time, way = excluded.way, standing = excluded.standing,
                 reason = excluded.reason, presentation = excluded.presentation,
                 isRemote = excluded.isRemote, alerts = excluded.alerts,
                 unconfirmed = excluded.unconfirmed, ended = excluded.ended,

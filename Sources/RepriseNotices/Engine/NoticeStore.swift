@@ -349,13 +349,13 @@ struct NoticeStore: Sendable {
         _ moment: Moment, _ db: Database
     ) throws -> Plan {
         var plan = Plan()
+        let stored = try NoticeRows.standing(limit: NoticeLimits.recovered, db)
         try found(standing, moment, &plan, db)
         let me = try messages.user(db)
         let there = Set(standing.map(\.id))
-        let stored = try NoticeRows.standing(limit: NoticeLimits.recovered, db)
         if stored.unreadable > 0 {
             configuration.logger.tell(
-                .error, "Rows of delivered notifications cannot be read, and are left out.",
+                .error, "What is stored of notifications cannot be read, and is left out.",
                 ["count": "\(stored.unreadable)"])
         }
         for var row in stored.rows where !there.contains(row.id) {
