@@ -7,9 +7,13 @@ package enum ChainReleases {
     /// At most so many at a time.
     package static let page = 500
 
+    private static let readable = """
+        typeof(c.id) = 'text' AND typeof(t.place) = 'integer' AND typeof(t.name) = 'text'
+        """
+
     /// Records a command for each task that meets a condition, of the first ``page``.
     ///
-    /// For a task that cannot be read its chain is looked at, which quarantines it.
+    /// Where a task cannot be read, its chain is looked at, which quarantines it.
     ///
     /// - Returns: how many there were.
     package static func page(
@@ -21,21 +25,24 @@ package enum ChainReleases {
                 sql: """
                     SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
                     INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
-                    WHERE \(condition) LIMIT \(page)
+                    WHERE (\(condition)) AND \(readable) LIMIT \(page)
                     """), arguments: arguments)
         for row in rows {
-            let (seq, place): (Int64, DatabaseValue) = (try row.checked(0), row[2])
-            if let id = try? row.text(1) {
-                if Int.fromDatabaseValue(place) != nil, let task = try? row.text(3) {
-                    try record(id, task, journal, db)
-                } else {
-                    try look(at: id, journal, db)
-                }
-            }
+            try record(try row.text(1), try row.text(3), journal, db)
             try db.cachedStatement(
-                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place IS ?"
-            ).execute(arguments: [seq, place])
+                sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?"
+            ).execute(arguments: [try row.integer(0), try row.integer(2)])
         }
+        // SQLite updates no row with a value of another type.
+        let broken = try String.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT DISTINCT c.id FROM chainTask AS t
+                    INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
+                    WHERE (\(condition)) AND NOT (\(readable)) AND typeof(c.id) = 'text'
+                    AND c.state <> 13 LIMIT \(page)
+                    """), arguments: arguments)
+        for id in broken { try look(at: id, journal, db) }
         return rows.count
     }
 

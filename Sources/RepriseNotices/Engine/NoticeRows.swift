@@ -121,7 +121,8 @@ enum NoticeRows {
                 reason = excluded.reason, presentation = excluded.presentation,
                 isRemote = excluded.isRemote, alerts = excluded.alerts,
                 unconfirmed = excluded.unconfirmed, ended = excluded.ended,
-                content = excluded.content
+                content = excluded.content,
+                decided = iif(typeof(decided) = 'integer', decided, excluded.decided)
                 """
         ).execute(arguments: [
             row.id.text, row.channel.text, row.seq, row.time.milliseconds,
@@ -253,7 +254,7 @@ struct NoticeBadgeRow: Hashable, Sendable {
 
     static func add(_ difference: Int64, _ db: Database) throws {
         guard difference != 0 else { return }
-        try db.cachedStatement(sql: "UPDATE noticesBadge SET total = MAX(0, \(totalSQL) + ?)")
+        try db.cachedStatement(sql: "UPDATE noticesBadge SET total = MAX(0, total + ?)")
             .execute(arguments: [difference])
     }
 
@@ -263,9 +264,18 @@ struct NoticeBadgeRow: Hashable, Sendable {
     }
 
     /// A push may have set the icon's badge.
+    ///
+    /// Makes a row whole that cannot be read: SQLite updates none with a value of another type.
     static func forgetShown(_ db: Database) throws {
-        try db.cachedStatement(sql: "UPDATE noticesBadge SET shown = NULL WHERE shown IS NOT NULL")
-            .execute()
+        try db.cachedStatement(
+            sql: """
+                UPDATE noticesBadge SET shown = NULL, total = \(totalSQL),
+                counted = iif(typeof(counted) = 'integer', counted, NULL),
+                asOf = iif(typeof(asOf) = 'integer', asOf, 0)
+                WHERE shown IS NOT NULL OR typeof(total) <> 'integer'
+                OR typeof(counted) NOT IN ('integer', 'null') OR typeof(asOf) <> 'integer'
+                """
+        ).execute()
     }
 
     /// A count of the server: an older one never takes the place of a newer.
@@ -273,10 +283,7 @@ struct NoticeBadgeRow: Hashable, Sendable {
     /// - Returns: whether it was taken.
     static func counted(_ badge: PushHint.Badge, _ db: Database) throws -> Bool {
         try db.cachedStatement(
-            sql: """
-                UPDATE noticesBadge SET counted = ?1, asOf = ?2
-                WHERE asOf <= ?2 OR typeof(asOf) <> 'integer'
-                """
+            sql: "UPDATE noticesBadge SET counted = ?1, asOf = ?2 WHERE asOf <= ?2"
         ).execute(arguments: [badge.count, badge.asOf.milliseconds])
         return db.changesCount > 0
     }

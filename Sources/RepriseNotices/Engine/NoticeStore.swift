@@ -350,6 +350,7 @@ struct NoticeStore: Sendable {
     ) throws -> Plan {
         var plan = Plan()
         let stored = try NoticeRows.standing(limit: NoticeLimits.recovered, db)
+        try NoticeBadgeRow.forgetShown(db)
         try found(standing, moment, &plan, db)
         let me = try messages.user(db)
         let there = Set(standing.map(\.id))
@@ -376,7 +377,6 @@ struct NoticeStore: Sendable {
             }
             if row.machine != before { try finish(row, step, moment, &plan, db) }
         }
-        try NoticeBadgeRow.forgetShown(db)
         plan.badge = try NoticeBadgeRow.read(db)
         for index in plan.shows.indices where moment.settings.badges {
             plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)
