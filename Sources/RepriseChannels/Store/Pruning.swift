@@ -36,7 +36,9 @@ struct Pruning {
         var channel: String
         var isCurrent: Bool
         /// Nothing above a hole is removed: a removed message could have deleted the one that fills
-        /// the hole. Nothing at all is, while the coverage cannot be read.
+        /// the hole.
+        ///
+        /// 0 while the coverage cannot be read.
         var end: Int64
         var least: Int
     }
